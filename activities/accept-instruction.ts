@@ -32,7 +32,7 @@ export const acceptInstruction =
 
 /** What stops or starts sending counts in the order in which it was said; only the rest is held against a time. */
 function needsTheTime({ kind }: Instruction): boolean {
-  return kind !== 'cancel' && kind !== 'go-on';
+  return kind !== 'cancel' && kind !== 'go-on' && kind !== 'superseded';
 }
 
 /** Null when this worker's clock agrees with the service's, which it has just asked. */

@@ -59,16 +59,16 @@ export type Deps = {
     /** The run ends: what keeps them may end as well. */
     end(mode: Mode, run: RunName, chunk?: number): Promise<void>;
   };
-  /** The plans of runs, kept in Temporal. `number`: of the second one; absent: of the first. */
+  /** The plans of runs, kept in Temporal. */
   readonly plans: {
     start(input: PlanInput): Promise<void>;
-    read(mode: Mode, run: RunName, patienceMs: number, number?: 2): Promise<PlanState>;
-    /** Whether a first plan was made, whatever became of what was said since. */
+    read(mode: Mode, run: RunName, patienceMs: number): Promise<PlanState>;
+    /** Whether a plan was made, whatever became of what was said since. */
     isMade(mode: Mode, run: RunName): Promise<boolean>;
     /** What the newest workflow `plan` was started with, by whoever started it; null where there is none. */
-    readInput(mode: Mode, run: RunName, number?: 2): Promise<PlanInput | null>;
+    readInput(mode: Mode, run: RunName): Promise<PlanInput | null>;
     /** The plan of an earlier completed `plan` of the same id; `runId` is a Temporal run that may be it. */
-    readEarlier(mode: Mode, run: RunName, runId: string, number?: 2): Promise<Plan | null>;
+    readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
   };
   /** The chunks of batches and who coordinates them, as Temporal shows them. */
   readonly chunks: {

@@ -6,13 +6,12 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
-import { ApplicationFailureCategory } from '@temporalio/common';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Closed } from '../domain/halt.ts';
 import { isNewStart } from '../domain/writes/doubt.ts';
-import { replanIn, type Fact, type Kept } from '../domain/people/instructions.ts';
+import type { Fact, Kept } from '../domain/people/instructions.ts';
 import type { ListScan } from '../domain/writes/lookups.ts';
 import type { Money } from '../domain/policy.ts';
 import type { Balances, Quote, Trade, Withdrawal } from '../domain/service/records.ts';
@@ -39,7 +38,6 @@ import { hashKey } from '../service/idempotency-key.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Fetched } from '../service/schemas.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
-import { REPLANNED } from '../workflows/names.ts';
 import type { OwnTurn } from '../domain/turn.ts';
 import { clockSkew } from './clock-skew.ts';
 import { readDemand } from './demand.ts';
@@ -48,7 +46,6 @@ import { isForTemporal, whatFailed } from './failures.ts';
 import { slept } from './polling.ts';
 import { ageMs, type Moment } from './moment.ts';
 import { SharedRead, type SharedReads } from './shared-read.ts';
-import { secondPlanUnasked } from './second-plan.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
 
 /** The items of a call share one read. It is at most this old when an item uses it. */
@@ -245,7 +242,6 @@ export class Driver {
       this.#coordinator = go.runId;
       this.#stopped = go.stopped;
     }
-    requireCurrent(this.#call.plan, kept);
     return { kept, at };
   }
 
@@ -515,26 +511,6 @@ async function readSaid(deps: Deps, { plan, chunk }: Call): Promise<Said> {
   return { kept, go };
 }
 
-/**
- * Nothing of a first plan leaves once somebody has asked for a second one. Nothing of a second plan leaves that nobody
- * has asked for.
- * @throws ApplicationFailure for the run, which goes on with the second plan
- */
-function requireCurrent({ number }: Call['plan'], kept: Kept): void {
-  const isReplanned = replanIn(kept) !== null;
-  if (isReplanned === (number === 2)) return;
-  // The instruction that asked for the second plan is missing. So a cancel may be missing, too.
-  if (!isReplanned) throw new InstructionsMissing();
-  throw withoutStack(
-    ApplicationFailure.create({
-      type: REPLANNED,
-      message: 'A second plan was asked for: nothing more of the first one is sent.',
-      nonRetryable: true,
-      category: ApplicationFailureCategory.BENIGN,
-    }),
-  );
-}
-
 /** The coordinator of the chunk has given no go, or has ended. */
 class WithoutGo extends Error {
   override readonly name = 'WithoutGo';
@@ -557,8 +533,7 @@ function quoteIn(record: object | null): Evidence['quote'] {
   return { id, sellAmount: sellAmount ?? quoteAmount, buyAmount: buyAmount ?? quoteAmount };
 }
 
-function instructionsMissing({ run, number }: Call['plan']): Problem {
-  if (number === 2) return secondPlanUnasked(run);
+function instructionsMissing({ run }: Call['plan']): Problem {
   return makeProblem('INSTRUCTIONS_MISSING', null, {
     message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
   });

@@ -13,12 +13,12 @@ import { listsLag } from '../domain/turn.ts';
 import type { ObserveInput } from '../workflows/names.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
+import { whyNotInstead } from './instead-of.ts';
 import { heldByLostRuns } from './lost-runs.ts';
 import { listsLagMs, observeInTurn, readInput, type InTurn, type Said } from './observing.ts';
 import { lookBeforeTurn, seeInTurn, type BeforeTurn } from './observing-batch.ts';
 import { foreignMode } from './own-mode.ts';
 import { wrongInput } from './run-input.ts';
-import { asSecond, beforeSecond } from './second-plan.ts';
 
 export const observe =
   (deps: Deps): Activities['observe'] =>
@@ -31,22 +31,19 @@ export const observe =
     });
 
 async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
-  const { originalPlanRunId, ...input } = given;
+  const { originalPlanRunId, safeAtMs, ...input } = given;
   const wrong = wrongInput(input);
   if (wrong !== null) return { kind: 'refused', problems: [wrong] };
   const foreign = foreignMode(deps, input.mode);
   if (foreign !== null) return { kind: 'wait', wait: foreign };
   // A `plan` that is reset or started again returns the first result.
-  const earlier = await deps.plans.readEarlier(input.mode, input.run, originalPlanRunId, input.number);
+  const earlier = await deps.plans.readEarlier(input.mode, input.run, originalPlanRunId);
   if (earlier !== null) return { kind: 'made', plan: keptPlan(earlier) };
 
   const said = readInput(deps, input);
   if (said.kind === 'refused') return said;
-  if (input.number === 2) {
-    const second = await beforeSecond(deps, input, said);
-    return second.kind === 'second' ? asSecond(second, await observedNow(deps, input, said)) : second;
-  }
-  return observedNow(deps, input, said);
+  const stopped = await whyNotInstead(deps, input, safeAtMs);
+  return stopped ?? observedNow(deps, input, said);
 }
 
 /** As `observe`, of a plan that nobody has made before. */

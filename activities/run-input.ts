@@ -4,7 +4,7 @@
  */
 import { CHUNK, MOST_CHUNKS, type Manifest } from '../domain/batch.ts';
 import { isDecimal, isPositive, normalise } from '../domain/money.ts';
-import { isPart } from '../domain/references.ts';
+import { isPart, isRunPart } from '../domain/references.ts';
 import {
   isFlag,
   isRecord,
@@ -30,7 +30,7 @@ const isFiles: Field = (value) =>
   Object.entries(value).every(([name, text]) => lineOf(300)(name) && textOf(INPUT_BYTES.file)(text));
 
 /** Fields that are not always there. */
-type Optional = 'shown' | 'batch' | 'number';
+type Optional = 'shown' | 'batch' | 'insteadOf';
 
 const isCurrency: Field = (value) => typeof value === 'string' && /^[A-Z0-9]{2,12}$/.test(value);
 /** Above nothing, without needless zeros: the same payment is always the same text. */
@@ -90,16 +90,21 @@ const ASKED: Fields = { ...RUN_INPUT, forRun: lineOf(200) };
 
 /** Why an input is not one that Cambist makes; null when it is. */
 export function wrongInput(input: Omit<PlanInput, 'askedBy'> | PlanInput): Problem | null {
-  const { shown, batch, number, ...rest }: Omit<PlanInput, 'askedBy'> = input;
+  const { shown, batch, insteadOf, ...rest }: Omit<PlanInput, 'askedBy'> = input;
   const isShown = shown === undefined || listOf(lineOf(1_000))(shown);
   const isBatch = batch === undefined || recordOf(MANIFEST)(batch);
-  if (number !== undefined && !(number === 2 && 'askedBy' in input))
-    return invalid('It is of no plan that a run has.');
+  if (insteadOf !== undefined && !mayTakePlace(insteadOf, input))
+    return invalid('Its field "insteadOf" is wrong.');
   const why =
     isShown && isBatch
       ? misshapen(rest, 'askedBy' in input ? PLAN_INPUT : ASKED)
       : `Its field "${isShown ? 'batch' : 'shown'}" is wrong.`;
   return why === null ? null : invalid(why);
+}
+
+/** A run takes the place of another run of its policy, and no batch takes or has one. */
+function mayTakePlace(insteadOf: unknown, { run, batch }: Omit<PlanInput, 'askedBy'>): boolean {
+  return typeof insteadOf === 'string' && isRunPart(insteadOf) && insteadOf !== run.id && batch === undefined;
 }
 
 /** Why what a chunk was started with is not that chunk of this run; null when it is. */

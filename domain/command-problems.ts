@@ -510,6 +510,11 @@ export const REFUSALS = {
     sentence: 'The run is cancelled, so that one item of it does not go on alone.',
     advice: 'Take the cancel back first: --go-on without an item goes on with everything that is not done.',
   },
+  SUPERSEDED: {
+    ending: 'refused by us',
+    sentence: 'Another run has taken the place of this one, and nothing of this one is sent any more.',
+    advice: 'Go on with the run that has its place; nobody can take this back.',
+  },
   NO_SUCH_EVENT: {
     ending: 'bad input',
     sentence: 'Temporal takes no reset to the event that was named.',

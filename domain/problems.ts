@@ -196,22 +196,24 @@ export const PROBLEMS = {
     sentence: 'This version of Cambist cannot read the plan that is in Temporal.',
     advice: 'Let a worker of the version that made the plan carry it out. Nothing was sent.',
   },
-  REPLAN_WAITS: {
+  INSTEAD_WAITS: {
     ending: 'waiting',
-    sentence: 'A second plan is made once nothing of the first one can be under way any more.',
+    sentence:
+      'A run that takes the place of another one is planned once nothing of that one can be under way any more.',
     advice: 'Nothing to do: it goes on by itself after the safety wait.',
   },
-  REPLAN_UNFINISHED: {
-    ending: 'refused by us',
+  INSTEAD_FOUND: {
+    ending: 'needs a human',
     sentence:
-      'A second plan was asked for, and this start of the run does not know its policy; nothing was sent.',
-    advice: 'Type the command once more: `npx cambist replay RUN --replan POLICY`.',
-  },
-  REPLAN_REFUSED: {
-    ending: 'refused by us',
-    sentence: 'The run cannot be planned anew; nothing was sent.',
+      'Something of the run whose place this one takes was executed, or may have been; nothing was sent.',
     advice:
-      'See why not. Once you know that this run did not do it, a new run under another --id can do what is still wanted.',
+      'Look at what was found at the service. What is still wanted besides is for a new run, under another --id and without --instead-of.',
+  },
+  INSTEAD_REFUSED: {
+    ending: 'refused by us',
+    sentence: 'The run cannot take the place of the other one; nothing was sent.',
+    advice:
+      'Type `npx cambist run POLICY --id NEW --instead-of OLD` once more: it says what stands in the way.',
   },
   // Rules of ours.
   CANCELLED: {
@@ -244,7 +246,7 @@ export const PROBLEMS = {
     ending: 'refused by us',
     sentence: 'The quote’s price is worse than the guard allows.',
     advice:
-      'Wait for a better price, then type `npx cambist replay RUN`. Or widen the guard on purpose: in a new run, or by `npx cambist replay RUN --replan POLICY`.',
+      'Wait for a better price, then type `npx cambist replay RUN`. Or widen the guard on purpose: while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`.',
   },
   REFERENCE_TOO_OLD: {
     ending: 'refused by us',

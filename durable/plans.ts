@@ -26,7 +26,7 @@ import { completedOfId } from './listed.ts';
  * but not for the Temporal run that it failed for, which must be told why.
  */
 export async function startPlan(client: Client, taskQueue: string, input: PlanInput): Promise<void> {
-  const workflowId = planIdOf(input.mode, input.run, input.number);
+  const workflowId = planIdOf(input.mode, input.run);
   const newest = await describe(client, workflowId);
   if (newest?.status.name === 'FAILED' && (await askedBy(client, newest)) === input.askedBy) return;
   try {
@@ -37,7 +37,7 @@ export async function startPlan(client: Client, taskQueue: string, input: PlanIn
       // A `plan` that has completed counts for ever.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       workflowIdConflictPolicy: 'USE_EXISTING',
-      staticSummary: `${input.number === 2 ? 'Second plan' : 'Plan'} of ${input.run.policy}.${input.run.id}`,
+      staticSummary: `Plan of ${input.run.policy}.${input.run.id}`,
       typedSearchAttributes: [
         { key: policyAttribute, value: input.run.policy },
         { key: modeAttribute, value: input.mode },
@@ -49,10 +49,10 @@ export async function startPlan(client: Client, taskQueue: string, input: PlanIn
 }
 
 /** Whether a plan was made: also a plan that Temporal's lists do not show yet, or that was reset since. */
-export async function isPlanMade(client: Client, mode: Mode, run: RunName, number?: 2): Promise<boolean> {
-  const newest = await describe(client, planIdOf(mode, run, number));
+export async function isPlanMade(client: Client, mode: Mode, run: RunName): Promise<boolean> {
+  const newest = await describe(client, planIdOf(mode, run));
   if (newest === null) return false;
-  return newest.status.name === 'COMPLETED' || (await readFirstPlan(client, mode, run, number)) !== null;
+  return newest.status.name === 'COMPLETED' || (await readFirstPlan(client, mode, run)) !== null;
 }
 
 /** Whether Temporal has a plan of the run, in whatever state. */
@@ -66,12 +66,11 @@ export async function readPlan(
   mode: Mode,
   run: RunName,
   patienceMs: number,
-  number?: 2,
 ): Promise<PlanState> {
   try {
-    const first = await readFirstPlan(client, mode, run, number);
+    const first = await readFirstPlan(client, mode, run);
     if (first !== null) return { kind: 'plan', plan: first };
-    const workflowId = planIdOf(mode, run, number);
+    const workflowId = planIdOf(mode, run);
     const ended = await endedWithin(client, workflowId, patienceMs);
     if (ended === null)
       return { kind: 'waiting', waiting: await client.workflow.getHandle(workflowId).query(waitingQuery) };
@@ -112,23 +111,10 @@ class PlanUnreadable extends Error {
  * The first completed result of the workflow `plan`, whatever was reset or started again since; null when none is known.
  * Temporal's lists may be behind: `readPlan` reads a plan that has just completed through its own result.
  */
-export async function readFirstPlan(
-  client: Client,
-  mode: Mode,
-  run: RunName,
-  number?: 2,
-): Promise<Plan | null> {
-  const workflowId = planIdOf(mode, run, number);
+export async function readFirstPlan(client: Client, mode: Mode, run: RunName): Promise<Plan | null> {
+  const workflowId = planIdOf(mode, run);
   const [first] = await completedOfId(client, workflowId, PLAN_TYPE);
   return first === undefined ? null : readResult(client, workflowId, first.runId);
-}
-
-/**
- * The plan that a run carries out: its second plan where it has one. It is shown to people; what is sent depends on what
- * people said.
- */
-export async function readCurrentPlan(client: Client, mode: Mode, run: RunName): Promise<Plan | null> {
-  return (await readFirstPlan(client, mode, run, 2)) ?? readFirstPlan(client, mode, run);
 }
 
 /**
@@ -150,22 +136,14 @@ async function resultOf(client: Client, { workflowId, runId, status, type }: Sho
 }
 
 /** The text of the policy that a plan was made from: it stays in the input of the workflow that made it. */
-export async function readPlannedText(
-  client: Client,
-  { credentials, run, number }: Plan,
-): Promise<string | null> {
-  const text = (await readPlanInput(client, credentials.mode, run, number))?.policyText;
+export async function readPlannedText(client: Client, { credentials, run }: Plan): Promise<string | null> {
+  const text = (await readPlanInput(client, credentials.mode, run))?.policyText;
   return typeof text === 'string' ? text : null;
 }
 
 /** What the newest `plan` was started with. The caller checks it: anybody may have started one. */
-export async function readPlanInput(
-  client: Client,
-  mode: Mode,
-  run: RunName,
-  number?: 2,
-): Promise<PlanInput | null> {
-  const newest = await describe(client, planIdOf(mode, run, number));
+export async function readPlanInput(client: Client, mode: Mode, run: RunName): Promise<PlanInput | null> {
+  const newest = await describe(client, planIdOf(mode, run));
   const input = newest === null ? null : await inputOf(client, newest);
   return isRecord(input) ? (input as PlanInput) : null;
 }

@@ -154,12 +154,11 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       otherBatches: otherBatchesOf(client),
       plans: {
         start: (input) => startPlan(client, taskQueue, input),
-        read: (mode, run, patienceMs, number) => readPlan(client, mode, run, patienceMs, number),
+        read: (mode, run, patienceMs) => readPlan(client, mode, run, patienceMs),
         isMade: (mode, run) => isPlanMade(client, mode, run),
-        readInput: (mode, run, number) => readPlanInput(client, mode, run, number),
-        readEarlier: async (mode, run, runId, number) =>
-          (await readResult(client, planIdOf(mode, run, number), runId)) ??
-          (await readFirstPlan(client, mode, run, number)),
+        readInput: (mode, run) => readPlanInput(client, mode, run),
+        readEarlier: async (mode, run, runId) =>
+          (await readResult(client, planIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
       },
     }),
     ...(build !== null && {

@@ -30,13 +30,9 @@ export const SCHEDULED_TYPE = 'scheduled';
 export const HALT_TYPE = 'halt';
 export const HALT_QUEUE = 'cambist-halt-served-by-nobody';
 
-/** Type of the failure of a call of a first plan, once a second one was asked for. */
-export const REPLANNED = 'REPLANNED';
-
-/** Id of the small workflow that makes the plan of a run; of its second plan: `<run>/plan-2`. */
-export function planIdOf(mode: Mode, run: RunName, number?: 2): string {
-  const id = `${workflowIdOf(mode, run)}/plan`;
-  return number === undefined ? id : `${id}-${number}`;
+/** Id of the small workflow that makes the plan of a run. */
+export function planIdOf(mode: Mode, run: RunName): string {
+  return `${workflowIdOf(mode, run)}/plan`;
 }
 
 /**
@@ -107,9 +103,13 @@ export const SEARCH_ATTRIBUTES = ['CambistPolicy', 'CambistDate', 'CambistMode',
 
 /**
  * What `observe` is called with: the plan workflow's input and its own `originalExecutionRunId`, which finds the first
- * result after a reset.
+ * result after a reset. `safeAtMs`: from when on nothing can arrive any more of the run whose place this one takes, as an
+ * earlier call has said, epoch milliseconds; null: none has said it.
  */
-export type ObserveInput = PlanInput & { readonly originalPlanRunId: string };
+export type ObserveInput = PlanInput & {
+  readonly originalPlanRunId: string;
+  readonly safeAtMs: number | null;
+};
 
 /**
  * What `instructions` is started with. `previousRunId`: the Temporal run of its id before it, if there is one. `chunk`: whose

@@ -32,8 +32,9 @@ import { orStepFailed } from './step-failed.ts';
 const LONGEST_WAIT_MS = 60_000;
 
 export async function plan(input: PlanInput): Promise<KeptPlan> {
-  requireOwnId(() => planIdOf(input.mode, input.run, input.number));
+  requireOwnId(() => planIdOf(input.mode, input.run));
   let waiting: Waiting | null = null;
+  let safeAtMs: number | null = null;
   let wakes = 0;
   setHandler(waitingQuery, () => waiting);
   setHandler(wakeSignal, () => {
@@ -42,7 +43,7 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
   // Null: it has waited for so long that it goes on in a new history.
   const made = await neverFailTheTask(async (): Promise<KeptPlan | null> => {
     for (let stops = 0; ; stops += 1) {
-      const call = { ...input, originalPlanRunId: workflowInfo().originalExecutionRunId };
+      const call = { ...input, originalPlanRunId: workflowInfo().originalExecutionRunId, safeAtMs };
       const observed: Observed = await orStepFailed(reads.observe(call)).catch((error: unknown) => {
         if (!(error instanceof StepFailed)) throw error;
         return { kind: 'wait', wait: activityFailed(error.message, 1) };
@@ -56,6 +57,7 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
           throw planRefused(observed.problems);
         case 'wait': {
           const { reason, afterMs: firstMs } = observed.wait;
+          safeAtMs = observed.wait.safeAtMs ?? safeAtMs;
           // A turn is soon over: whoever waits for it is waiting in a line already.
           const afterMs = reason === 'turn' ? firstMs : growing(firstMs, stops, LONGEST_WAIT_MS);
           waiting = waitingOf({ ...observed.wait, afterMs }, Date.now(), waiting);
@@ -87,7 +89,7 @@ async function compiled(
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     batch: observed.batch,
     madeFor: input.forRun,
-    ...(input.number !== undefined && { number: input.number }),
+    ...(input.insteadOf !== undefined && { insteadOf: input.insteadOf }),
   });
   const goesOn = result.ok && result.plan.legs.some(isFromBalances);
   // A batch gives it back once its plan can be read: the next one must see what it holds.

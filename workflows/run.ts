@@ -20,7 +20,7 @@ import { newRunState, type RunState } from '../domain/run/state.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import type { RunInput } from '../domain/run/calls.ts';
 import { Run } from '../domain/run/run.ts';
-import { HistoryIsLong, Replanned, RunRefused, type Ports } from '../domain/run/ports.ts';
+import { HistoryIsLong, RunRefused, type Ports } from '../domain/run/ports.ts';
 import { progressPage, runPage, type RunPage } from '../domain/run/progress.ts';
 import type { Problem } from '../domain/problems.ts';
 import { withoutStack } from '../domain/without-stack.ts';
@@ -80,19 +80,16 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   // A cancel takes effect between steps, never in the middle of a write.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
   if (end === 'history is long') return continueAsNew<typeof run>(input, course.handOn());
-  // What the run knew was about the first plan.
-  if (end === 'replanned') return continueAsNew<typeof run>(input);
   return conclude(state);
 }
 
 /** Carries the run out. However it ends, the workflow that keeps people's instructions is told. */
-async function untilItsEnd(course: Run): Promise<'ended' | 'history is long' | 'replanned'> {
+async function untilItsEnd(course: Run): Promise<'ended' | 'history is long'> {
   try {
     await course.complete();
     return 'ended';
   } catch (error) {
     if (error instanceof HistoryIsLong) return 'history is long';
-    if (error instanceof Replanned) return 'replanned';
     const failure = error instanceof RunRefused ? refusalOf(error) : failureOfTheRun(error);
     if (failure instanceof TemporalFailure && !course.hasToldRefusal) await tellEnd(course.input);
     throw failure;

@@ -3,13 +3,11 @@
  * are told (M8). What it may have sent is not known then; who catches it says so in the item's state.
  */
 import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
-import { Replanned, StepFailed } from '../domain/run/ports.ts';
-import { REPLANNED } from './names.ts';
+import { StepFailed } from '../domain/run/ports.ts';
 
-/** @throws StepFailed instead of the failure of a call that was tried as often as it may be; Replanned: see there */
+/** @throws StepFailed instead of the failure of a call that was tried as often as it may be */
 export function orStepFailed<T>(call: Promise<T>): Promise<T> {
   return call.catch((error: unknown) => {
-    if (isReplanned(error)) throw new Replanned();
     if (!(error instanceof ActivityFailure) || error.retryState !== 'MAXIMUM_ATTEMPTS_REACHED') throw error;
     const { activityType, cause } = error;
     const what =
@@ -20,9 +18,4 @@ export function orStepFailed<T>(call: Promise<T>): Promise<T> {
           : 'its attempts were given up';
     throw new StepFailed(`${activityType}: ${what}`);
   });
-}
-
-function isReplanned(error: unknown): boolean {
-  const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  return cause instanceof ApplicationFailure && cause.type === REPLANNED;
 }

@@ -19,35 +19,22 @@ import {
   undoneOf,
   type ReplayVerdict,
 } from '../../operations/replay/verdict.ts';
-import { requireEnvironment } from '../../operations/policy-file.ts';
-import { judgeReplan, replan } from '../../operations/replay/replan.ts';
 import { parseRun } from '../../operations/named-run.ts';
 import { reasonsOf, type RunFacts, type RunView } from '../../operations/follow/runs.ts';
-import { readPolicy, readSettings } from '../arguments.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { mistake } from '../line.ts';
 import { confirmLive } from '../confirm-live.ts';
 import { follow, type Told } from '../follow.ts';
-import { eventId, nonEmpty, statement } from '../terminal/options.ts';
+import { eventId } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { count } from '../terminal/text.ts';
 import { userName } from '../terminal/user-name.ts';
-import {
-  changeLines,
-  replanLines,
-  replayedDocument,
-  replayedText,
-  undoneLines,
-} from '../views/replay-text.ts';
+import { changeLines, replayedDocument, replayedText, undoneLines } from '../views/replay-text.ts';
 import { statusSentence } from '../views/report-text.ts';
-import { packageVersion } from './version.ts';
 
 type ReplayOptions = JsonOption & {
   readonly event?: number;
   readonly attention?: true;
-  readonly replan?: string;
-  readonly reason?: string;
-  readonly by?: string;
   readonly wait?: true;
   readonly yes?: true;
 };
@@ -71,14 +58,6 @@ export function addReplay(command: Command, session: Session): void {
       '--attention',
       'every run that `list --attention` names as failed, terminated or timed out, a few at a time',
     )
-    .option(
-      '--replan <policy>',
-      'plan the run anew, from this policy file: for a run that converts, has ended, and of which nothing was traded or ' +
-        'paid. Shows what changes; from then on nothing of the first plan is sent, and nobody can take that back',
-      nonEmpty,
-    )
-    .option('--reason <text>', 'why it is planned anew; required with --replan', statement)
-    .option('--by <name>', 'who says so; required with --replan', statement)
     .option('--wait', 'stay while the run is held, until it ends')
     .option('--yes', 'do not ask before live money moves')
     .action((name: string | undefined, options: ReplayOptions) =>
@@ -89,7 +68,6 @@ export function addReplay(command: Command, session: Session): void {
       'npx cambist replay mxn-supplier.2026-11-21',
       'npx cambist replay mxn-supplier.2026-11-21 --json | jq .changed',
       'npx cambist replay --attention',
-      'npx cambist replay mxn-supplier.2026-11-21 --replan policies/mxn-supplier.yaml --by ana \\\n      --reason "the worst rate was too strict"',
     ],
     endings: [...RUN_ENDINGS, 'detached'],
   });
@@ -106,8 +84,6 @@ async function replayAsked(
   }
   if (name === undefined) throw mistake('RUN', 'no run is named', 'Name one, or type --attention for all.');
   const { run, mode } = parseRun(name);
-  const asked = replanAsked(options);
-  if (asked !== null) return replanAndFollow(output, run, { ...options, ...asked });
   return atPlace(output.caller, mode, async (place) => {
     const verdict = await judgeReplay(place, run, {
       event: options.event ?? null,
@@ -121,59 +97,6 @@ async function replayAsked(
       case 'reset':
         return resetAndFollow({ output, place, run, options }, verdict);
     }
-  });
-}
-
-type ReplanAsked = { readonly replan: string; readonly reason: string; readonly by: string };
-
-/** @throws CommandFailure for a command line that says too little, or contradicts itself */
-function replanAsked({ replan: file, reason, by, event }: ReplayOptions): ReplanAsked | null {
-  if (file === undefined) {
-    if (reason === undefined && by === undefined) return null;
-    throw mistake('--reason, --by', 'they belong to --replan', 'Leave them out, or name a policy.');
-  }
-  if (event !== undefined)
-    throw mistake(
-      '--event',
-      'a run that is planned anew begins anew',
-      'Leave one of --replan and --event out.',
-    );
-  if (reason === undefined || by === undefined)
-    throw mistake('--replan', 'it is not said why, and by whom', 'Add --reason "…" and --by NAME.');
-  return { replan: file, reason, by };
-}
-
-async function replanAndFollow(
-  output: Output,
-  run: RunName,
-  options: ReplayOptions & ReplanAsked,
-): Promise<Ending> {
-  const policyFile = await readPolicy(output, options.replan);
-  const settings = await readSettings(output);
-  requireEnvironment(policyFile, settings);
-  return atPlace(output.caller, settings.mode, async (place) => {
-    const version = packageVersion();
-    const asked = { place, settings, run, policyFile, version, now: output.io.now };
-    const judged = await judgeReplan(asked);
-    output.remark(judged.remark);
-    output.note(...replanLines(judged));
-    const shown =
-      place.mode === 'LIVE'
-        ? await confirmLive(output, {
-            isAnswered: options.yes === true,
-            place: runName(run),
-            consequence: 'this moves live money',
-            otherwise: 'nothing was changed',
-            question: 'Carry out the second plan with live money? Type yes: ',
-            tell: () => Promise.resolve(judged.second),
-          })
-        : null;
-    await replan(asked, judged, { by: options.by, why: options.reason, shown });
-    output.note(`${runName(run)} is planned anew; nothing of its first plan is sent any more.`);
-    return followOn(
-      { output, place, run, options },
-      { before: judged.before, facts: judged.facts, eventId: null },
-    );
   });
 }
 
@@ -287,9 +210,8 @@ async function replayAttention(output: Output, place: Place, options: ReplayOpti
 }
 
 /** @throws CommandFailure for an option that is about one run */
-function requireAlone(name: string | undefined, { event, wait, replan: file }: ReplayOptions): void {
+function requireAlone(name: string | undefined, { event, wait }: ReplayOptions): void {
   const [option = null] = [
-    ...(file === undefined ? [] : ['--replan']),
     ...(event === undefined ? [] : ['--event']),
     ...(wait === undefined ? [] : ['--wait']),
   ];

@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import { runName } from '../../domain/references.ts';
+import { runName, type RunName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { CommandFailure, troubleOfItem } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
@@ -27,6 +27,7 @@ import {
   requireStart,
   submitMissing,
   type AskedStart,
+  type StartVerdict,
 } from '../../operations/start/run-policy.ts';
 import { readInput, readRun, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import { startedReport } from '../../operations/start/workflow.ts';
@@ -45,6 +46,7 @@ import {
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { confirmLive } from '../confirm-live.ts';
 import { follow } from '../follow.ts';
+import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { approveInOpenRun, heedLookAlikes, type Approver } from '../look-alikes.ts';
 import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
@@ -59,6 +61,7 @@ type PayAgainOptions = {
   readonly payAgain?: readonly string[];
   readonly goOn?: string | true;
   readonly approveLookalikes?: true;
+  readonly insteadOf?: string;
   readonly reason?: string;
   readonly by?: string;
 };
@@ -90,6 +93,12 @@ export function addRun(command: Command, session: Session): void {
         'the same file always gets the same one',
       nonEmpty,
     )
+    .option(
+      '--instead-of <run>',
+      'the run that --id names takes the place of this one, by a corrected policy: only while nothing of it was traded or ' +
+        'paid. Shows what changes; from then on nothing of the old run is sent, and nobody can take that back',
+      nonEmpty,
+    )
     .addOption(batchOption())
     .addOption(expectCountOption())
     .addOption(expectTotalOption())
@@ -113,7 +122,7 @@ export function addRun(command: Command, session: Session): void {
     )
     .option(
       '--reason <text>',
-      'why it is paid again, approved, or goes on; required with the first two',
+      'why it is paid again, approved, goes on, or takes a place; required with the first two',
       statement,
     )
     .option(
@@ -132,6 +141,7 @@ export function addRun(command: Command, session: Session): void {
       'npx cambist run policies/mxn-supplier.yaml --id 2026-11-21-second',
       'npx cambist run policies/mxn-supplier.yaml --json | jq .totals',
       'npx cambist run policies/contractors.yaml --batch november.csv --id 2026-11-21-weekly --out results.csv',
+      'npx cambist run policies/mxn-supplier.yaml --id 2026-11-21-b --instead-of 2026-11-21',
       'npx cambist run policies/mxn-supplier.yaml --pay-again supplier --by ana \\\n      --reason "account was closed, is open again"',
     ],
     endings: [...RUN_ENDINGS, 'detached'],
@@ -169,6 +179,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
     today,
     isNamed: options.id !== undefined,
     goOn: goOnOf(options),
+    insteadOf: insteadOfAsked(options, { run: { policy: policy.name, id }, kind: policy.kind }),
     again: options.again === true,
     batch,
     onSubmitted: submissionCount(output, batch),
@@ -219,11 +230,7 @@ async function bringAbout(use: Use): Promise<Ending> {
       }
       case 'ended': {
         const ending = showReport(output, place, verdict.view);
-        const text =
-          verdict.left === null
-            ? `${runName(name)} is completed; there is nothing to do.`
-            : `${runName(name)} has ended; nothing was sent. With --go-on this would go on: ${namesOf(verdict.left)}.`;
-        output.note('', text);
+        output.note('', endedLine(name, verdict));
         return ending;
       }
       case 'start': {
@@ -231,17 +238,28 @@ async function bringAbout(use: Use): Promise<Ending> {
         const remarks = await requireStart(asked, facts);
         if (remarks.length > 0) output.note(...remarks);
         if (facts !== null && goOn !== null) await tellTriedAgain(use, facts);
+        const instead = await tellInstead(output, asked);
         await heedLookAlikes(output, asked, { approver, by: options.by ?? userName() });
         const foreseen = await foresee(asked);
         if (foreseen !== null) tellShortfall(use, foreseen);
         const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use, foreseen)) : null;
         const startedBy = options.by ?? userName();
+        if (instead !== null)
+          await takePlaceOf(output, instead, { by: startedBy, why: options.reason ?? NO_REASON });
         const isStarted = await begin(asked, { facts, shown, startedBy });
         if (facts !== null) sayTried(use);
         if (isStarted) return showStarted(use, now(), startedBy);
       }
     }
   }
+}
+
+function endedLine(of: RunName, { left, successor }: Extract<StartVerdict, { kind: 'ended' }>): string {
+  const name = runName(of);
+  if (successor !== null)
+    return `${name} has ended, and run ${successor} has taken its place; nothing was sent.`;
+  if (left === null) return `${name} is completed; there is nothing to do.`;
+  return `${name} has ended; nothing was sent. With --go-on this would go on: ${namesOf(left)}.`;
 }
 
 /** Null where nobody can tell: nothing depends on it. */
@@ -320,6 +338,7 @@ export function payAgainRequest({
   payAgain,
   goOn,
   approveLookalikes,
+  insteadOf,
   reason,
   by,
 }: PayAgainOptions): PayAgainRequest | null {
@@ -328,10 +347,15 @@ export function payAgainRequest({
     problems.push({ code: 'DECISION_INCOMPLETE', place, message, fix });
   };
   if (payAgain === undefined) {
-    if (reason !== undefined && goOn === undefined && approveLookalikes === undefined)
+    if (
+      reason !== undefined &&
+      goOn === undefined &&
+      approveLookalikes === undefined &&
+      insteadOf === undefined
+    )
       mistake(
         '--reason',
-        'it belongs to --pay-again, --go-on or --approve-lookalikes, and none of them is given',
+        'it belongs to --pay-again, --go-on, --approve-lookalikes or --instead-of, and none of them is given',
         'Name the payment by --pay-again, or leave it out.',
       );
   } else {

@@ -18,7 +18,7 @@ export function explainedText(
   const instead =
     insteadOfReplay === null
       ? ''
-      : ` No reset takes its cancel back, and \`replay\` refuses it. To go on after all: \`${insteadOfReplay}\`.`;
+      : ` No reset lets it go on, and \`replay\` refuses it. Type instead: \`${insteadOfReplay}\`.`;
   const head = `${run} is ${status}. This is what a reset to event ${point.eventId} does${whichText(safe)}; nothing is paid or traded twice, whatever event you choose.${instead}`;
   const sections = [
     wrap(head, width),

@@ -1,7 +1,6 @@
 /** What a replay has changed, for people. Pure. */
 import { runName } from '../../domain/references.ts';
 import type { Change, Replayed } from '../../operations/replay/verdict.ts';
-import type { Replan } from '../../operations/replay/replan.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { paragraphOf, count, table } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
@@ -17,19 +16,6 @@ export function undoneLines(
   return bounded(
     undone.map(({ item, outcome, amount, currency }) => `${item}: ${outcome}, ${money(amount, currency)}`),
   );
-}
-
-/** What the first plan was to move, and the second one is: lines that both have stand once. */
-export function replanLines({ first, second }: Pick<Replan, 'first' | 'second'>): readonly string[] {
-  const gone = first.filter((line) => !second.includes(line));
-  const added = second.filter((line) => !first.includes(line));
-  const same = second.filter((line) => first.includes(line));
-  return [
-    'The second plan:',
-    ...same.map((line) => `    ${line}`),
-    ...gone.map((line) => `  - ${line}`),
-    ...added.map((line) => `  + ${line}`),
-  ];
 }
 
 /** What has changed, a line each. */

@@ -3,9 +3,9 @@
  * passed this check, whether it is sent or read. Pure, so that the workflow's validators and the readers of histories
  * use the same check.
  */
-import type { Fact, Instruction, Kept, Recorded } from './instructions.ts';
+import { SUPERSEDED, type Fact, type Instruction, type Kept, type Recorded } from './instructions.ts';
 import { CHUNK } from '../batch.ts';
-import { isPart } from '../references.ts';
+import { isPart, isRunPart } from '../references.ts';
 import {
   isMoment,
   isRecord,
@@ -53,7 +53,11 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   },
   accept: { ...SAID, item, recordId },
   'approve look-alikes': { ...SAID, sinceMs: isMoment, untilMs: isMoment, perGroup, groups },
-  replan: { ...SAID, policyHash: (value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value) },
+  superseded: {
+    ...SAID,
+    id: (value) => value === SUPERSEDED,
+    instead: (value) => typeof value === 'string' && isRunPart(value),
+  },
   acknowledge: { ...SAID, standing: lineOf(300) },
 };
 

@@ -4,6 +4,9 @@
  */
 import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
 
+/** The one id of `superseded`, so that of two runs that want the place of one only the first gets it. */
+export const SUPERSEDED = 'superseded';
+
 /** What a person said. `id` is made by the command (a uuid; the same id twice is one instruction). */
 type Said = { readonly id: string; readonly by: string; readonly why: string };
 
@@ -33,10 +36,10 @@ export type Instruction =
   /** Exactly these withdrawals look like payments of the batch. None of them is one, so that none stops the batch. */
   | (Said & { readonly kind: 'approve look-alikes' } & LookAlikeApproval)
   /**
-   * Nothing of the run was executed, and it gets a second plan from the policy with this hash. From here on nothing of
-   * the first plan is sent. This takes an earlier cancel back.
+   * Nothing of the run was executed, and the run of the same policy with the id `instead` takes its place. From here on
+   * nothing of it is sent, and nobody can take that back. A run has one of these at most: its id is always `SUPERSEDED`.
    */
-  | (Said & { readonly kind: 'replan'; readonly policyHash: string })
+  | (Said & { readonly kind: 'superseded'; readonly instead: string })
   /**
    * Somebody looks after the run. This changes nothing of the run, and is over once the run does not stand as in
    * `standing` any more.
@@ -125,6 +128,8 @@ export type Eight = {
 /** What everything that is kept says about one item. */
 export type InstructionsAbout = {
   readonly cancelled: boolean;
+  /** Id of the run that has taken the place of this one, for what people are told; null: none has. */
+  readonly successor: string | null;
   /** The last decision about the item; a later `pay again` makes it history. */
   readonly decision: Decision | null;
   /** The generations that people opened above the plan's own eight, in order. */
@@ -160,27 +165,38 @@ export function withdrawalsUntil(date: string): number {
 
 const WINDOW_MS = (5 * 24 + 12) * 3_600_000;
 
-/** True when what is not sent stays unsent. `instructions` in the order in which they were said. */
+/**
+ * True when what is not sent stays unsent. `instructions` in the order in which they were said. No `go-on` takes it back
+ * that another run has taken the place of this one.
+ */
 export function isCancelled(instructions: readonly Instruction[]): boolean {
+  if (instructions.some(({ kind }) => kind === 'superseded')) return true;
   return (
-    instructions.findLast(
-      (said) =>
-        said.kind === 'cancel' || said.kind === 'replan' || (said.kind === 'go-on' && said.item === null),
-    )?.kind === 'cancel'
+    instructions.findLast((said) => said.kind === 'cancel' || (said.kind === 'go-on' && said.item === null))
+      ?.kind === 'cancel'
   );
 }
 
-/** The second plan that was asked for last; null: the first one is carried out. */
-export function replanIn({ instructions }: Kept): RecordedOf<'replan'> | null {
-  return instructions.findLast((said) => said.kind === 'replan') ?? null;
+/** Id of the run of the same policy that has taken the place of this one; null: none has. */
+export function successorIn(instructions: readonly Instruction[]): string | null {
+  return instructions.find((said) => said.kind === 'superseded')?.instead ?? null;
 }
 
-/**
- * When the first plan was given up, epoch milliseconds. A send of it that was asked for later does not leave. Null: it
- * was not given up.
- */
-export function givenUpAtMs({ instructions }: Kept): number | null {
-  return instructions.find((said) => said.kind === 'replan')?.atMs ?? null;
+/** What is said of a run of which nothing was executed, whatever else became of it. */
+const SAID_OF_NOTHING: readonly Instruction['kind'][] = [
+  'cancel',
+  'go-on',
+  'not executed',
+  'superseded',
+  'acknowledge',
+];
+
+/** What is kept about a run although nothing of it was executed, in a few words; null: nothing is. */
+export function saidOfExecuted({ instructions, facts }: Kept): string | null {
+  const said = instructions.find(({ kind }) => !SAID_OF_NOTHING.includes(kind));
+  if (said !== undefined) return `${said.by} has said "${said.kind}" of it`;
+  const fact = facts.find(({ kind }) => kind !== 'api key');
+  return fact === undefined || fact.kind === 'api key' ? null : `something of "${fact.item}" was sent`;
 }
 
 /**
@@ -226,6 +242,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   }
   return {
     cancelled: isCancelled(kept.instructions),
+    successor: successorIn(kept.instructions),
     decision,
     eights,
     causeGone,
@@ -243,14 +260,14 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
 
 type SaidOfItem = Exclude<
   Recorded,
-  { readonly kind: 'cancel' | 'replan' | 'acknowledge' | 'approve look-alikes' | 'pay these again' }
+  { readonly kind: 'cancel' | 'superseded' | 'acknowledge' | 'approve look-alikes' | 'pay these again' }
 >;
 
 /** What an instruction says about one item; null: nothing. */
 function saidOf(said: Recorded, item: string): SaidOfItem | null {
   switch (said.kind) {
     case 'cancel':
-    case 'replan':
+    case 'superseded':
     case 'acknowledge':
     case 'approve look-alikes':
       return null;

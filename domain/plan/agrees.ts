@@ -5,7 +5,7 @@ import type { ConvertPolicy, PayoutPolicy, Policy, RebalancePolicy, WithdrawSpec
 import { reference } from '../references.ts';
 import { legIdOf, totalsOf } from './amounts.ts';
 import { literalBound } from './leg-guard.ts';
-import { goesOnWithTheFirst, type Leg, type Payment, type PaymentAmount, type Plan } from './plan.ts';
+import { type Leg, type Payment, type PaymentAmount, type Plan } from './plan.ts';
 
 /**
  * Where the plan differs from the policy that it is said to be made from, in one sentence; null when they agree in
@@ -116,14 +116,9 @@ function namesContradict(plan: Plan): string | null {
   return new Set(ids).size === ids.length ? null : 'The plan has two legs of one name.';
 }
 
-/** Which number the leg of a convert plan has. */
-function legNumberOf(plan: Plan): 1 | 2 {
-  return plan.number === 2 && !goesOnWithTheFirst(plan) ? 2 : 1;
-}
-
 function legContradicts(leg: Leg, plan: Plan, policy: ConvertPolicy): string | null {
   const { sell, buy, amount } = policy.convert;
-  const id = legIdOf(policy.convert, legNumberOf(plan));
+  const id = legIdOf(policy.convert);
   if (leg.id !== id || leg.reference !== reference(plan.run, id))
     return `The plan calls its leg "${leg.reference}", the policy makes it "${reference(plan.run, id)}".`;
   if (leg.sell !== sell || leg.buy !== buy)
@@ -146,7 +141,7 @@ function paymentContradicts(
   policy: ConvertPolicy,
 ): string | null {
   const { id, account, amount } = spec;
-  const leg = legIdOf(policy.convert, legNumberOf(plan));
+  const leg = legIdOf(policy.convert);
   if (payment.id !== id || payment.reference !== reference(plan.run, id))
     return `The plan has payment "${payment.reference}" where the policy has "${reference(plan.run, id)}".`;
   if (payment.account !== account)

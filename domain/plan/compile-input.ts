@@ -21,6 +21,6 @@ export type CompileInput<P extends Policy = Policy> = {
   /** Decimals of a currency, by the table and the operator's service file. */
   readonly decimalsOf: (currency: string) => number;
   readonly madeFor: string;
-  /** It is made as the second plan of the run; absent: as its first. */
-  readonly number?: 2;
+  /** As of the plan. */
+  readonly insteadOf?: string;
 };

@@ -14,7 +14,7 @@ import { legsOfConvert, paymentsOfConvert } from './convert-items.ts';
 import { guardProblems } from './leg-guard.ts';
 import { brokenPaymentLimit, brokenTradeLimit, type Gross } from './limits.ts';
 import { accountIdForm, type Observation } from './observation.ts';
-import { MADE_FOR_NOBODY, type Leg, type Payment, type Plan } from './plan.ts';
+import type { Leg, Payment, Plan } from './plan.ts';
 import { legsOfPayout } from './payout-items.ts';
 import { legsOfRebalance } from './rebalance-items.ts';
 
@@ -67,7 +67,7 @@ export function compilePlan(input: CompileInput): CompileResult {
     ok: true,
     plan: Object.freeze({
       version: 1,
-      ...(input.number !== undefined && { number: input.number }),
+      ...(input.insteadOf !== undefined && { insteadOf: input.insteadOf }),
       bodyLayout: 1,
       run,
       credentials: observation.credentials,
@@ -92,7 +92,7 @@ export function compilePlan(input: CompileInput): CompileResult {
       totals: totalsOf({ legs, payments, batch }),
       madeAtMs: observation.observedAtMs,
       foundRecords: found,
-      madeFor: input.number === 2 ? MADE_FOR_NOBODY : input.madeFor,
+      madeFor: input.madeFor,
     }),
   };
 }

@@ -15,7 +15,7 @@ export function legsOfConvert(
   found: boolean,
 ): { readonly legs: readonly Leg[]; readonly notNeeded: readonly LegNotNeeded[] } {
   const { sell, buy, amount } = input.policy.convert;
-  const id = legIdOf(input.policy.convert, input.number);
+  const id = legIdOf(input.policy.convert);
   const leg = {
     id,
     reference: reference(input.run, id),
@@ -59,7 +59,7 @@ export function amountOfTrade(trade: Trade): LegAmount | null {
  * left out.
  */
 export function paymentsOfConvert(input: CompileInput<ConvertPolicy>, legs: readonly Leg[]): Payment[] {
-  const leg = legIdOf(input.policy.convert, input.number);
+  const leg = legIdOf(input.policy.convert);
   const currency = input.policy.convert.buy;
   return input.policy.withdraw.flatMap((spec): Payment[] => {
     const payment = {

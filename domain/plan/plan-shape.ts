@@ -3,7 +3,6 @@
  * comes out of Temporal, where others may have put something that looks like a plan.
  */
 import {
-  MADE_FOR_NOBODY,
   RESTRAINTS,
   wholePlan,
   type KeptPayment,
@@ -122,7 +121,7 @@ const isBatch = recordOf({
 
 const VERSION_1 = {
   version: oneOf(1),
-  number: (value) => value === undefined || value === 2,
+  insteadOf: (value) => value === undefined || isName(value),
   bodyLayout: oneOf(1),
   run: recordOf({ policy: isName, id: isName }),
   credentials: recordOf({
@@ -172,11 +171,7 @@ export function planOf(value: unknown): Shaped<Plan> {
     };
   const why = misshapen(value, VERSIONS[version]);
   if (why !== null) return { ok: false, why };
-  const plan = value as KeptPlan;
-  // Items of a second plan are never fresh, whoever made it.
-  if (plan.number === 2 && plan.madeFor !== MADE_FOR_NOBODY)
-    return { ok: false, why: 'It is a second plan that calls itself fresh.' };
-  return { ok: true, value: wholePlan(plan) };
+  return { ok: true, value: wholePlan(value as KeptPlan) };
 }
 
 function isKnownVersion(version: unknown): version is Plan['version'] {

@@ -159,8 +159,8 @@ export type Payment = {
 
 export type Plan = {
   readonly version: 1;
-  /** It is the second plan of the run, made since nothing of the first was executed; absent: the first. */
-  readonly number?: 2;
+  /** Id of the run whose place its run takes. Nothing of that one was found. Absent: it takes no place. */
+  readonly insteadOf?: string;
   /** Layout of the bodies' bytes; another layout would be another key's bytes. */
   readonly bodyLayout: 1;
   readonly run: RunName;
@@ -195,14 +195,6 @@ export type Plan = {
   /** `originalExecutionRunId` of the run that made the plan: tells "freshly made by me" from all else, identifies no money. */
   readonly madeFor: string;
 };
-
-/** In place of `madeFor`: nothing of the plan is fresh, all of it is looked up before it is sent. */
-export const MADE_FOR_NOBODY = 'nobody';
-
-/** A second plan that carries on the leg of the first one, which was traded after all. */
-export function goesOnWithTheFirst({ number, legs }: Pick<Plan, 'number' | 'legs'>): boolean {
-  return number === 2 && legs.some(({ id }) => id.endsWith('-1'));
-}
 
 /**
  * A plan as Temporal carries it: a payment's reference, which the names of run and payment make, is not repeated for each

@@ -35,6 +35,8 @@ export type RunInput = {
   readonly startedBy: string;
   /** Of a payout: its batch, which was submitted chunk by chunk before. */
   readonly batch?: Manifest;
+  /** Id of the run of the same policy whose place it takes, of which nothing was executed. Absent: it takes no place. */
+  readonly insteadOf?: string;
 };
 
 /** What `payments`, a chunk of a batch, is started with, before the run is. */
@@ -55,8 +57,6 @@ export type ChunkInput = {
 export type PlanInput = RunInput & {
   readonly forRun: string;
   readonly askedBy: string;
-  /** Of the second plan; absent: it is the first. */
-  readonly number?: 2;
 };
 
 /** Where the making of a plan stands: the plan, a refusal, or what it waits for (null: it is at work). */

@@ -103,11 +103,6 @@ export function failed(error: unknown): StepFailed {
   throw error;
 }
 
-/** Not a failure: a second plan was asked for, with which the run goes on in a new history. */
-export class Replanned extends Error {
-  override readonly name = 'Replanned';
-}
-
 /** Not a failure: the run must go on in a new history, with what it knows carried over. */
 export class HistoryIsLong extends Error {
   override readonly name = 'HistoryIsLong';

@@ -1,6 +1,6 @@
 /** Reading the plan of a run: the one that counts, for the policy that the run was given, as a person was shown it. */
 import { isAsShown, movesOf } from '../plan/moves.ts';
-import { goesOnWithTheFirst, wholePlan, type Plan } from '../plan/plan.ts';
+import { wholePlan, type Plan } from '../plan/plan.ts';
 import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import { activityFailed } from './activity-failed.ts';
@@ -65,10 +65,7 @@ export async function readPlan(run: Reading): Promise<Plan> {
 
 /** What a person has said yes to is what is carried out (M4). */
 function asShown(input: RunInput, plan: Plan): Plan {
-  const isOfIt = input.policyHash === plan.policy.hash;
-  if (plan.number === 2 && !isOfIt && goesOnWithTheFirst(plan)) throw goesOnOtherwise(input, plan);
-  // What was shown of a first plan is not what the second one is held against.
-  const shown = plan.number === undefined || isOfIt ? input.shown : undefined;
+  const { shown } = input;
   if (isAsShown(plan, shown)) return plan;
   throw new RunRefused('PLAN_NOT_AS_SHOWN', 'The plan is not what was shown; nothing was sent.', [
     {
@@ -78,18 +75,6 @@ function asShown(input: RunInput, plan: Plan): Plan {
       fix: 'Start it again with --go-on: it shows this plan, and asks.',
     },
   ]);
-}
-
-/** Somebody asked for other payments, since nothing seemed to be executed: what they would be now, nobody has said. */
-function goesOnOtherwise({ run }: RunInput, { legs }: Plan): RunRefused {
-  const named = legs.map(({ id }) => `"${id}"`).join(', ');
-  const message = `${named} of the first plan was traded after all, so that the run goes on with that plan, and not with this policy.`;
-  const fix = `Look whom it pays. To pay as it was planned first: \`npx cambist run POLICY --id ${run.id} --go-on\`, with the first policy.`;
-  return new RunRefused(
-    'PLAN_NOT_AS_SHOWN',
-    'The plan is another one than was asked for; nothing was sent.',
-    [{ code: 'PLAN_NOT_AS_SHOWN', item: null, message, fix }],
-  );
 }
 
 /** The plan counts only for the policy that it was made from (M4). */
@@ -102,7 +87,7 @@ function otherPolicy(
       code: 'POLICY_CHANGED',
       item: null,
       message: `The plan was made from a policy with the hash ${planned}, this start has ${given}.`,
-      fix: 'Start it with the policy that the plan was made from. Another --id would pay everything again.',
+      fix: `Start it with the policy that the plan was made from. If nothing of it was executed, a run by another policy takes its place: \`npx cambist run POLICY --id NEW --instead-of ${input.run.id}\`.`,
     },
   ]);
 }

@@ -4,6 +4,7 @@
  * `beforeWrite` does steps 1 to 4. `mayStillLeave` checks once more in the moment of step 5. What follows from a reply
  * (step 6) is in `writes/trade.ts` and `writes/withdrawal.ts`.
  */
+import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import { SENT_SOONER, safetyWaitSentence, type WaitReason, type Wait } from '../waits.ts';
 import { isKeyKnownSince } from '../service/facts.ts';
@@ -141,7 +142,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const now = asKnownNow(context, before);
   // A restored backup may have lost a send of this run. That begins a doubt only where the call does something, not
   // where it only waits.
-  const end = said.cancelled ? cancelled(subject) : subject.unwanted;
+  const end = said.cancelled ? cancelled(subject, said) : subject.unwanted;
   const isStale = recalled === 'stale' && forPerson(before.phase) === null;
   const acts = subject.call === 'trade' || end !== null || isLate || before.doubt !== null;
   const assumes = recalled === 'forgotten' || (isStale && acts);
@@ -597,7 +598,19 @@ export function inDoubt({ item, name }: Named, { doubt }: SendState, meanwhile: 
   };
 }
 
-function cancelled({ item, name }: Named): Problem {
+function cancelled(
+  { item, name, context }: Named & { readonly context: Context },
+  { successor }: InstructionsAbout,
+): Problem {
+  if (successor !== null) {
+    const other = runName({ policy: context.plan.run.policy, id: successor });
+    return {
+      code: 'CANCELLED',
+      item,
+      message: `Run ${other} has taken the place of this one before ${name} was sent.`,
+      fix: `See \`npx cambist status ${other}\`.`,
+    };
+  }
   return {
     code: 'CANCELLED',
     item,

@@ -863,17 +863,13 @@ function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem 
   };
 }
 
-/**
- * A second plan exists only for a run that converts a fixed amount, only once, and only while nothing of the run is
- * executed.
- */
-function guardAdvice({ plan }: Context, { why }: Leg): string {
-  const replay = `npx cambist replay ${runName(plan.run)}`;
+/** A leg that was computed from balances is computed anew in a new run, whatever becomes of this one. */
+function guardAdvice({ plan: { run } }: Context, { why }: Leg): string {
   const widened =
-    why.kind === 'fixed' && plan.number === undefined
-      ? `\`${replay} --replan POLICY\`, while nothing of the run is done`
+    why.kind === 'fixed'
+      ? `while nothing of the run is done, \`npx cambist run POLICY --id NEW --instead-of ${run.id}\``
       : 'in a new run';
-  return `Wait for a better price, then type \`${replay}\`. Or widen the guard on purpose: ${widened}.`;
+  return `Wait for a better price, then type \`npx cambist replay ${runName(run)}\`. Or widen the guard on purpose: ${widened}.`;
 }
 
 /**

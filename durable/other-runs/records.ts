@@ -82,7 +82,7 @@ export async function doneElsewhere(of: Of, item: string): Promise<Rival> {
   const untilMs = performance.now() + ALL_QUESTIONS_LIMIT_MS;
   for await (const { info, report } of readReports(of.client, later, untilMs)) {
     if (hasDone(report, item)) return { rival: report.run, silent: null };
-    // An open run that has read no plan yet, for example before its second plan, may still carry out what it has done.
+    // An open run that has read no plan yet may still carry out one that was made before.
     if (hasItems(report) || !isOpen(info)) silent.delete(info.workflowId);
   }
   for (const workflowId of silent) {
@@ -100,18 +100,11 @@ function hasItems({ legs, payments, totals }: Report): boolean {
 
 /** Whether a run has done the item of this name, or holds it. */
 export function hasDone(report: Report, item: string): boolean {
-  const leg = report.legs.find(({ id }) => id === item) ?? onlyLegLike(report, item);
+  const leg = report.legs.find(({ id }) => id === item);
   if (leg?.outcome === 'TRADED' || leg?.outcome === 'NEEDS_HUMAN') return true;
   const payment = report.payments.find(({ id }) => id === item);
   if (payment === undefined || payment.outcome === 'NOT_PAID') return false;
   return payment.outcome !== 'PENDING' || payment.withdrawalId !== null;
-}
-
-/** A run that converts has one leg, which is numbered by its plan. */
-function onlyLegLike({ legs, positions }: Report, item: string): Report['legs'][number] | undefined {
-  const [leg, ...others] = legs;
-  const isOne = leg !== undefined && others.length === 0 && positions.length === 0;
-  return isOne && leg.id.replace(/-\d+$/, '') === item.replace(/-\d+$/, '') ? leg : undefined;
 }
 
 /** The newest Temporal run of each other run, and when this one first started; all by Temporal's clock. */

@@ -4,7 +4,7 @@
  */
 import { CREATED_SLACK_MS } from '../../domain/writes/lookups.ts';
 import { runName, type RunName } from '../../domain/references.ts';
-import { readCurrentPlan } from '../../durable/plans.ts';
+import { readFirstPlan } from '../../durable/plans.ts';
 import { recordsOfBatches } from '../../durable/batches/records.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
@@ -36,7 +36,7 @@ export async function claimantOf(
   for (const facts of runs) {
     if (runName(facts.run) === own || (facts.closedAtMs !== null && facts.closedAtMs < sinceMs)) continue;
     // A plan can be read without a worker, and usually shows whether a run can be meant.
-    const plan = await readCurrentPlan(client, mode, facts.run);
+    const plan = await readFirstPlan(client, mode, facts.run);
     if (plan === null || plan.credentials.organisation !== options.organisation) continue;
     const moved = [
       ...plan.legs.flatMap(({ sell, buy }) => [sell, buy]),

@@ -13,6 +13,7 @@ import { keepInstruction, keptAbout, readKept, wakeRun } from './keep-instructio
 import type { Place } from '../place.ts';
 import { planOf, requireItem, requirePlan } from './plan-made.ts';
 import { requireService } from '../preflight.ts';
+import { requireNoSuccessor } from './successor.ts';
 import { readRun, type RunFacts } from '../follow/runs.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 
@@ -30,6 +31,7 @@ export async function goOnOpen(
 ): Promise<string | null> {
   const { goOn } = asked;
   const kept = await readKept(place, run);
+  await requireNoSuccessor(place, run, kept);
   if (kept !== null && isCancelled(kept.instructions)) {
     throw new CommandFailure('refused by us', [
       {
@@ -51,8 +53,9 @@ export async function goOnOpen(
 
 /** For a run that has ended, before it is started again. @throws CommandFailure when the item cannot go on alone */
 export async function goOnEnded(place: Place, run: RunName, goOn: GoOn): Promise<void> {
-  if (goOn.item !== null) return sayCauseGone(place, run, goOn);
   const kept = await readKept(place, run);
+  await requireNoSuccessor(place, run, kept);
+  if (goOn.item !== null) return sayCauseGone(place, run, goOn);
   // A new start sends nothing while the run is cancelled, or while its instructions are missing.
   if (kept === null || isCancelled(kept.instructions)) await sayGoOn(place, run, goOn);
 }

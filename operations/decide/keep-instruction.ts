@@ -53,7 +53,7 @@ export async function wakeRun({ client, mode }: Place, run: RunName): Promise<bo
   const facts = await describeRun(client, mode, run);
   if (facts === null || !facts.isOpen) return false;
   // The workflow that makes its plan may be what waits.
-  await Promise.all([wake(client, planIdOf(mode, run)), wake(client, planIdOf(mode, run, 2))]);
+  await wake(client, planIdOf(mode, run));
   return wake(client, facts.workflowId);
 }
 

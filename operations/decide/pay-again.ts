@@ -142,6 +142,7 @@ export async function openGenerations(asked: AskedAgain, { list }: Openings): Pr
     run,
     policyFile,
     batch: before?.batch ?? null,
+    insteadOf: before?.insteadOf ?? null,
     startedBy,
     shown: null,
     again: true,

@@ -3,7 +3,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { paymentOf } from '../../domain/plan/batch-items.ts';
 import type { Payment, Plan } from '../../domain/plan/plan.ts';
 import { runName, type RunName } from '../../domain/references.ts';
-import { readFirstPlan, readPlan } from '../../durable/plans.ts';
+import { readPlan } from '../../durable/plans.ts';
 import type { Settings } from '../../config/config.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
@@ -69,8 +69,6 @@ async function plannedPayment(place: Place, plan: Plan, item: string): Promise<P
 /** Null when there is none, or when Temporal no longer has it. */
 export async function planOf({ client, mode }: Place, run: RunName): Promise<Plan | null> {
   try {
-    const second = await readFirstPlan(client, mode, run, 2);
-    if (second !== null) return second;
     const state = await readPlan(client, mode, run, PATIENCE_MS);
     return state.kind === 'plan' ? state.plan : null;
   } catch (error) {

@@ -39,8 +39,8 @@ function tell(said: Recorded): string {
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
     case 'approve look-alikes':
       return `look-alikes until ${new Date(said.untilMs).toISOString()} approved: ${said.why}`;
-    case 'replan':
-      return `plan it anew, since nothing of it was executed: ${said.why}`;
+    case 'superseded':
+      return `run ${said.instead} takes its place, since nothing of it was executed: ${said.why}`;
     case 'acknowledge':
       return `acknowledged: ${said.why}`;
   }

@@ -4,7 +4,7 @@
  * asked again.
  */
 import type { LegReason } from '../../domain/plan/plan.ts';
-import { isCancelled } from '../../domain/people/instructions.ts';
+import { isCancelled, successorIn, type Recorded } from '../../domain/people/instructions.ts';
 import type { Report, ReportLeg, ReportPayment } from '../../domain/run/report.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../../domain/service/facts.ts';
@@ -19,7 +19,7 @@ import type { Place } from '../place.ts';
 import { planOf } from '../decide/plan-made.ts';
 import { goOnCommand, isCancelledEnd, neverTaken, noSuchEvent, recommendedFor } from './verdict.ts';
 import { resetPointsOf, type ResetPoint } from './points.ts';
-import { readRun, requireRun } from '../follow/runs.ts';
+import { readRun, requireRun, type RunFacts } from '../follow/runs.ts';
 
 /** What a reset makes of an item. */
 export type Fate =
@@ -38,7 +38,8 @@ export type Fate =
   | 'stays unpaid until --pay-again'
   | 'waits for a person'
   /** Only --go-on takes a cancel back. */
-  | 'stays undone: the run is cancelled';
+  | 'stays undone: the run is cancelled'
+  | 'stays undone: another run has taken its place';
 
 export type ExplainedItem = {
   readonly item: string;
@@ -65,7 +66,10 @@ export type ResetExplained = {
   /** The event that is explained. */
   readonly point: ResetPoint;
   readonly recommended: ResetPoint;
-  /** What to type in place of `replay`, which refuses a run that has ended cancelled; null: `replay` takes this run. */
+  /**
+   * What to type in place of `replay`, which refuses a run that has ended cancelled, or whose place another one has taken;
+   * null: `replay` takes this run.
+   */
   readonly insteadOfReplay: string | null;
   readonly points: readonly ResetPoint[];
   readonly items: readonly ExplainedItem[];
@@ -110,13 +114,13 @@ export async function explainReset(
   const kept = (await readKept(place, run))?.instructions ?? [];
   const isBatch = ((await planOf(place, run))?.batch ?? null) !== null;
   const known = await knownBefore(events, point.eventId, values);
-  const items = itemsOf(report, { known, isBatch, isStopped: isCancelled(kept) });
+  const items = itemsOf(report, { known, isBatch, stopped: stoppedBy(kept) });
   return {
     run: runName(run),
     status: facts.isOpen ? report.status : facts.state,
     point,
     recommended,
-    insteadOfReplay: isCancelledEnd(facts, report) ? goOnCommand(run) : null,
+    insteadOfReplay: commandInstead(facts, report, successorIn(kept)),
     points,
     items,
     isUnplanned: items.length === 0,
@@ -124,6 +128,13 @@ export async function explainReset(
     signals: signalsAfter(events, point.eventId),
     said: report.evidence.filter(({ call }) => call === INSTRUCTION_CALL),
   };
+}
+
+function commandInstead(facts: RunFacts, report: Report, successor: string | null): string | null {
+  const { run } = facts;
+  if (successor !== null && !facts.isOpen)
+    return `npx cambist status ${runName({ policy: run.policy, id: successor })}`;
+  return isCancelledEnd(facts, report) ? goOnCommand(run) : null;
 }
 
 type Payloads = Parameters<typeof valuesOf>[1];
@@ -151,8 +162,14 @@ type Known = {
   /** Items that are done, as the history before the event says. */
   readonly known: ReadonlySet<string>;
   readonly isBatch: boolean;
-  readonly isStopped: boolean;
+  /** What becomes of items that are not done, where nothing goes on; null: it goes on. */
+  readonly stopped: Fate | null;
 };
+
+function stoppedBy(kept: readonly Recorded[]): Fate | null {
+  if (successorIn(kept) !== null) return 'stays undone: another run has taken its place';
+  return isCancelled(kept) ? 'stays undone: the run is cancelled' : null;
+}
 
 function done(id: string, { known }: Known): Fate {
   return known.has(id) ? 'stays as the history says' : 'is found at the service and adopted';
@@ -166,7 +183,7 @@ function fateOfLeg({ id, outcome, why }: ReportLeg, of: Known): Fate {
       return 'waits for a person';
     case 'NOT_TRADED':
     case 'PENDING':
-      if (of.isStopped) return 'stays undone: the run is cancelled';
+      if (of.stopped !== null) return of.stopped;
       return FROM_BALANCES.includes(why)
         ? 'is tried again while the balances still ask for it'
         : 'is tried again';
@@ -183,7 +200,7 @@ function fateOfPayment({ id, outcome, withdrawalId }: ReportPayment, of: Known):
     case 'PENDING':
       if (withdrawalId !== null)
         return outcome === 'PENDING' ? 'is followed' : 'stays unpaid until --pay-again';
-      return of.isStopped ? 'stays undone: the run is cancelled' : 'is tried again';
+      return of.stopped ?? 'is tried again';
   }
 }
 

@@ -13,6 +13,7 @@ import { CommandFailure } from '../failure.ts';
 import { failureOf } from '../failure-of.ts';
 import { followRun } from '../follow/until-it-ends.ts';
 import { hasOpenGeneration } from '../decide/go-on.ts';
+import { successorOf, superseded } from '../decide/successor.ts';
 import { readEvents, valuesOf } from '../../durable/history.ts';
 import type { Place } from '../place.ts';
 import { recommendedPoint, resetPointsOf, type ResetPoint } from './points.ts';
@@ -35,7 +36,7 @@ export type ReplayVerdict =
 /**
  * What replaying the run would do.
  * @param event the id that a person names; null: the recommended one
- * @throws CommandFailure for a run that is cancelled, for one whose work goes to a build that is gone, and for an event to
+ * @throws CommandFailure for a run that is cancelled, or whose place another one has taken, for one whose work goes to a build that is gone, and for an event to
  * which Temporal cannot reset
  */
 export async function judgeReplay(
@@ -44,6 +45,8 @@ export async function judgeReplay(
   { event, nowMs }: { readonly event: number | null; readonly nowMs: number },
 ): Promise<ReplayVerdict> {
   const facts = await requireRun(place, run);
+  const successor = facts.isOpen ? null : await successorOf(place, run);
+  if (successor !== null) throw superseded(run, successor);
   await requireBuild(place, facts, nowMs);
   if (facts.isOpen && event === null) {
     const view = await readRun(place, facts);

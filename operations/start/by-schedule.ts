@@ -98,6 +98,7 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
     today: isNamed ? todayIn(zone, now()) : date,
     isNamed,
     goOn: null,
+    insteadOf: null,
     again: false,
     batch: null,
     onSubmitted: () => {},

@@ -8,13 +8,7 @@ import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import { compilePlan, type CompileResult } from '../../domain/plan/compile.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { RunName } from '../../domain/references.ts';
-import {
-  dateOfRunId,
-  settledAtTheLatestMs,
-  sendWindowsOf,
-  todayIn,
-  type SendWindows,
-} from '../../calendar/business-date.ts';
+import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf, todayIn } from '../../calendar/business-date.ts';
 import { observeService } from '../../service/observe.ts';
 import { createClient, type Settings } from '../../config/config.ts';
 import type { BatchFile } from '../batches/file.ts';
@@ -45,13 +39,11 @@ export async function compileNow(of: {
   readonly now: () => number;
   /** Look also for what other batches have paid of this one; absent: the run looks itself. */
   readonly looksAtOthers?: true;
-  /** For a second plan: when it may be sent; absent: it is the first plan. */
-  readonly second?: SendWindows;
 }): Promise<Compiled> {
-  const { policyFile, settings, run, batch, now, looksAtOthers, second } = of;
+  const { policyFile, settings, run, batch, now, looksAtOthers } = of;
   const { policy } = policyFile;
   const date = dateOfRunId(run.id) ?? todayIn(policy.zone, now());
-  const sendWindows = second ?? sendWindowsOf(date, policy.zone);
+  const sendWindows = sendWindowsOf(date, policy.zone);
   const address = `${settings.address.origin}${settings.address.basePath}`;
   const client = createClient(settings, 'read');
   try {
@@ -98,7 +90,6 @@ export async function compileNow(of: {
       batch: tally?.batch ?? null,
       // The plan is made for no run.
       madeFor: '',
-      ...(second !== undefined && { number: 2 as const }),
     };
     const problems = tally?.problems ?? [];
     return { input, result: problems.length > 0 ? { ok: false, problems } : compilePlan(input), remark };

@@ -10,9 +10,11 @@ import { requireBatch } from '../batches/file.ts';
 import { compileNow, requireCompiled, type Compiled } from './compile-now.ts';
 import { CommandFailure } from '../failure.ts';
 import { goOnEnded, hasOpenGeneration, type GoOn } from '../decide/go-on.ts';
+import { predecessorOf, successorOf, superseded } from '../decide/successor.ts';
 import { hasTraded } from '../watch/lost-runs.ts';
 import type { Place } from '../place.ts';
-import { isPlanKnown, readCurrentPlan, readFirstPlan } from '../../durable/plans.ts';
+import { placeOf, requireOwnPlace } from './instead-of.ts';
+import { isPlanKnown, readFirstPlan } from '../../durable/plans.ts';
 import type { PolicyFile } from '../policy-file.ts';
 import { requireService } from '../preflight.ts';
 import {
@@ -52,6 +54,8 @@ export type AskedStart = {
   /** Whether the person named the run; else it is the run of today. */
   readonly isNamed: boolean;
   readonly goOn: GoOn | null;
+  /** The run of the policy whose place this one is to take; null: none is named. */
+  readonly insteadOf: RunName | null;
   /** True: the person agrees to one more run on a date on which the policy has moved money. */
   readonly again: boolean;
   /** The file of a payout; null: none is named. */
@@ -65,24 +69,38 @@ export type StartVerdict =
   /** The run is open: follow it. */
   | { readonly kind: 'open'; readonly facts: RunFacts }
   /** The run has ended: show it. `left`: what would go on with `--go-on`; null when there is nothing to do. */
-  | { readonly kind: 'ended'; readonly view: RunView; readonly left: readonly string[] | null }
+  | {
+      readonly kind: 'ended';
+      readonly view: RunView;
+      readonly left: readonly string[] | null;
+      /** Id of the run that has taken its place, so that nothing of it goes on; null: none has. */
+      readonly successor: string | null;
+    }
   /** Start the run. `facts`: what Temporal has of it; null: nothing, so the run is new unless it has a plan. */
   | { readonly kind: 'start'; readonly facts: RunFacts | null };
 
-/** What to do, as the run stands now. @throws CommandFailure when it was planned with another policy or batch */
+/**
+ * What to do, as the run stands now.
+ * @throws CommandFailure when it was planned with another policy or batch, or when another run has taken its place
+ */
 export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
-  const { place, run, policyFile, goOn, batch } = asked;
+  const { place, run, policyFile, goOn, batch, insteadOf } = asked;
   const facts = await describeRun(place.client, place.mode, run);
   await requireSamePolicy(place, { run, policyFile, facts });
   if (batch !== null) await requireSameBatch(place, { run, batch, facts });
+  if (insteadOf !== null) await requireOwnPlace(place, { run, old: insteadOf, facts });
+  if (facts?.isOpen === true) return { kind: 'open', facts };
+  const successor = await successorOf(place, run);
+  if (successor !== null && (facts === null || goOn !== null)) throw superseded(run, successor);
   if (facts === null) return { kind: 'start', facts };
-  if (facts.isOpen) return { kind: 'open', facts };
-  if (goOn === null && !isEndedFromOutside(facts)) {
+  // Naming the place once more makes the plan that was refused, as where it was not known whose place it is.
+  const isToPlan = insteadOf !== null && (await readFirstPlan(place.client, place.mode, run)) === null;
+  if (successor !== null || (goOn === null && !isToPlan && !isEndedFromOutside(facts))) {
     const view = await readRun(place, facts);
-    return { kind: 'ended', view, left: leftOf(view.report) };
+    return { kind: 'ended', view, left: successor === null ? leftOf(view.report) : null, successor };
   }
   if (facts.temporalStatus === 'COMPLETED' && !(await hasOpenGeneration(place, facts)))
-    return { kind: 'ended', view: await readRun(place, facts), left: null };
+    return { kind: 'ended', view: await readRun(place, facts), left: null, successor };
   return { kind: 'start', facts };
 }
 
@@ -151,7 +169,7 @@ export async function movesToShow(
   foreseen: Compiled | null,
 ): Promise<{ readonly moves: readonly string[]; readonly remark: string | null }> {
   const { place, settings, policyFile, run, now } = asked;
-  const made = await readCurrentPlan(place.client, place.mode, run);
+  const made = await readFirstPlan(place.client, place.mode, run);
   if (made !== null) return { moves: movesOf(made), remark: null };
   const batch = asked.batch?.file ?? null;
   const { result, remark } = foreseen ?? (await compileNow({ policyFile, settings, run, batch, now }));
@@ -177,6 +195,10 @@ export async function begin(
   const manifest = asked.batch?.manifest ?? before?.batch ?? null;
   requireBatch(policyFile.policy, manifest);
   await submit(asked, isFirst);
+  // A run that is there keeps its place, however it is started again.
+  const insteadOf = isFirst
+    ? (asked.insteadOf?.id ?? (manifest === null ? await predecessorOf(place, run) : null))
+    : await placeOf(place, run, how.facts);
   if (how.facts !== null && goOn !== null) await goOnEnded(place, run, goOn);
   return startRun({
     client,
@@ -185,6 +207,7 @@ export async function begin(
     run,
     policyFile,
     batch: manifest,
+    insteadOf,
     shown,
     startedBy,
     again: how.facts !== null,
@@ -221,7 +244,7 @@ async function readRest(place: Place, facts: RunFacts): Promise<Rest> {
   // An open run without a plan may still make one.
   if ((await readFirstPlan(place.client, place.mode, facts.run)) === null)
     return facts.isOpen ? 'something' : 'no plan';
-  if (!facts.isOpen) return 'something';
+  if (!facts.isOpen) return (await successorOf(place, facts.run)) === null ? 'something' : 'nothing';
   try {
     const { report, progress } = await readRun(place, facts);
     return restOf(report, progress);

@@ -1,22 +1,23 @@
 /** Whether a policy file still says what its run was planned with. Reads only. */
 import { runName, type RunName } from '../../domain/references.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
-import { replanIn } from '../../domain/people/instructions.ts';
 import { CommandFailure } from '../failure.ts';
-import { readInstructions } from '../../durable/instructions/read.ts';
 import type { Place } from '../place.ts';
-import { readCurrentPlan, readPlannedText } from '../../durable/plans.ts';
+import { readFirstPlan, readPlannedText } from '../../durable/plans.ts';
 import type { PolicyFile } from '../policy-file.ts';
 import { readInput, type RunFacts } from '../follow/runs.ts';
 
+type Planned = {
+  readonly run: RunName;
+  readonly policyFile: PolicyFile;
+  /** What Temporal has of the run; null: nothing. */
+  readonly facts: RunFacts | null;
+};
+
 /** Compares with the plan, else with what the run was started with. @throws CommandFailure with both texts */
-export async function requireSamePolicy(
-  place: Place,
-  of: { readonly run: RunName; readonly policyFile: PolicyFile; readonly facts: RunFacts | null },
-): Promise<void> {
+export async function requireSamePolicy(place: Place, of: Planned): Promise<void> {
   const { run, policyFile, facts } = of;
-  const plan = await readCurrentPlan(place.client, place.mode, run);
-  if (plan !== null && plan.number === undefined && (await isToBeReplanned(place, of))) return;
+  const plan = await readFirstPlan(place.client, place.mode, run);
   const input = plan === null && facts?.isOpen === true ? await readInput(place.client, facts) : null;
   const plannedHash = plan?.policy.hash ?? (input === null ? null : policyHash(input.policyText));
   // A change of comments or white space leaves the policy the same.
@@ -29,7 +30,7 @@ export async function requireSamePolicy(
         code: 'POLICY_CHANGED',
         place: runName(run),
         message: `run ${runName(run)} was planned with another policy than ${policyFile.file} says now; nothing was sent`,
-        fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. A second run of this date would not be an edit of this one: it would trade and pay everything again.`,
+        fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. A second run of this date would not be an edit of this one: it would trade and pay everything again.${insteadOf(of)}`,
       },
     ],
     {
@@ -39,31 +40,8 @@ export async function requireSamePolicy(
   );
 }
 
-/**
- * Whether the run is open and is making the second plan that was asked for by this policy.
- * @throws CommandFailure when a second plan was asked for and is not there: that one would be carried out, not this policy
- */
-async function isToBeReplanned(
-  { client, mode }: Place,
-  {
-    run,
-    policyFile,
-    facts,
-  }: { readonly run: RunName; readonly policyFile: PolicyFile; readonly facts: RunFacts | null },
-): Promise<boolean> {
-  const kept = await readInstructions({ client, mode, run });
-  const replan = kept === null ? null : replanIn(kept);
-  if (replan === null) return false;
-  if (facts?.isOpen === true && replan.policyHash === policyFile.hash) return true;
-  throw new CommandFailure('refused by us', [
-    {
-      code: 'REPLAN_UNFINISHED',
-      place: runName(run),
-      message: 'a second plan of it was asked for, and there is none yet; nothing was sent',
-      fix:
-        facts?.isOpen === true
-          ? `It is being made, by another policy than ${policyFile.file}: see \`npx cambist status ${runName(run)}\`.`
-          : `Ask for it once more: \`npx cambist replay ${runName(run)} --replan POLICY …\`.`,
-    },
-  ]);
+/** Only a run of which nothing moved is told: to others, a second run would be the advice to pay again. */
+function insteadOf({ run, policyFile, facts }: Planned): string {
+  if (facts === null || facts.isOpen || facts.state !== 'FAILED') return '';
+  return ` Nothing of this one moved, so another one may take its place: \`npx cambist run ${policyFile.file} --id NEW --instead-of ${run.id}\`.`;
 }

@@ -28,6 +28,8 @@ export type StartOptions = {
   readonly policyFile: PolicyFile;
   /** The batch of a payout, all of which is submitted. Null for other kinds. */
   readonly batch: Manifest | null;
+  /** Id of the run whose place it takes; null: it takes none. */
+  readonly insteadOf: string | null;
   /** What a person has said yes to; null: nobody was asked. */
   readonly shown: readonly string[] | null;
   /** Who starts it, as the report tells. */
@@ -49,6 +51,7 @@ export async function startRun(options: StartOptions): Promise<boolean> {
     ...(options.shown !== null && { shown: options.shown }),
     startedBy: options.startedBy,
     ...(options.batch !== null && { batch: options.batch }),
+    ...(options.insteadOf !== null && { insteadOf: options.insteadOf }),
   };
   try {
     await client.workflow.start(RUN_TYPE, {
@@ -107,7 +110,7 @@ function totalsOf({ totals }: Manifest): readonly string[] {
 /**
  * What the Temporal UI always shows of the run, in Markdown: who started it, what it does, and how to see what became of it.
  */
-function detailsOf({ run, mode, policyFile, batch, shown, startedBy }: StartOptions): string {
+function detailsOf({ run, mode, policyFile, batch, insteadOf, shown, startedBy }: StartOptions): string {
   const { policy, hash } = policyFile;
   const ofBatch =
     batch === null ? [] : [`The batch has ${batch.payments} payments: ${totalsOf(batch).join(', ')}.`];
@@ -116,6 +119,7 @@ function detailsOf({ run, mode, policyFile, batch, shown, startedBy }: StartOpti
   return [
     `Policy **${policy.name}** (${policy.kind}, hash \`${hash.slice(0, 12)}\`), date ${run.id.slice(0, DATE_LENGTH)}, ${mode.toLowerCase()}. Started by ${startedBy}.`,
     `It is to ${summaryOf(policy)}.`,
+    ...(insteadOf === null ? [] : [`It takes the place of ${insteadOf}, of which nothing was executed.`]),
     ...ofBatch,
     ...(moves.length === 0 ? [] : ['What was agreed to:', moves.join('\n')]),
     'What became of it:',

@@ -1,5 +1,6 @@
 /** Which runs need somebody's attention, and which of them somebody has acknowledged already. */
 import { randomUUID } from 'node:crypto';
+import { successorIn } from '../../domain/people/instructions.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { needsSomebody, shownFirst } from '../../domain/waits.ts';
 import { CommandFailure } from '../failure.ts';
@@ -107,10 +108,11 @@ function standingOf({ facts, why }: Listed): string {
 
 async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<boolean> {
   const kept = await readInstructions({ client, mode, run: listed.facts.run });
+  if (kept === null) return false;
+  // The run in its place needs somebody, if any does.
+  if (!listed.facts.isOpen && successorIn(kept.instructions) !== null) return true;
   const standing = standingOf(listed);
-  return (
-    kept?.instructions.some((said) => said.kind === 'acknowledge' && said.standing === standing) === true
-  );
+  return kept.instructions.some((said) => said.kind === 'acknowledge' && said.standing === standing);
 }
 
 function needsNobody(run: RunName, { facts }: Listed) {

@@ -18,7 +18,7 @@ const PARTS = [
   },
   {
     name: 'commands',
-    filesAtOnce: 4,
+    filesAtOnce: 3,
     files: ['server/cli-', 'server/docs-tutorial', 'server/run-ui', 'machines/run-replays', 'machines/ui-'],
   },
   // They change the environment of their process, or measure what is loaded into it.
@@ -30,7 +30,7 @@ const PARTS = [
   {
     name: 'conversions',
     filesAtOnce: 4,
-    files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-replans'],
+    files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-instead'],
   },
   {
     name: 'rebalancing',

@@ -3,11 +3,14 @@
  * person at a terminal types and answers them. The ledger is the judge.
  */
 import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client';
 import { DateTime } from 'luxon';
 import { todayIn } from '../../calendar/business-date.ts';
+import { workflowIdOf } from '../../domain/references.ts';
 import { scheduleIdOf } from '../../workflows/names.ts';
 import {
   assertExit,
@@ -93,6 +96,29 @@ describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL
       throw error;
     }
   };
+
+  test('a run takes the place of another one once a person has said yes to what it moves, and not before', async () => {
+    const policy = await putPolicy(stage, ...LIVE, [/16\.90 MXN/, '99.00 MXN']);
+    assertExit(await typed(policy, ['--yes'], null), 4);
+    const text = await readFile(join(stage.folder, policy.file), 'utf8');
+    const file = `mended-${policy.file}`;
+    await writeFile(join(stage.folder, file), text.replace('99.00 MXN', '16.00 MXN'));
+    const id = `${policy.run.id}-b`;
+    const argv = ['--id', id, '--instead-of', policy.run.id, '--detach'];
+    const instead = (answer: string) => typed({ ...policy, file }, argv, () => answer);
+    const replayed = (): Promise<Ended> => command(stage, ['replay', policy.runText, '--yes']);
+    const no = await instead('no');
+    assertExit(no, 4);
+    assert.match(flat(no.stderr), /Nothing of \S+ was executed.*usd-mxn-1: sell 1000\.00 USD.*NOT_CONFIRMED/);
+    assert.match((await replayed()).stdout, /OUTSIDE_GUARD/);
+    assertExit(await instead('yes'), 8);
+    assert.match((await replayed()).stderr, /SUPERSEDED/);
+    assert.deepEqual(movedFor(stage, policy), NOTHING);
+    const { client } = stage.temporal;
+    await client.workflow
+      .getHandle(workflowIdOf('LIVE', { ...policy.run, id }))
+      .terminate('the test is over');
+  });
 
   test('the plan is shown with its totals, one yes starts it, and it is carried out once', async () => {
     const policy = await putPolicy(stage, ...LIVE);

@@ -10,6 +10,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
+import { SUPERSEDED } from '../../domain/people/instructions.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
 import {
   SCHEDULED_TYPE,
@@ -18,6 +19,7 @@ import {
   nominalTimeAttribute,
   planIdOf,
   scheduledIdOf,
+  wakeSignal,
   type ScheduledInput,
 } from '../../workflows/names.ts';
 import { chunkOf, paymentsOf, startBatch, untilAllEnded } from './batches.ts';
@@ -55,6 +57,9 @@ guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 100bps }
 limits: { per_run: "1000000.00 USD" }
 `;
 
+/** Longer than a run waits that takes the place of another one: on a stage doubt about a trade lasts two seconds. */
+const SAFETY_MS = 120_000;
+
 /** What is recorded side by side; some of it leaves several histories. */
 const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   happy: recordHappy,
@@ -70,7 +75,7 @@ const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   scheduled: recordScheduled,
   batch: recordBatch,
   'batch-of-one-chunk': recordBatchOfOneChunk,
-  replanned: recordReplanned,
+  instead: recordInstead,
   ...Object.fromEntries(Object.keys(KILLS).map((name) => [name, recordKilled])),
 };
 
@@ -311,30 +316,29 @@ async function recordBatchOfOneChunk(name: string): Promise<void> {
   }
 }
 
-/** Planned anew since its guard let no quote pass; its first Temporal run is reset after the end. */
-async function recordReplanned(name: string): Promise<void> {
+/** In the place of a run whose guard let no quote pass, which is reset afterwards. */
+async function recordInstead(name: string): Promise<void> {
   const office = await openStage({ rates: { 'USD/MXN': '17.25' }, timePasses: true });
   try {
     await office.startWorker({ identity: RECORDER });
-    const first = await office.start(convertPolicy({ guard: '{ worst_rate: "18 MXN per USD" }' }), { name });
-    await first.report();
-    const { workflowId, runId } = await first.handle.describe();
-    const second = office.find(convertPolicy({ guard: '{ worst_rate: "16 MXN per USD" }' }), { name });
-    const { policyHash } = second.input;
-    await say(first, { kind: 'cancel' }, office);
-    await say(first, { kind: 'replan', policyHash }, office);
-    await second.startAgain();
-    await second.report();
-    await save(name, workflowId, { on: office });
-    await save(`${name}-plan`, planIdOf('SANDBOX', first.name, 2), { on: office });
-    const points = await resetPoints(office.temporal.client.workflow.getHandle(workflowId, runId));
-    const last = points.at(-1);
+    const old = await office.start(convertPolicy({ guard: '{ worst_rate: "18 MXN per USD" }' }), { name });
+    await old.report();
+    const id = `${old.name.id}-b`;
+    await say(old, { kind: 'superseded', id: SUPERSEDED, instead: id }, office);
+    const next = office.find(convertPolicy({ guard: '{ worst_rate: "16 MXN per USD" }' }), { name, id });
+    await next.startAgain({ insteadOf: old.name.id });
+    await next.until(({ problems }) => problems.some(({ code }) => code === 'INSTEAD_WAITS'));
+    office.time.pass(SAFETY_MS);
+    await office.temporal.client.workflow.getHandle(planIdOf('SANDBOX', next.name)).signal(wakeSignal);
+    await next.report();
+    await save(name, next.handle.workflowId, { on: office });
+    await save(`${name}-plan`, planIdOf('SANDBOX', next.name), { on: office });
+    const { workflowId, runId } = await old.handle.describe();
+    const last = (await resetPoints(old.handle)).at(-1);
     if (last === undefined) throw new Error('The run has no event to reset it to.');
-    const reset = await resetTo(office.temporal, { workflowId, runId }, last);
-    await second.report();
-    // Forgetting the first plan, it goes on in a new history.
-    await save(`${name}-reset`, workflowId, { on: office, runId: reset });
-    await save(`${name}-anew`, workflowId, { on: office });
+    await resetTo(office.temporal, { workflowId, runId }, last);
+    await old.report();
+    await save('superseded', workflowId, { on: office });
   } finally {
     await office.close();
   }

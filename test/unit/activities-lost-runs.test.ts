@@ -168,7 +168,7 @@ test('a held run reads no balance, and gives back the turn that it had; one whos
   const observedWith = (policyText: string, earlier: Plan | null, back: RunName[]) => {
     const plans = { ...deps.plans, readEarlier: async () => earlier };
     const turn = { ...deps.turn, giveBack: async (run: RunName) => void back.push(run) };
-    const input = { ...planInputOf(policyText), originalPlanRunId: 'run-1' };
+    const input = { ...planInputOf(policyText), originalPlanRunId: 'run-1', safeAtMs: null };
     return inActivity({}, () => observe({ ...deps, plans, turn })(input));
   };
   for (const [amount, gaveBack] of [

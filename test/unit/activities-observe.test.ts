@@ -33,7 +33,9 @@ async function observed(
     },
   });
   const input = planInputOf(policyText);
-  const answer = await inActivity({}, () => observe(deps)({ ...input, originalPlanRunId: 'run-1', ...more }));
+  const answer = await inActivity({}, () =>
+    observe(deps)({ ...input, originalPlanRunId: 'run-1', safeAtMs: null, ...more }),
+  );
   return { answer, requests };
 }
 

@@ -131,6 +131,7 @@ test('the options are those of the design', async () => {
     '--expect-total',
     '--go-on',
     '--id',
+    '--instead-of',
     '--json',
     '--out',
     '--pay-again',
@@ -153,16 +154,7 @@ test('the options are those of the design', async () => {
   assert.deepEqual(optionsOf('halt'), [...ofHalts, '--drill'].toSorted());
   assert.deepEqual(optionsOf('resume'), ofHalts);
   assert.deepEqual(optionsOf('explain-reset'), ['--event', '--json']);
-  assert.deepEqual(optionsOf('replay'), [
-    '--attention',
-    '--by',
-    '--event',
-    '--json',
-    '--reason',
-    '--replan',
-    '--wait',
-    '--yes',
-  ]);
+  assert.deepEqual(optionsOf('replay'), ['--attention', '--event', '--json', '--wait', '--yes']);
 });
 
 for (const argv of [

@@ -42,7 +42,7 @@ test('a run that is cancelled is not told to replay, which refuses it, but what 
   assert.match(text, /^p\.2026-11-21 is CANCELLED\. This is what a reset to event 10 does; /);
   assert.match(
     text,
-    /`replay` refuses it\. To go on after all: `npx cambist run POLICY --id 2026-11-21 --go-on`\./,
+    /`replay` refuses it\. Type instead: `npx cambist run POLICY --id 2026-11-21 --go-on`\./,
   );
   assert.doesNotMatch(text, /`replay` takes/);
   assert.match(text, /^ +10 .*Step 10 \(explained here\)$/m);

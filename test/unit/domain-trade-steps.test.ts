@@ -379,15 +379,15 @@ for (const [what, answer, code] of BAD_QUOTES)
     assert.equal(asked(done(limit)).result.kind, 'quoted');
   });
 
-test('a leg that its guard ends names the command, and a second plan only where its run can have one', () => {
+test('a leg that its guard ends names the command, and another run in its place where its amount is fixed', () => {
   const guard = {
     bound: { buyFactor: '1', sellFactor: '16.90' },
     text: 'not worse',
     staleAtMs: null,
     referenceRate: null,
   };
-  const adviceOf = (leg: Partial<typeof LEG>, plan: Partial<Context['plan']> = {}): string => {
-    const steps = requestQuoteSteps(context({ plan }), { ...LEG, guard, ...leg }, NEW_LEG);
+  const adviceOf = (leg: Partial<typeof LEG>): string => {
+    const steps = requestQuoteSteps(context(), { ...LEG, guard, ...leg }, NEW_LEG);
     const { result } = play(steps, { 'send quote': [done({ ...QUOTE, quoteAmount: '16899.99' })] });
     assert.ok(result.kind === 'not traded', result.kind);
     return result.problem.fix;
@@ -396,9 +396,8 @@ test('a leg that its guard ends names the command, and a second plan only where 
   const replay = `Wait for a better price, then type \`npx cambist replay ${run}\`. Or widen the guard on purpose:`;
   assert.equal(
     adviceOf({}),
-    `${replay} \`npx cambist replay ${run} --replan POLICY\`, while nothing of the run is done.`,
+    `${replay} while nothing of the run is done, \`npx cambist run POLICY --id NEW --instead-of ${context().plan.run.id}\`.`,
   );
-  assert.equal(adviceOf({}, { number: 2 }), `${replay} in a new run.`);
   assert.equal(adviceOf({ why: { kind: 'found' } }), `${replay} in a new run.`);
 });
 

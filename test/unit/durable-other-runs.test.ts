@@ -177,10 +177,3 @@ for (const [what, other, rival, silent] of OTHERS)
     const item = (other.legs ?? []).length > 0 ? 'usd-mxn-1' : 'supplier';
     assert.deepEqual(await doneElsewhere(of, item), { rival, silent });
   });
-
-test('the one leg of another run that converts is the same leg, whichever plan has numbered it', async () => {
-  const traded = temporalBeside({ legs: [{ outcome: 'TRADED' }] });
-  const of = { client: traded, mode: 'SANDBOX', run: RUN } as const;
-  assert.equal((await doneElsewhere(of, 'usd-mxn-2')).rival, SECOND);
-  assert.equal((await doneElsewhere(of, 'usd-brl-1')).rival, null);
-});

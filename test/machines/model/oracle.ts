@@ -449,7 +449,7 @@ export class Oracle {
     // A refusal that does not say that it is an old one may be taken for a new one.
     if (schedule.service.headersLost > 0) return [];
     const said = [...temporal.kept.instructions, ...temporal.lost];
-    if (said.some(({ kind }) => kind === 'cancel') || state.cancelled) return [];
+    if (said.some(({ kind }) => kind === 'cancel' || kind === 'superseded') || state.cancelled) return [];
     const { policy } = temporal.ours;
     const isDecided = (id: string): boolean =>
       this.misled.has(temporal.itemOf(id)) || said.some((each) => 'item' in each && each.item === id);
@@ -569,14 +569,16 @@ function standingOf(
 ): { cancelled: boolean; decided: boolean } {
   let cancelled = false;
   let decided = false;
+  let isGone = false;
   for (const said of instructions) {
     if (said.keptAtMs >= beforeMs) continue;
+    if (said.kind === 'superseded') isGone = true;
     if (said.kind === 'cancel') cancelled = true;
     if (said.kind === 'go-on' && said.item === null) cancelled = false;
     if ((said.kind === 'executed' || said.kind === 'not executed') && said.item === item) decided = true;
     if (said.kind === 'pay again' && said.item === item) decided = false;
   }
-  return { cancelled, decided };
+  return { cancelled: cancelled || isGone, decided };
 }
 
 export function generationIn(reference: string): number {

@@ -4,7 +4,7 @@
  * outside the run's own history; a run is woken when something was said.
  */
 import { equal } from '../../../domain/money.ts';
-import type { Instruction } from '../../../domain/people/instructions.ts';
+import { SUPERSEDED, type Instruction } from '../../../domain/people/instructions.ts';
 import { acceptedOf, legOutcome, paymentOutcome, type LegRecord } from '../../../domain/run/items.ts';
 import { generationIn } from './oracle.ts';
 import type { Misfortune } from './schedule.ts';
@@ -45,10 +45,16 @@ export class People {
     if (how !== 'command') await this.#temporal.cancel();
   }
 
-  /** `run --go-on`: takes a cancel back, and starts what has ended. */
+  /** `run … --instead-of`: the run in its place is not played. */
+  async supersede(): Promise<void> {
+    this.#say({ kind: 'superseded', ...this.#said(), id: SUPERSEDED, instead: 'another' });
+    await this.#temporal.wake();
+  }
+
+  /** `run --go-on`: takes a cancel back, and starts what has ended. Said also where the command would refuse it. */
   async goOn(): Promise<void> {
     const temporal = this.#temporal;
-    if (temporal.kept.instructions.some(({ kind }) => kind === 'cancel'))
+    if (temporal.kept.instructions.some(({ kind }) => kind === 'cancel' || kind === 'superseded'))
       this.#say({ kind: 'go-on', item: null, ...this.#said() });
     await temporal.start('go on');
     await temporal.wake();

@@ -158,6 +158,8 @@ export type Misfortune =
   | { readonly kind: 'restore'; readonly back: number; readonly takesMs: number }
   | { readonly kind: 'cancel'; readonly how: 'button' | 'command' | 'both' }
   | { readonly kind: 'go on' }
+  /** Another run takes the place of this one, whatever the command would have seen. */
+  | { readonly kind: 'superseded' }
   /** `--go-on ITEM`: a person says that its cause is gone. */
   | { readonly kind: 'cause gone'; readonly item: 0 | 1 | 2 }
   /** A person says that an item was executed: as its true record, as a twin of somebody else, or as another item's. */

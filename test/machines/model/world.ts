@@ -442,6 +442,9 @@ export class World {
       case 'go on':
         await people.goOn();
         return;
+      case 'superseded':
+        await people.supersede();
+        return;
       case 'cause gone':
         await people.causeGone(what.item);
         return;

@@ -1,0 +1,103 @@
+/**
+ * Whether a run may plan in the place of another one (design: "One run, one plan"): nothing of that one was executed, and
+ * nothing of it can arrive any more. What it has sent is known by the service's records alone. Moves nothing.
+ */
+import { Context as ActivityContext } from '@temporalio/activity';
+import { saidOfExecuted, successorIn, type Kept } from '../domain/people/instructions.ts';
+import { headOf } from '../domain/plan/plan.ts';
+import { makeProblem } from '../domain/problems.ts';
+import { runName, type RunName } from '../domain/references.ts';
+import type { PlanInput } from '../domain/run/calls.ts';
+import type { Mode } from '../domain/service/records.ts';
+import { safetyWaitText } from '../domain/waits.ts';
+import { othersSendMs } from '../domain/writes/doubt.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import { CLOCK_TOLERANCE_MS, configurationWait, skewOf } from '../domain/writes/step.ts';
+import { findOfRun } from '../service/records-of-run.ts';
+import type { Observed } from '../workflows/calls.ts';
+import { WRITE_LIMITS } from '../workflows/limits.ts';
+import { clockSkew } from './clock-skew.ts';
+import { InstructionsMissing, type Deps } from './deps.ts';
+import { unreadableService } from './observing.ts';
+import { foreignReader, told } from './polling.ts';
+
+/** What a write goes by is so old at most when it leaves. */
+const HEEDED_MS = 10_000;
+
+type Stopped = Extract<Observed, { kind: 'refused' | 'wait' }>;
+
+/**
+ * @param safeAtMs what the wait of an earlier call said: from when on nothing of the other run can arrive; null: none has
+ * @returns why no plan is made now; null: it may be, of what is read from the service after this
+ */
+export async function whyNotInstead(
+  deps: Deps,
+  { mode, run, insteadOf }: PlanInput,
+  safeAtMs: number | null,
+): Promise<Stopped | null> {
+  if (insteadOf === undefined) return null;
+  const old = { policy: run.policy, id: insteadOf };
+  const name = runName(old);
+  const kept = await keptOf(deps, mode, old);
+  const successor = kept === null ? null : successorIn(kept.instructions);
+  if (kept === null || successor === null)
+    return refused(`Temporal has no record that this run takes the place of ${name}.`);
+  if (successor !== run.id) return refused(`Another run takes the place of ${name}: ${successor}.`);
+  // Without its plan nobody knows whether it has itself taken the place of a run.
+  const state = (await deps.plans.isMade(mode, old)) ? await deps.plans.read(mode, old, 0) : null;
+  if (state?.kind !== 'plan') return refused(`Temporal has no plan of ${name}.`);
+  const { plan } = state;
+  if (plan.batch !== null) return refused(`${name} pays a batch.`);
+  const foreign = foreignReader(deps, headOf(plan));
+  if (foreign !== null) return { kind: 'wait', wait: foreign };
+  const said = saidOfExecuted(kept);
+  if (said !== null) return found(name, said);
+
+  // Before the lists are read: what they show is then no older than this.
+  const nowMs = deps.clock.wallMs();
+  const seen = await findOfRun(deps.reader, old, {
+    sinceMs: plan.sendWindows.opensAtMs - LOOK_BACK_MS,
+    onReply: (reply) => told(deps, reply),
+    signal: ActivityContext.current().cancellationSignal,
+  });
+  if (seen.kind === 'stopped') return { kind: 'wait', wait: unreadableService(seen.reply) };
+  const skewed = skewOf(clockSkew.latestMs());
+  if (skewed !== null) return { kind: 'wait', wait: configurationWait(skewed, 0) };
+  if (seen.found.length > 0) return found(name, `the service shows ${seen.found.slice(0, 5).join(', ')}`);
+  const endMs = safeAtMs ?? nowMs + safetyMs(deps);
+  return nowMs < endMs ? waits(name, endMs, nowMs) : null;
+}
+
+async function keptOf({ instructions }: Deps, mode: Mode, run: RunName): Promise<Kept | null> {
+  try {
+    return await instructions.read(mode, run);
+  } catch (error) {
+    if (error instanceof InstructionsMissing) return null;
+    throw error;
+  }
+}
+
+/** Once a worker has read that a run is superseded, a send of it is accepted no later, and is in the lists. */
+function safetyMs({ facts }: Deps): number {
+  const { sendWithinMs } = WRITE_LIMITS;
+  return (
+    HEEDED_MS + othersSendMs({ attempt: { sendWithinMs } }) + CLOCK_TOLERANCE_MS + facts.settleDoubtMs.trade
+  );
+}
+
+function waits(name: string, safeAtMs: number, nowMs: number): Stopped {
+  const problem = makeProblem('INSTEAD_WAITS', null, {
+    message: `It is planned once nothing of ${name}, whose place it takes, can be under way any more.`,
+    fix: `It goes on by itself: ${safetyWaitText(safeAtMs, nowMs)}.`,
+  });
+  return { kind: 'wait', wait: { afterMs: safeAtMs - nowMs + 1_000, reason: 'doubt', problem, safeAtMs } };
+}
+
+function found(name: string, what: string): Stopped {
+  const message = `Something of ${name}, whose place this run takes, was executed or may have been: ${what}.`;
+  return { kind: 'refused', problems: [makeProblem('INSTEAD_FOUND', null, { message })] };
+}
+
+function refused(message: string): Stopped {
+  return { kind: 'refused', problems: [makeProblem('INSTEAD_REFUSED', null, { message })] };
+}

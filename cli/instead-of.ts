@@ -1,0 +1,71 @@
+/** `--instead-of` of the command `run`: what it must come with, what is shown before, and that it is said. */
+import type { Policy } from '../domain/policy.ts';
+import { isRunPart, runName, type RunName } from '../domain/references.ts';
+import { judgeInstead, takePlace, type AskedInstead, type Instead } from '../operations/start/instead-of.ts';
+import type { AskedStart } from '../operations/start/run-policy.ts';
+import { mistake } from './line.ts';
+import type { Output } from './terminal/output.ts';
+
+type InsteadOptions = {
+  readonly insteadOf?: string;
+  readonly id?: string;
+  readonly payAgain?: readonly string[];
+  readonly goOn?: string | true;
+};
+
+/**
+ * The run whose place is to be taken; null when none is named.
+ * @param run what is to take it. @throws CommandFailure for a place that it cannot take
+ */
+export function insteadOfAsked(
+  options: InsteadOptions,
+  { run, kind }: { readonly run: RunName; readonly kind: Policy['kind'] },
+): RunName | null {
+  const { insteadOf } = options;
+  if (insteadOf === undefined) return null;
+  const prefix = `${run.policy}.`;
+  const id = insteadOf.startsWith(prefix) ? insteadOf.slice(prefix.length) : insteadOf;
+  const why = whyNot(options, { run, kind, id });
+  if (why === null) return { policy: run.policy, id };
+  throw mistake('--instead-of', why, 'Type `npx cambist run POLICY --id NEW --instead-of OLD`.');
+}
+
+function whyNot(
+  { id: own, payAgain, goOn }: InsteadOptions,
+  { run, kind, id }: { readonly run: RunName; readonly kind: Policy['kind']; readonly id: string },
+): string | null {
+  if (kind === 'payout')
+    return 'a batch takes no place: one under an --id of its own pays nobody a second time who was paid under the same id';
+  if (!isRunPart(id)) return 'it is no id of a run of this policy';
+  if (own === undefined) return 'the new run has no id of its own';
+  if (id === run.id) return 'a run cannot take its own place';
+  if (payAgain !== undefined || goOn !== undefined)
+    return 'a run that takes a place begins anew, so that nothing of it goes on or is paid again';
+  return null;
+}
+
+/** What was shown, and of which runs. */
+type Told = Instead & { readonly asked: AskedInstead };
+
+/** Shows what would change; null where no place is to be taken. @throws CommandFailure when it cannot be taken */
+export async function tellInstead(output: Output, asked: AskedStart): Promise<Told | null> {
+  const { place, settings, run, policyFile, insteadOf: old, now } = asked;
+  if (old === null) return null;
+  const places = { place, settings, run, old };
+  const instead = await judgeInstead(places);
+  // Only this needs what compares texts.
+  const { insteadLines } = await import('./views/instead-text.ts');
+  output.note(...insteadLines(instead, policyFile, now()));
+  return { ...instead, asked: places };
+}
+
+/** From here on nothing of the old run is sent. */
+export async function takePlaceOf(
+  output: Output,
+  { asked, isSaid }: Told,
+  said: { readonly by: string; readonly why: string },
+): Promise<void> {
+  if (!isSaid) await takePlace(asked, said);
+  const [next, old] = [runName(asked.run), runName(asked.old)];
+  output.note(`${next} takes the place of ${old}, of which nothing is sent any more.`);
+}

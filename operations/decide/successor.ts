@@ -1,0 +1,71 @@
+/** Which run has taken the place of a run (design: "One run, one plan"). Of one whose place is taken nothing goes on. */
+import { SUPERSEDED, successorIn, type Kept } from '../../domain/people/instructions.ts';
+import { runName, type RunName } from '../../domain/references.ts';
+import { fewAtOnce } from '../../durable/few-at-once.ts';
+import { readInstructions } from '../../durable/instructions/read.ts';
+import { CommandFailure } from '../failure.ts';
+import { listRuns, readInput } from '../follow/runs.ts';
+import type { Place } from '../place.ts';
+import { keepInstruction, wakeRun } from './keep-instruction.ts';
+
+/** So many runs are read side by side. */
+const READ_AT_ONCE = 10;
+
+/** Id of the run that has taken its place, as what people said tells; null: none has. */
+export async function successorOf({ client, mode }: Place, run: RunName): Promise<string | null> {
+  const kept = await readInstructions({ client, mode, run });
+  return kept === null ? null : successorIn(kept.instructions);
+}
+
+/**
+ * Id of the run in whose place people have put this one, of which Temporal has nothing: whoever said so never started it, or
+ * it is lost. Null: there is none.
+ */
+export async function predecessorOf(place: Place, run: RunName): Promise<string | null> {
+  const all = await listRuns(place.client, place.mode, { policy: run.policy, onlyOpen: false, limit: null });
+  // Nothing of a run that has done everything can be given up.
+  const others = all.filter(({ state }) => state !== 'COMPLETED');
+  const successors = await fewAtOnce(others, READ_AT_ONCE, (other) => successorOf(place, other.run));
+  return others[successors.indexOf(run.id)]?.run.id ?? null;
+}
+
+/**
+ * Asked before anything is said that lets a run go on.
+ * @param kept what people said about the run; null: it is missing in Temporal. Then the run in its place tells of itself, and
+ * that is said once more
+ * @throws CommandFailure when another run has taken its place
+ */
+export async function requireNoSuccessor(place: Place, run: RunName, kept: Kept | null): Promise<void> {
+  const successor = kept === null ? await takerOf(place, run) : successorIn(kept.instructions);
+  if (successor === null) return;
+  if (kept === null) {
+    const why = `${successor} was started in its place, and what was said of that is missing`;
+    const said = { kind: 'superseded', id: SUPERSEDED, by: 'Cambist', why, instead: successor } as const;
+    await keepInstruction(place, run, said);
+    await wakeRun(place, run);
+  }
+  throw superseded(run, successor);
+}
+
+/** Id of the run of the policy that was started in the place of this one, as Temporal still shows it; null: there is none. */
+export async function takerOf({ client, mode }: Place, run: RunName): Promise<string | null> {
+  const all = await listRuns(client, mode, { policy: run.policy, onlyOpen: false, limit: null });
+  const places = await fewAtOnce(
+    all,
+    READ_AT_ONCE,
+    async (facts) => (await readInput(client, facts))?.insteadOf,
+  );
+  return all[places.indexOf(run.id)]?.run.id ?? null;
+}
+
+export function superseded(run: RunName, successor: string): CommandFailure {
+  const other = runName({ policy: run.policy, id: successor });
+  return new CommandFailure('refused by us', [
+    {
+      code: 'SUPERSEDED',
+      place: runName(run),
+      message: `run ${other} has taken its place, and nobody can take that back; nothing was sent`,
+      fix: `Go on with that one: \`npx cambist status ${other}\`.`,
+    },
+  ]);
+}

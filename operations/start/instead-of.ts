@@ -1,0 +1,175 @@
+/**
+ * `run POLICY --id NEW --instead-of OLD`: a run by a corrected policy takes the place of one of which nothing was executed
+ * (design: "One run, one plan"). It is said first, and from then on nothing of the old run is sent. The worker that makes the
+ * plan of the new one looks at everything again.
+ */
+import type { Settings } from '../../config/config.ts';
+import { SUPERSEDED, saidOfExecuted, successorIn } from '../../domain/people/instructions.ts';
+import { runName, type RunName } from '../../domain/references.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import type { Report } from '../../domain/run/report.ts';
+import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
+import { endInstructions } from '../../durable/instructions/keep.ts';
+import { isPlanKnown, readFirstPlan, readPlanInput, readPlannedText } from '../../durable/plans.ts';
+import { findOfRun } from '../../service/records-of-run.ts';
+import { keepInstruction, readKept, wakeRun } from '../decide/keep-instruction.ts';
+import { requireOwnPlan } from '../decide/plan-made.ts';
+import { successorOf, superseded, takerOf } from '../decide/successor.ts';
+import { CommandFailure } from '../failure.ts';
+import { readInput, readRun, requireRun, type RunFacts, type RunView } from '../follow/runs.ts';
+import type { Place } from '../place.ts';
+import { atService, serviceFailure } from '../preflight.ts';
+import { againCommand } from '../replay/verdict.ts';
+
+/** `old`: whose place `run`, of the same policy, is to take. */
+export type AskedInstead = {
+  readonly place: Place;
+  readonly settings: Settings;
+  readonly run: RunName;
+  readonly old: RunName;
+};
+
+/** What is shown before a person says yes. */
+export type Instead = {
+  /** How the old run ended. */
+  readonly view: RunView;
+  /** The policy that the old run was planned with; null: Temporal does not show it. */
+  readonly planned: string | null;
+  /** It was said before that this run takes its place. */
+  readonly isSaid: boolean;
+};
+
+/**
+ * Looks whether the run may take the place.
+ * @throws CommandFailure that says why not: the old run is open, something of it was or may have been executed, or another run
+ * has its place
+ */
+export async function judgeInstead({ place, settings, run, old }: AskedInstead): Promise<Instead> {
+  const { client, mode } = place;
+  const facts = await requireRun(place, old);
+  const kept = await readKept(place, old);
+  const successor = kept === null ? await takerOf(place, old) : successorIn(kept.instructions);
+  if (successor !== null && successor !== run.id) throw superseded(old, successor);
+  const plan = await readFirstPlan(client, mode, old);
+  const isSaid = kept !== null && successor !== null;
+  if (facts.isOpen && successor === null)
+    throw refused(
+      old,
+      'it has not ended, so it may still send what it planned',
+      `Let it end, or cancel it: \`npx cambist cancel ${runName(old)}\`.`,
+    );
+  if (plan === null)
+    throw refused(
+      old,
+      'it has no plan, so there is nothing to put another run in the place of',
+      `Start it with the policy as it is now: \`npx cambist run POLICY --id ${old.id}\`.`,
+    );
+  if (plan.batch !== null)
+    throw refused(
+      old,
+      'it pays a batch, and no run takes the place of a batch',
+      'Run a corrected file under an --id of its own: whoever was paid under the same id is not paid again.',
+    );
+  requireOwnPlan(settings, plan);
+  if (kept === null && successor === null)
+    throw refused(
+      old,
+      'what people said about it is not in Temporal any more',
+      `Say what holds: \`npx cambist run POLICY --id ${old.id} --go-on\`.`,
+    );
+  const view = await readRun(place, facts);
+  const said = kept === null ? null : saidOfExecuted(kept);
+  if (said !== null) throw refused(old, said, NEW_RUN);
+  if (!isSaid) requireNothingDone(plan, view.report);
+  await requireNothingListed(settings, plan);
+  return { view, planned: await readPlannedText(client, plan), isSaid };
+}
+
+/**
+ * Keeps it with the old run that another one takes its place.
+ * @throws CommandFailure when somebody else has put another run there in this moment
+ */
+export async function takePlace(
+  { place, run, old }: AskedInstead,
+  { by, why }: { readonly by: string; readonly why: string },
+): Promise<void> {
+  const { client, mode } = place;
+  await keepInstruction(place, old, { kind: 'superseded', id: SUPERSEDED, by, why, instead: run.id });
+  // Of several that are said the first one is kept.
+  const successor = await successorOf(place, old);
+  if (successor !== run.id) throw superseded(old, successor ?? '?');
+  // Somebody may have started it since it was looked at: it sends nothing more, and learns so at once.
+  if (!(await wakeRun(place, old))) await endInstructions(client, mode, old);
+}
+
+/**
+ * Id of the run whose place a run has taken that is there already; null: it takes none.
+ * @param facts what Temporal has of it; null: nothing but perhaps its plan
+ */
+export async function placeOf(
+  { client, mode }: Place,
+  run: RunName,
+  facts: RunFacts | null,
+): Promise<string | null> {
+  const plan = await readFirstPlan(client, mode, run);
+  if (plan !== null) return plan.insteadOf ?? null;
+  const input = facts === null ? null : await readInput(client, facts);
+  return (input ?? (await readPlanInput(client, mode, run)))?.insteadOf ?? null;
+}
+
+/**
+ * A run that is there already keeps its place, whatever is typed.
+ * @throws CommandFailure when it has another one than is asked for
+ */
+export async function requireOwnPlace(
+  place: Place,
+  { run, old, facts }: { readonly run: RunName; readonly old: RunName; readonly facts: RunFacts | null },
+): Promise<void> {
+  if (facts === null && !(await isPlanKnown(place.client, place.mode, run))) return;
+  const has = await placeOf(place, run, facts);
+  if (has === old.id) return;
+  throw refused(
+    run,
+    has === null ? 'it is there already, and takes no place' : `it takes the place of ${has}`,
+    'Give the new run an --id that no run has.',
+  );
+}
+
+/** What was executed, or may have been, no other run can do. */
+function requireNothingDone({ run, legs, payments }: Plan, report: Report): void {
+  const outcomes = new Map([...report.legs, ...report.payments].map(({ id, outcome }) => [id, outcome]));
+  for (const { id } of [...legs, ...payments]) {
+    const outcome = outcomes.get(id);
+    if (outcome === 'NOT_TRADED' || outcome === 'NOT_PAID') continue;
+    if (outcome === 'TRADED' || outcome === 'PAID')
+      throw refused(
+        run,
+        `"${id}" is ${outcome}, and a run takes only the place of one of which nothing was executed`,
+        `Try the rest again as it was planned: \`${againCommand(run, report)}\`.`,
+      );
+    throw refused(
+      run,
+      `it is not known yet what became of "${id}"`,
+      `Let the run find out, and end: \`${againCommand(run, report)}\`, then cancel it if it goes on waiting.`,
+    );
+  }
+}
+
+/** The run's report may not know what the service has. */
+async function requireNothingListed(settings: Settings, { run, sendWindows }: Plan): Promise<void> {
+  const sinceMs = sendWindows.opensAtMs - LOOK_BACK_MS;
+  await atService(settings, async (service, address) => {
+    const seen = await findOfRun(service, run, { sinceMs });
+    if (seen.kind === 'stopped') throw serviceFailure(seen.reply, address);
+    if (seen.found.length > 0)
+      throw refused(run, `the service shows ${seen.found.slice(0, 5).join(', ')} of it`, NEW_RUN);
+  });
+}
+
+const NEW_RUN = 'What is still wanted besides is for a new run, under another --id and without --instead-of.';
+
+function refused(run: RunName, message: string, fix: string): CommandFailure {
+  return new CommandFailure('refused by us', [
+    { code: 'INSTEAD_REFUSED', place: runName(run), message: `${message}; nothing was changed`, fix },
+  ]);
+}
