@@ -21,11 +21,11 @@ const PARTS = [
     filesAtOnce: 3,
     files: ['server/cli-', 'server/docs-tutorial', 'server/run-ui', 'machines/run-replays', 'machines/ui-'],
   },
-  // They change the environment of their process, or measure what is loaded into it.
+  // They change the environment or the clock of their process, or measure what is loaded into it.
   {
     name: 'set-up',
     filesAtOnce: 1,
-    files: ['server/setup-', 'server/doctor', 'machines/worker-builds'],
+    files: ['server/setup-', 'server/doctor', 'server/run-configuration', 'machines/worker-builds'],
   },
   {
     name: 'conversions',
