@@ -73,6 +73,8 @@ function runPart(part) {
   const path = [];
   /** @type {string[]} */
   let lines = [];
+  /** Files whose end was told. @type {Set<string>} */
+  const told = new Set();
   return new Promise((resolve) => {
     const still = setTimeout(() => {
       giveUp(part, [...atWork.keys()]);
@@ -98,6 +100,8 @@ function runPart(part) {
       .on('test:fail', (data) => hear(data, false))
       .on('end', () => {
         clearTimeout(still);
+        for (const file of part.files.filter((name) => !told.has(name)))
+          fail(file, 'its process ended before it did');
         resolve();
       })
       .resume();
@@ -111,22 +115,23 @@ function runPart(part) {
     const { name, nesting, details } = data;
     const isSuite = details.type === 'suite' || nesting === 0;
     const title = [...path.slice(2, nesting), name].join(' › ');
-    const told = { where: path[1] ?? part.name, title, ms: details.duration_ms };
+    const test = { where: path[1] ?? part.name, title, ms: details.duration_ms };
     const isOwnFailure = !isPassed && details.error?.failureType !== 'subtestsFailed';
     const isSkipped = data.skip !== undefined || data.todo !== undefined;
     const indent = '  '.repeat(nesting);
     if (isOwnFailure) {
       const reason = reasonOf(details.error);
-      found.failed.push({ ...told, reason });
+      found.failed.push({ ...test, reason });
       lines.push(`${indent}✖ ${name} (${seconds(details.duration_ms)})`, ...reason);
     } else if (isSkipped) {
-      found.skipped.push(told);
+      found.skipped.push(test);
       lines.push(`${indent}﹣ ${name} (skipped: ${String(data.skip ?? data.todo)})`);
     } else if (!isSuite) {
       found.passed += 1;
       lines.push(`${indent}✔ ${name} (${seconds(details.duration_ms)})`);
     }
-    if (!isSuite) found.tests.push(told);
+    if (!isSuite) found.tests.push(test);
+    if (nesting === 1) told.add(name);
     if (nesting > 1 || (nesting === 0 && lines.length === 0)) return;
     process.stdout.write(`${[nesting === 1 ? name : part.name, ...lines].join('\n')}\n`);
     lines = [];
@@ -160,17 +165,19 @@ function giveUp({ name }, atWork) {
   console.log(`\nNothing has happened in '${name}' for ${STANDS_STILL_MS / 60_000} minutes. At work:`);
   for (const title of atWork) {
     console.log(`  ${title}`);
-    found.failed.push({
-      where: name,
-      title: `${title} (has come to a stand)`,
-      ms: STANDS_STILL_MS,
-      reason: [],
-    });
+    fail(name, `${title} (has come to a stand)`);
   }
+  // Where it stands still as it loads, nothing is at work.
+  if (atWork.length === 0) fail(name, 'has come to a stand');
   rmSync(ENTRIES, { recursive: true, force: true });
   tell(plan.before);
   // Whoever started this process ends what is left.
   process.exit(1);
+}
+
+/** @param {string} where @param {string} title of what told no reason */
+function fail(where, title) {
+  found.failed.push({ where, title, ms: 0, reason: [] });
 }
 
 /** @param {Error | undefined} error as the runner has it, with what the test threw as its cause */
@@ -208,7 +215,7 @@ function tell(took) {
     `${passed} passed, ${failed.length} failed${skipped.length === 0 ? '' : `, ${skipped.length} skipped`}`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
-  process.exitCode = failed.length === 0 ? 0 : 1;
+  process.exitCode = failed.length === 0 && passed > 0 ? 0 : 1;
 }
 
 /** @param {number} ms */

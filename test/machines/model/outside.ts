@@ -157,9 +157,10 @@ export function isCountedWhole(world: World, { ours, hasForgotten, people }: Tem
   const isOfDay = world.runs.some(
     (run) => run.ours !== ours && run.ours.input.run.policy === ours.input.run.policy,
   );
+  const hasLimit = (ours.rebalance?.perDay ?? null) !== null;
   return noted(
     world,
-    hasForgotten && isOfDay && ours.rebalance?.perDay !== null && people.holdsATrade(),
+    hasForgotten && isOfDay && hasLimit && people.holdsATrade(),
     'a limit of a day that counts a run which cannot tell',
   );
 }
