@@ -2,14 +2,10 @@
 import { isCancelled } from '../domain/people/instructions.ts';
 import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
-import { InstructionsMissing, type Deps } from './deps.ts';
+import type { Deps } from './deps.ts';
+import { keptOrNothing } from './kept.ts';
 
 /** False where what was said is missing: whatever would send something says so and waits. */
 export async function isRunCancelled(deps: Deps, mode: Mode, run: RunName): Promise<boolean> {
-  try {
-    return isCancelled((await deps.instructions.read(mode, run)).instructions);
-  } catch (error) {
-    if (error instanceof InstructionsMissing) return false;
-    throw error;
-  }
+  return isCancelled((await keptOrNothing(deps, { mode, run })).instructions);
 }

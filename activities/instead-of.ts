@@ -3,12 +3,11 @@
  * nothing of it can arrive any more. What it has sent is known by the service's records alone. Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { saidOfExecuted, successorIn, type Kept } from '../domain/people/instructions.ts';
+import { saidOfExecuted, successorIn } from '../domain/people/instructions.ts';
 import { headOf } from '../domain/plan/plan.ts';
 import { makeProblem } from '../domain/problems.ts';
-import { runName, type RunName } from '../domain/references.ts';
+import { runName } from '../domain/references.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
-import type { Mode } from '../domain/service/records.ts';
 import { safetyWaitText } from '../domain/waits.ts';
 import { othersSendMs } from '../domain/writes/doubt.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
@@ -17,7 +16,8 @@ import { findOfRun } from '../service/records-of-run.ts';
 import type { Observed } from '../workflows/calls.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { clockSkew } from './clock-skew.ts';
-import { InstructionsMissing, type Deps } from './deps.ts';
+import type { Deps } from './deps.ts';
+import { keptOrNothing } from './kept.ts';
 import { unreadableService } from './observing.ts';
 import { foreignReader, told } from './polling.ts';
 
@@ -38,10 +38,9 @@ export async function whyNotInstead(
   if (insteadOf === undefined) return null;
   const old = { policy: run.policy, id: insteadOf };
   const name = runName(old);
-  const kept = await keptOf(deps, mode, old);
-  const successor = kept === null ? null : successorIn(kept.instructions);
-  if (kept === null || successor === null)
-    return refused(`Temporal has no record that this run takes the place of ${name}.`);
+  const kept = await keptOrNothing(deps, { mode, run: old });
+  const successor = successorIn(kept.instructions);
+  if (successor === null) return refused(`Temporal has no record that this run takes the place of ${name}.`);
   if (successor !== run.id) return refused(`Another run takes the place of ${name}: ${successor}.`);
   // Without its plan nobody knows whether it has itself taken the place of a run.
   const state = (await deps.plans.isMade(mode, old)) ? await deps.plans.read(mode, old, 0) : null;
@@ -66,15 +65,6 @@ export async function whyNotInstead(
   if (seen.found.length > 0) return found(name, `the service shows ${seen.found.slice(0, 5).join(', ')}`);
   const endMs = safeAtMs ?? nowMs + safetyMs(deps);
   return nowMs < endMs ? waits(name, endMs, nowMs) : null;
-}
-
-async function keptOf({ instructions }: Deps, mode: Mode, run: RunName): Promise<Kept | null> {
-  try {
-    return await instructions.read(mode, run);
-  } catch (error) {
-    if (error instanceof InstructionsMissing) return null;
-    throw error;
-  }
 }
 
 /** Once a worker has read that a run is superseded, a send of it is accepted no later, and is in the lists. */

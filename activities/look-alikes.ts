@@ -4,17 +4,13 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { BatchPayment } from '../domain/batch.ts';
-import {
-  NOTHING_KEPT,
-  approvalIn,
-  type Kept,
-  type LookAlikeApproval,
-} from '../domain/people/instructions.ts';
+import { approvalIn, type LookAlikeApproval } from '../domain/people/instructions.ts';
 import { Alike, LookAlikes, type Judging } from '../domain/writes/look-alikes.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
 import { hashOfTexts } from '../language/batch/chunk-hash.ts';
-import { InstructionsMissing, type Deps, type OfBatch } from './deps.ts';
+import type { Deps, OfBatch } from './deps.ts';
+import { keptOrNothing } from './kept.ts';
 import { listUnread } from './other-batches.ts';
 
 /** So long our runs are asked: far below what an attempt may take. */
@@ -66,17 +62,7 @@ export async function findAlike(
 
 /** What people have approved, as it is kept now; null: nothing. */
 export async function readApproval(deps: Deps, of: OfBatch): Promise<LookAlikeApproval | null> {
-  return approvalIn(await keptBeforePlan(deps, of));
-}
-
-/** What people have said of a run that may have no plan: then nothing may be kept of it yet. */
-export async function keptBeforePlan({ instructions }: Deps, { mode, run }: OfBatch): Promise<Kept> {
-  try {
-    return await instructions.read(mode, run);
-  } catch (error) {
-    if (error instanceof InstructionsMissing) return NOTHING_KEPT;
-    throw error;
-  }
+  return approvalIn(await keptOrNothing(deps, of));
 }
 
 export function judged(

@@ -10,7 +10,7 @@ import type { Wait } from '../domain/waits.ts';
 import { hashOfTexts } from '../language/batch/chunk-hash.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Deps } from './deps.ts';
-import { keptBeforePlan } from './look-alikes.ts';
+import { keptOrNothing } from './kept.ts';
 import { unreadableService } from './observing.ts';
 import { listUnread } from './other-batches.ts';
 
@@ -55,7 +55,7 @@ export async function heldByLostRuns(
   const lost = await deps.otherRuns.unknown(mode, others);
   if (lost.length === 0) return null;
   const name = lostRunsName(lost, hashOfTexts);
-  return isLetGo(await keptBeforePlan(deps, of), name)
+  return isLetGo(await keptOrNothing(deps, of), name)
     ? null
     : besideLostRuns({ ...of, isBatch: ofBatch !== null }, lost, name);
 }

@@ -12,16 +12,18 @@ export function insteadLines(
   nowMs: number,
 ): readonly string[] {
   const problems = report.problems.map(({ code, item, message }) => `  ${code} ${item ?? 'run'}: ${message}`);
-  const isSame = planned === text;
   return [
     `Nothing of ${runName(facts.run)} was executed. ${statusSentence(report, progress, nowMs)}`,
     ...problems,
-    ...(planned === null || isSame
-      ? [
-          isSame
-            ? 'The policy is the same.'
-            : 'The policy that it was planned with is not in Temporal any more.',
-        ]
-      : [difference({ label: `the plan of ${runName(facts.run)}`, text: planned }, { label: file, text })]),
+    changeOf(planned, { file, text, of: runName(facts.run) }),
   ];
+}
+
+function changeOf(
+  planned: string | null,
+  { file, text, of }: Pick<PolicyFile, 'file' | 'text'> & { readonly of: string },
+): string {
+  if (planned === null) return 'The policy that it was planned with is not in Temporal any more.';
+  if (planned === text) return 'The policy is the same.';
+  return difference({ label: `the plan of ${of}`, text: planned }, { label: file, text });
 }

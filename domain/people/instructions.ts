@@ -195,8 +195,8 @@ const SAID_OF_NOTHING: readonly Instruction['kind'][] = [
 export function saidOfExecuted({ instructions, facts }: Kept): string | null {
   const said = instructions.find(({ kind }) => !SAID_OF_NOTHING.includes(kind));
   if (said !== undefined) return `${said.by} has said "${said.kind}" of it`;
-  const fact = facts.find(({ kind }) => kind !== 'api key');
-  return fact === undefined || fact.kind === 'api key' ? null : `something of "${fact.item}" was sent`;
+  const [sent] = facts.flatMap((fact) => (fact.kind === 'api key' ? [] : fact.item));
+  return sent === undefined ? null : `something of "${sent}" was sent`;
 }
 
 /**

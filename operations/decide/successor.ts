@@ -4,7 +4,7 @@ import { runName, type RunName } from '../../domain/references.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { CommandFailure } from '../failure.ts';
-import { listRuns, readInput } from '../follow/runs.ts';
+import { listRuns, readInput, type RunFacts } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
 import { keepInstruction, wakeRun } from './keep-instruction.ts';
 
@@ -22,11 +22,10 @@ export async function successorOf({ client, mode }: Place, run: RunName): Promis
  * it is lost. Null: there is none.
  */
 export async function predecessorOf(place: Place, run: RunName): Promise<string | null> {
-  const all = await listRuns(place.client, place.mode, { policy: run.policy, onlyOpen: false, limit: null });
-  // Nothing of a run that has done everything can be given up.
-  const others = all.filter(({ state }) => state !== 'COMPLETED');
-  const successors = await fewAtOnce(others, READ_AT_ONCE, (other) => successorOf(place, other.run));
-  return others[successors.indexOf(run.id)]?.run.id ?? null;
+  return runThatNames(place, run, async ({ run: other, state }) =>
+    // Nothing of a run that has done everything can be given up.
+    state === 'COMPLETED' ? null : successorOf(place, other),
+  );
 }
 
 /**
@@ -48,14 +47,19 @@ export async function requireNoSuccessor(place: Place, run: RunName, kept: Kept 
 }
 
 /** Id of the run of the policy that was started in the place of this one, as Temporal still shows it; null: there is none. */
-export async function takerOf({ client, mode }: Place, run: RunName): Promise<string | null> {
-  const all = await listRuns(client, mode, { policy: run.policy, onlyOpen: false, limit: null });
-  const places = await fewAtOnce(
-    all,
-    READ_AT_ONCE,
-    async (facts) => (await readInput(client, facts))?.insteadOf,
-  );
-  return all[places.indexOf(run.id)]?.run.id ?? null;
+export async function takerOf(place: Place, run: RunName): Promise<string | null> {
+  return runThatNames(place, run, async (facts) => (await readInput(place.client, facts))?.insteadOf ?? null);
+}
+
+/** Id of the run of the same policy of which `namedBy` gives this run's id; null: there is none. */
+async function runThatNames(
+  { client, mode }: Place,
+  { policy, id }: RunName,
+  namedBy: (other: RunFacts) => Promise<string | null>,
+): Promise<string | null> {
+  const all = await listRuns(client, mode, { policy, onlyOpen: false, limit: null });
+  const named = await fewAtOnce(all, READ_AT_ONCE, namedBy);
+  return all[named.indexOf(id)]?.run.id ?? null;
 }
 
 export function superseded(run: RunName, successor: string): CommandFailure {

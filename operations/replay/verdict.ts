@@ -36,8 +36,8 @@ export type ReplayVerdict =
 /**
  * What replaying the run would do.
  * @param event the id that a person names; null: the recommended one
- * @throws CommandFailure for a run that is cancelled, or whose place another one has taken, for one whose work goes to a build that is gone, and for an event to
- * which Temporal cannot reset
+ * @throws CommandFailure for a run that is cancelled, or whose place another one has taken, for one whose work goes to a
+ * build that is gone, and for an event to which Temporal cannot reset
  */
 export async function judgeReplay(
   place: Place,

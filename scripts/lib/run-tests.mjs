@@ -151,8 +151,10 @@ function entryOf({ name, filesAtOnce, files }) {
     url: urlOf(isCompiled ? file.replace(/ts$/, 'js') : file),
   }));
   const path = join(ENTRIES, `${name.replaceAll('/', '-')}.mjs`);
-  const told = { name, filesAtOnce, files: listed };
-  writeFileSync(path, `import { runPart } from '${RUN_PART}';\nrunPart(${JSON.stringify(told)});\n`);
+  writeFileSync(
+    path,
+    `import { runPart } from '${RUN_PART}';\nrunPart(${JSON.stringify({ name, filesAtOnce, files: listed })});\n`,
+  );
   return path;
 }
 

@@ -146,8 +146,8 @@ export class People {
   }
 
   /**
-   * Whatever waits for a person hears the truth (a trade that came out worse is accepted): once, and again when something was booked since, which no earlier word
-   * has judged. True when there was something to say.
+   * Whatever waits for a person hears the truth (a trade that came out worse is accepted): once, and again when something was
+   * booked since, which no earlier word has judged. True when there was something to say.
    */
   sayTheTruth(): boolean {
     const { service, coverage } = this.#world;
