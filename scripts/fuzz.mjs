@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
+import { importTest } from './lib/test-build.mjs';
 import { setup } from './setup.mjs';
 
 await runIfMain(import.meta.url, async () => {
@@ -26,9 +27,8 @@ await runIfMain(import.meta.url, async () => {
   const batches = numberOf(values.batches, '--batches');
   const processes = numberOf(values.processes, '--processes');
   await setup({ upTo: 'dependencies' });
-  const { tsImport } = await import('tsx/esm/api');
-  const { fuzz, runShare, textOfFailure } = await tsImport('../test/machines/model/fuzz.ts', import.meta.url);
-  const { tableOf } = await tsImport('../test/machines/model/coverage.ts', import.meta.url);
+  const { fuzz, runShare, textOfFailure } = await importTest('machines/model/fuzz.ts');
+  const { tableOf } = await importTest('machines/model/coverage.ts');
   const startedAt = performance.now();
   const outcome =
     values.path === undefined

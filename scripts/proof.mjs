@@ -13,6 +13,7 @@ import { refreshed } from './lib/proof-table.mjs';
 import { isInSlice, numbersIn, readSlice, textOfSlice, WHOLE } from './lib/slice.mjs';
 import { runSliced, slicedFiles } from './lib/sliced-files.mjs';
 import { say } from './lib/steps.mjs';
+import { importTest } from './lib/test-build.mjs';
 import { readEdits, replays } from './replays.mjs';
 import { setup } from './setup.mjs';
 
@@ -58,8 +59,8 @@ export const MACHINES = [
       'cells of them hit',
     ],
     run: async ({ seed, slice }) => {
-      const { fuzz, textOfFailure } = await load('model/fuzz.ts');
-      const { expectedCells } = await load('model/coverage.ts');
+      const { fuzz, textOfFailure } = await importTest('machines/model/fuzz.ts');
+      const { expectedCells } = await importTest('machines/model/coverage.ts');
       const hit = new Set();
       let passed = 0;
       for (const range of numbersIn(RANGES, slice)) {
@@ -93,7 +94,7 @@ export const MACHINES = [
       'courses that a first fault leads to, summed over the worlds',
     ],
     run: async ({ seed, slice }) => {
-      const { walk, textOfWalk } = await load('model/walk.ts');
+      const { walk, textOfWalk } = await importTest('machines/model/walk.ts');
       const { schedules, states, failure } = await walk({
         world: 'all',
         slice: slice.of === WHOLE.of ? WHOLE : partOfSlice(slice, seed),

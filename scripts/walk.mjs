@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
 import { readSlice } from './lib/slice.mjs';
 import { say } from './lib/steps.mjs';
+import { importTest } from './lib/test-build.mjs';
 import { setup } from './setup.mjs';
 
 await runIfMain(import.meta.url, async () => {
@@ -18,8 +19,7 @@ await runIfMain(import.meta.url, async () => {
   const slice = readSlice(values.slice);
   const processes = numberOf(values.processes, '--processes');
   await setup({ upTo: 'dependencies' });
-  const { tsImport } = await import('tsx/esm/api');
-  const { WORLD_NAMES, textOfWalk, walk } = await tsImport('../test/machines/model/walk.ts', import.meta.url);
+  const { WORLD_NAMES, textOfWalk, walk } = await importTest('machines/model/walk.ts');
   if (values.world !== 'all' && !WORLD_NAMES.includes(values.world))
     throw new ScriptFailed(`--world is one of: all, ${WORLD_NAMES.join(', ')}.`);
   const startedAt = performance.now();

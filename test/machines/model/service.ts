@@ -249,6 +249,18 @@ export class Service {
     return this.#keys.get(this.#scoped(write))?.reply?.kind !== 'DONE';
   }
 
+  /** What lies ahead of it and no line has told yet. */
+  pending(): unknown {
+    const { nowMs } = this.#agenda;
+    return [
+      this.skewMs,
+      [this.awayUntilMs, this.listsUnreadableUntilMs].map((untilMs) => Math.max(0, untilMs - nowMs)),
+      this.#sends.flatMap(({ write, state }) => (state === 'over' ? [] : [[write.item, write.step, state]])),
+      [...this.#keys].map(([key, { reply }]) => [key, reply?.kind]),
+      [...this.#balances.values()].map(textOf),
+    ];
+  }
+
   /** One request of a write, from the moment at which its first byte leaves. `answer` is called once. */
   wire(write: Write, answer: (reply: Reply<Booked>) => void): void {
     const fault: WriteFault = this.#isAway()

@@ -600,6 +600,16 @@ export class Temporal {
     this.#dispatchMs = 0;
   }
 
+  /** What lies ahead of it and no line has told yet. */
+  pending(): unknown {
+    const leftUntil = (untilMs: number): number => Math.max(0, untilMs - this.#world.agenda.nowMs);
+    return [
+      [this.#upAtMs, this.#workersUpAtMs, this.unreadableUntilMs].map(leftUntil),
+      this.#dispatchMs,
+      [...this.#attempts].map(({ isMute, frozenUntilMs }) => [isMute, leftUntil(frozenUntilMs)]),
+    ];
+  }
+
   /** Does something that takes a worker, after `ms` or as soon as there is one. */
   whenUp(ms: number, act: () => void | Promise<void>): void {
     const { agenda } = this.#world;

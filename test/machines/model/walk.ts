@@ -2,16 +2,18 @@
  * Walks all schedules of a small world with at most two faults, where the fuzzer plays some of many: every kind of fault at
  * every point of the plain course, and after each of them every kind at every later point of the course that came of it.
  *
- * What is left out, and why nothing is lost by it: a point that a course does not reach cannot change it. Two moments with
- * nothing in between are one. A pair is walked from the fault that comes first. A first fault whose course is, line by line
- * and to its last record, that of an earlier one is not walked on from once more. What is left out for want of time: other
- * parameters than those below, and whatever a course does for the fourth time and more often.
+ * What the walk leaves out, since it would find the same again: a fault at a point that a course does not reach; the second of
+ * two moments between which nothing happens; a pair in the other order; and all pairs of a first fault that leads to the same
+ * course as an earlier one. Two courses are the same when the same happens in both, line by line, and when at each point the
+ * same lies ahead of both: clocks, requests under way, what the service keeps, workers that stand still.
+ * What the walk leaves out for want of time: other parameters than those below, and what a course does for the fourth time.
  */
 import { createHash } from 'node:crypto';
 import { isInSlice, type Slice } from '../../../scripts/lib/slice.mjs';
 import { PROBABLY_OURS, REFUSALS } from './arbitrary.ts';
 import { inProcess } from './fuzz.ts';
 import {
+  PLAIN_DAY,
   nameOfFault,
   type Misfortune,
   type ReadFault,
@@ -23,11 +25,22 @@ import {
 import { failed, reset, story } from './story.ts';
 import { World } from './world.ts';
 
+/** A sale, and a purchase on its proceeds. */
+const TWO_LEGS = {
+  startsWith: { USD: '1200', EUR: '2100', GBP: '400', MXN: '60000' },
+  perTrade: null,
+  perRun: null,
+  perDay: null,
+  maxTrades: null,
+  other: 'policy',
+} as const;
+
 /** The worlds: as small as a world can be that has these things in it. */
 const WORLDS = {
   'one payment': story(),
   'two payments': story().given({ policy: { pays: 'twins' }, service: { alsoMxn: '50000' } }),
   'one chunk': story().given({ batch: { chunks: [2] }, service: { alsoMxn: '50000' } }),
+  'one rebalancing': story({ ...PLAIN_DAY, rebalance: TWO_LEGS }),
 } as const;
 
 export type WorldName = keyof typeof WORLDS;
@@ -204,6 +217,8 @@ function scheduleOf(world: WorldName, faults: readonly Fault[]): Schedule {
 /** A world that notes where something could have gone wrong, as long as faults happen. */
 class Walked extends World {
   readonly points: Point[] = [];
+  /** At each of them, what lay ahead. */
+  readonly ahead: unknown[] = [];
   readonly #times = new Map<string, number>();
 
   constructor(schedule: Schedule, lines: string[]) {
@@ -240,12 +255,13 @@ class Walked extends World {
     const nth = (this.#times.get(name) ?? 0) + 1;
     this.#times.set(name, nth);
     this.points.push({ kind, at, nth, atMs: this.agenda.nowMs });
+    this.ahead.push(this.pending());
   }
 }
 
 type Course = {
   readonly points: readonly Point[];
-  /** Everything that happened, and what the service had in the end. */
+  /** Everything that happened, and what lay ahead at each of its points. */
   readonly print: string;
   readonly failure: WalkFailure | null;
 };
@@ -259,7 +275,12 @@ async function courseOf(world: WorldName, faults: readonly Fault[]): Promise<Cou
   // The line that names the fault itself is no part of what came of it; a chunk's ids have the number of its world.
   const came = lines.filter((line) => !line.includes('### {'));
   const print = createHash('sha256')
-    .update(JSON.stringify([came, kept, walked.keysUsed.size]).replaceAll(walked.nameOfRuns || ' ', ''))
+    .update(
+      JSON.stringify([came, kept, walked.ahead, walked.keysUsed.size]).replaceAll(
+        walked.nameOfRuns || ' ',
+        '',
+      ),
+    )
     .digest('base64');
   const name = `${world}, ${faults.map(nameOf).join(', then ')}`;
   const failure = broken.length === 0 ? null : { name, schedule, broken, story: lines };

@@ -274,6 +274,18 @@ export class World {
     return this.runs[0]?.planRun?.plan?.credentials ?? FIRST_KEY;
   }
 
+  /** What lies ahead and no line has told yet: clocks that nobody has read, blows that nobody has felt, what is under way. */
+  pending(): unknown {
+    return [
+      this.ourSkewMs,
+      this.#temporalSkewMs,
+      this.toldSkewMs,
+      this.credentials,
+      this.service.pending(),
+      this.workflows.map((workflow) => workflow.pending()),
+    ];
+  }
+
   // What is sent and booked.
 
   /** A write leaves. */
