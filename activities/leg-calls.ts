@@ -2,7 +2,7 @@
 import { isFromBalances } from '../domain/plan/plan.ts';
 import type { LegAnswer, LegCall, TradedCall } from '../domain/run/calls.ts';
 import type { Steps } from '../domain/writes/step.ts';
-import type { LegStep } from '../domain/writes/trade.ts';
+import type { LegStep } from '../domain/writes/leg-state.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Driver } from './driver.ts';
 

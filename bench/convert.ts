@@ -11,7 +11,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { InstructionsMissing, machineClock } from '../activities/deps.ts';
 import { createActivities } from '../activities/index.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
-import { NEW_LEG } from '../domain/writes/trade.ts';
+import { NEW_LEG } from '../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../domain/writes/withdrawal.ts';
 import { todayIn } from '../calendar/business-date.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';

@@ -9,7 +9,7 @@ import { ApplicationFailure, condition, workflowInfo } from '@temporalio/workflo
 import { polls, reads, writes } from '../workflows/activities.ts';
 import { headOf, wholePlan } from '../domain/plan/plan.ts';
 import type { RunInput } from '../domain/run/calls.ts';
-import type { LegState } from '../domain/writes/trade.ts';
+import type { LegState } from '../domain/writes/leg-state.ts';
 import type { PaymentState } from '../domain/writes/withdrawal.ts';
 
 /** Items of which nothing has been sent; handed in, so that nothing of the interpreter comes along with them. */

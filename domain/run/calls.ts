@@ -10,7 +10,7 @@ import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import type { Wait, Waiting } from '../waits.ts';
 import type { Funding } from '../writes/step.ts';
-import type { LegState, LegStep, Traded } from '../writes/trade.ts';
+import type { LegState, LegStep, Traded } from '../writes/leg-state.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { ChunkState } from './chunk-state.ts';
 import type { Evidence } from './state.ts';

@@ -9,7 +9,7 @@ import type { SendState } from '../writes/doubt.ts';
 import { OPEN, type PaymentPhase } from '../writes/phase.ts';
 import { ADVICE } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
-import { NEW_LEG, type LegState } from '../writes/trade.ts';
+import { NEW_LEG, type LegState } from '../writes/leg-state.ts';
 import { NEW_PAYMENT, type PaymentState } from '../writes/withdrawal.ts';
 import {
   newLeg,

@@ -5,7 +5,7 @@
 import type { Leg, Payment } from '../plan/plan.ts';
 import type { Problem } from '../problems.ts';
 import type { Waiting } from '../waits.ts';
-import { NEW_LEG, type LegState, type Traded } from '../writes/trade.ts';
+import { NEW_LEG, type LegState, type Traded } from '../writes/leg-state.ts';
 import { NEW_PAYMENT, type Alike, type PaymentState } from '../writes/withdrawal.ts';
 
 /** A leg that is being quoted and traded. `needsHuman`: its last call has left it to a person. */

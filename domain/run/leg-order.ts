@@ -8,7 +8,7 @@ import type { Money } from '../policy.ts';
 import { makeProblem, type Problem } from '../problems.ts';
 import type { WaitReason } from '../waits.ts';
 import type { Follows } from './calls.ts';
-import type { QuoteInHand } from '../writes/trade.ts';
+import type { QuoteInHand } from '../writes/leg-state.ts';
 import { openLeg, tradeOf, type LegRecord } from './items.ts';
 
 /** Why a leg that could be quoted is not, and whose trade it waits for. */

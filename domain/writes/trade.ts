@@ -4,7 +4,7 @@
  * reference stays the same for every quote of the leg. The key changes with the quote, because a quote can be traded
  * only once.
  */
-import { makeProblem, type Problem } from '../problems.ts';
+import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
 import {
   backoffMs,
@@ -15,9 +15,7 @@ import {
   waitMs,
   type ReplyClass,
 } from '../service/reply-rules.ts';
-import { besideGuard, keepsGuard } from '../plan/price-bounds.ts';
 import { instructionsAbout, type InstructionsAbout } from '../people/instructions.ts';
-import { brokenTradeLimit, type TradedBefore } from '../plan/limits.ts';
 import {
   LOOK_BACK_MS,
   isTradeOf,
@@ -27,12 +25,8 @@ import {
   type Look,
   type ListScan,
 } from './lookups.ts';
-import { add, compare, equal, isPositive, notNegative, round, subtract } from '../money.ts';
-import { decimalsOf, moneyText } from '../currencies.ts';
-import { plannedMoneyOf } from '../plan/amounts.ts';
+import { compare } from '../money.ts';
 import { isFromBalances, type Leg } from '../plan/plan.ts';
-import { mostSold } from '../plan/reserved.ts';
-import { runName } from '../references.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import {
@@ -48,15 +42,12 @@ import {
   serviceWait,
   resourceIdOf,
   settleTimeMs,
-  type Answer,
   type Context,
   type Effect,
-  type Funding,
   type Steps,
 } from './step.ts';
 import {
   isNewStart,
-  NOTHING_SENT,
   asKnownNow,
   assumeSent,
   isOthersDoubt,
@@ -64,9 +55,9 @@ import {
   settleByTime,
   triedAgain,
   unknownSend,
-  type SendState,
 } from './doubt.ts';
-import { OPEN, forPerson, type Phase } from './phase.ts';
+import { shortOf, type LegState, type LegStep, type QuoteInHand, type Traded } from './leg-state.ts';
+import { OPEN, forPerson } from './phase.ts';
 import {
   beforeWrite,
   conclude,
@@ -84,70 +75,16 @@ import {
   type Ready,
   type Subject,
 } from './protocol.ts';
-
-/** A quote that passed the guard, as it is kept in history between the two activities. */
-export type QuoteInHand = {
-  readonly id: string;
-  readonly sellAmount: string;
-  readonly buyAmount: string;
-  /** On our own clock, counted from just before the request left. So the service's clock does not matter. */
-  readonly usableUntilMs: number;
-  /** True when this quote, already dead, was sent once more before doubt ended, and the service refused it. */
-  readonly probed: boolean;
-};
-
-/** What is known of a leg's writes while it is not traded. */
-export type LegState = SendState & {
-  /** Kept in every phase, because a trade in doubt can be found by its quote. */
-  readonly quote: QuoteInHand | null;
-  /** How many quotes were asked for. A quote after the leg was held is not counted. */
-  readonly quotes: number;
-  /** The leg was held: its next quote does not count. */
-  readonly held: boolean;
-  /** How much of the sold currency the last read of the balances showed; null: the balances were not read. */
-  readonly available: string | null;
-};
-
-export const NEW_LEG: LegState = Object.freeze({
-  ...NOTHING_SENT,
-  quote: null,
-  quotes: 0,
-  held: false,
-  available: null,
-});
-
-/** A trade as the plan needs it: with both amounts, whichever of the two was asked for. */
-export type Traded = {
-  readonly tradeId: string;
-  readonly quoteId: string;
-  readonly sellAmount: string;
-  readonly buyAmount: string;
-  /** Both amounts of its quote; null where this run does not know the quote any more. */
-  readonly quoted: Pick<QuoteInHand, 'sellAmount' | 'buyAmount'> | null;
-  /** The service's status when the record was read. */
-  readonly status: string;
-};
-
-/** The result of one call. It tells the workflow what to do next. */
-export type LegStep =
-  /** A quote inside the guard: execute it. */
-  | { readonly kind: 'quoted'; readonly state: LegState }
-  /** The quote is dead and nothing is in doubt: ask for a new one. */
-  | { readonly kind: 'requote'; readonly state: LegState }
-  /**
-   * The service has shown the trade, so that nothing more is sent. `worse`: the trade came out worse than planned, and
-   * no person has accepted it; null when all is well. `isHeld`: payments and legs that depend on it wait until a person
-   * accepts it.
-   */
-  | {
-      readonly kind: 'traded';
-      readonly traded: Traded;
-      readonly worse: Problem | null;
-      readonly isHeld: boolean;
-    }
-  /** The leg has ended, and it is proven that no trade exists under its reference. */
-  | { readonly kind: 'not traded'; readonly state: LegState; readonly problem: Problem }
-  | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait };
+import { BLIND_RETRY_MS, MONEY_POLL_MS, lookForMoney, neededOf, notOurTurn } from './trade-money.ts';
+import {
+  executedWorse,
+  inHand,
+  isQuotedAmount,
+  oddQuote,
+  outsideBounds,
+  staleReference,
+} from './trade-price.ts';
+import { balancesChanged, forgottenAmount, tooManyQuotes, windowPassed } from './trade-texts.ts';
 
 /**
  * The service counts a quote's life from the moment at which it made the quote. That is later than our own count, by
@@ -156,10 +93,6 @@ export type LegStep =
 const QUOTE_OUTLIVES_MS = 15_000;
 /** A quote that expires sooner than this is not sent. */
 const MIN_QUOTE_LIFE_MS = 500;
-/** How often the balances are read while a leg waits for money. */
-const MONEY_POLL_MS = 15_000;
-/** How often the leg is tried again when something is short that no read can show. */
-const BLIND_RETRY_MS = 900_000;
 
 /**
  * The longest time that a leg in doubt waits for its next lookup. A call that comes more than 30 s after the call
@@ -568,13 +501,6 @@ function judge(leg: Leg, trade: Trade): Look<Trade> {
     : { kind: 'differs', record: trade, difference };
 }
 
-/** True when the amount that was asked for is that of the quote, also where the plan took it from live balances. */
-function isQuotedAmount(leg: Leg, quote: QuoteInHand, trade: Trade): boolean {
-  const [asked, recorded] =
-    leg.amount?.side === 'buy' ? [quote.buyAmount, trade.buyAmount] : [quote.sellAmount, trade.sellAmount];
-  return recorded !== null && equal(recorded, asked);
-}
-
 /** A record may leave the reference out. A record with another reference is not ours. */
 function isOwnEcho(leg: Leg, trade: Trade): boolean {
   return trade.clientReferenceId === null || trade.clientReferenceId === leg.reference;
@@ -608,39 +534,6 @@ function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: T
   return { kind: 'traded', traded: record, worse, isHeld: worse !== null && !said.cancelled };
 }
 
-/**
- * Says when a trade came out worse than its quote, the guard or a limit. Nobody can undo the trade, but somebody must
- * know.
- */
-function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | null {
-  const { limits } = context.plan;
-  const { guard } = leg;
-  const { tradeId, sellAmount, buyAmount } = trade;
-  const fix =
-    'Ask the operator of the service why it differs from its quote; a person may accept it by its id.';
-  const gave = `Trade ${tradeId} gave ${buyAmount} ${leg.buy} for ${sellAmount} ${leg.sell}`;
-  const bound = guard?.bound ?? null;
-  if (guard !== null && bound !== null && !keepsGuard(bound, sellAmount, buyAmount)) {
-    const message = `${gave}: ${besideGuard(bound, sellAmount, buyAmount, leg)} (a price ${guard.text}).`;
-    return { code: 'EXECUTED_OUTSIDE_GUARD', item: leg.id, message, fix };
-  }
-  const sold = { value: sellAmount, currency: leg.sell };
-  const bought = { value: buyAmount, currency: leg.buy };
-  const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context));
-  if (broken !== null)
-    return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
-  const { quoted } = trade;
-  if (quoted === null) return null;
-  // A quote may have more decimals than its currency. A booked amount has not.
-  const decimals = (currency: string): number => decimalsOf(currency, context.facts.decimals);
-  const isAsQuoted =
-    compare(buyAmount, round(quoted.buyAmount, decimals(leg.buy), 'down')) >= 0 &&
-    compare(sellAmount, round(quoted.sellAmount, decimals(leg.sell), 'up')) <= 0;
-  if (isAsQuoted) return null;
-  const message = `${gave}; its quote said ${quoted.buyAmount} ${leg.buy} for ${quoted.sellAmount} ${leg.sell}.`;
-  return { code: 'EXECUTED_BELOW_QUOTE', item: leg.id, message, fix };
-}
-
 function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
   const { context, leg } = item;
   const follow = followUp(reply);
@@ -664,229 +557,6 @@ function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<
     case 'hold':
       return wait({ ...tried, held: true }, configurationWait(problem, state.tries));
   }
-}
-
-/** Money is missing by a read of the balances, or for a quote. What the last refused trade showed is still true. */
-function shortOf(state: LegState, problem: Problem): LegState {
-  const despite = state.phase.kind === 'short' ? state.phase.despite : null;
-  return { ...state, phase: { kind: 'short', problem, despite } };
-}
-
-/** What a read of the money that a leg sells has shown. */
-type Money =
-  | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait }
-  | { readonly kind: 'end'; readonly problem: Problem }
-  | { readonly kind: 'go on'; readonly available: string | null };
-
-/**
- * How much a leg sells, as far as that is known before its quote. It is the sold amount of the plan, or, for a leg that
- * funds a batch and waits for money, the most that the guard lets it cost. Null: only a quote can tell.
- */
-function neededOf({ funding, facts }: Context, leg: Leg): string | null {
-  if (leg.amount?.side === 'sell') return leg.amount.value;
-  const most = funding === undefined ? null : mostSold(leg);
-  return most === null ? null : round(most, decimalsOf(leg.sell, facts.decimals), 'up');
-}
-
-/** Before a quote: is the money there that the leg sells? */
-function* lookForMoney(context: Context, leg: Leg, state: LegState): Steps<Money> {
-  const needed = neededOf(context, leg);
-  if (needed === null) return { kind: 'go on', available: null };
-  const reply = yield* ask<'read balances'>({ kind: 'read balances' });
-  if (reply.kind !== 'DONE') {
-    const follow = followUp(reply);
-    const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
-    const slow = follow.read === 'ask again slowly' || follow.read === 'give up';
-    const pause: Wait = slow
-      ? configurationWait(problem, state.tries)
-      : serviceWait(problem, waitMs(reply, state.tries));
-    return { kind: 'wait', state: triedAgain(state), wait: pause };
-  }
-  const there = (currency: string): string =>
-    reply.value.balances.find((row) => row.currency === currency)?.withdrawable ?? '0';
-  const { funding } = context;
-  if (funding !== undefined) return yield* lookForFunds(context, leg, { state, needed, funding, there });
-  const available = there(leg.sell);
-  if (compare(available, needed) >= 0) return asThere(context, state, available);
-  const problem: Problem = {
-    code: 'SHORTFALL',
-    item: leg.id,
-    message: `The leg sells ${moneyText(needed, leg.sell)}, but ${moneyText(available, leg.sell)} are there.`,
-    fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else type \`npx cambist replay ${runName(context.plan.run)}\`.`,
-  };
-  return context.plan.shortfall === 'skip' ? { kind: 'end', problem } : asShort(state, problem);
-}
-
-function asThere({ nowMs }: Context, state: LegState, available: string): Money {
-  if (!isUnseen(state.phase, available, nowMs())) return { kind: 'go on', available };
-  const { problem } = state.phase;
-  return { kind: 'wait', state, wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem } };
-}
-
-function asShort(state: LegState, problem: Problem): Money {
-  const pause: Wait = { afterMs: MONEY_POLL_MS, reason: 'money', problem };
-  return { kind: 'wait', state: shortOf(state, problem), wait: pause };
-}
-
-/**
- * The same for a leg that funds a batch. It may not spend what the items before it in the plan need, nor what other
- * runs have reserved. If the money that it buys has come in another way meanwhile, nobody needs the leg any more. Other
- * runs are asked only when the balances alone say that the leg can go on or end.
- */
-function* lookForFunds(
-  context: Context,
-  leg: Leg,
-  of: {
-    readonly state: LegState;
-    readonly needed: string;
-    readonly funding: Funding;
-    readonly there: (currency: string) => string;
-  },
-): Steps<Money> {
-  const { state, needed, funding, there } = of;
-  const { sell, buy } = leg;
-  const isNeedless = (bought: string): boolean => compare(bought, funding.owed) >= 0;
-  const suffices = (sold: string): boolean => compare(sold, add(needed, funding.ahead)) >= 0;
-  if (!isNeedless(there(buy)) && !suffices(there(sell)))
-    return asShort(state, notFunded(context, leg, { needed, funding, free: there(sell), reserved: '0' }));
-  const turn = notOurTurn(leg, yield* ask<'take turn'>({ kind: 'take turn' }));
-  if (turn !== null) return { kind: 'wait', state, wait: turn };
-  const told = yield* ask<'read free money'>({ kind: 'read free money', currencies: [sell, buy] });
-  if ('wait' in told) {
-    const { problem } = told.wait;
-    return { kind: 'wait', state, wait: { ...told.wait, problem: { ...problem, item: leg.id } } };
-  }
-  const free = told.free[sell] ?? '0';
-  if (isNeedless(told.free[buy] ?? '0')) return { kind: 'end', problem: balancesChanged(leg, '0') };
-  const reserved = notNegative(subtract(there(sell), free));
-  if (!suffices(free)) return asShort(state, notFunded(context, leg, { needed, funding, free, reserved }));
-  return asThere(context, state, free);
-}
-
-function notFunded(
-  { facts }: Context,
-  { id, sell, buy, amount }: Leg,
-  {
-    needed,
-    funding: { ahead },
-    free,
-    reserved,
-  }: {
-    readonly needed: string;
-    readonly funding: Funding;
-    readonly free: string;
-    readonly reserved: string;
-  },
-): Problem {
-  const others = isPositive(reserved) ? ` (other runs have reserved ${moneyText(reserved, sell)} more)` : '';
-  const before = round(ahead, decimalsOf(sell, facts.decimals), 'up');
-  const first = isPositive(before)
-    ? `, and what comes before it in the plan takes ${moneyText(before, sell)} of that`
-    : '';
-  return {
-    code: 'SHORTFALL',
-    item: id,
-    message: `The leg buys ${moneyText(amount?.value ?? '', buy)} for ${moneyText(needed, sell)} at most, but ${moneyText(free, sell)} are there for it${others}${first}.`,
-    fix: `Bring ${sell} in; the run goes on by itself.`,
-  };
-}
-
-/**
- * True when the service refused the leg not long ago although as much money was there. Then something else is short,
- * which no read can show.
- */
-function isUnseen(
-  phase: Phase,
-  available: string,
-  nowMs: number,
-): phase is Extract<Phase, { kind: 'short' }> {
-  if (phase.kind !== 'short' || phase.despite === null) return false;
-  const { despite } = phase;
-  return compare(available, despite.available) <= 0 && nowMs - despite.atMs < BLIND_RETRY_MS;
-}
-
-/** What is wrong with a quote as an answer to ours; null when nothing is. */
-function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boolean | null): Problem | null {
-  const { amount } = leg;
-  const echoed = amount?.side === 'sell' ? quote.sellAmount : quote.buyAmount;
-  const difference =
-    replayed === true
-      ? 'it was replayed, though its key was never used before'
-      : quote.sellCurrency !== leg.sell || quote.buyCurrency !== leg.buy
-        ? `it is for ${quote.sellCurrency} to ${quote.buyCurrency}`
-        : amount === null || echoed === null || !equal(echoed, amount.value)
-          ? `its ${amount?.side ?? ''} amount is ${echoed ?? 'not given'}`
-          : quote.settlementWindow !== null && quote.settlementWindow !== context.plan.quote.settlement
-            ? `it settles ${quote.settlementWindow}, asked was ${context.plan.quote.settlement}`
-            : null;
-  if (difference === null) return null;
-  return {
-    code: 'QUOTE_DIFFERS',
-    item: leg.id,
-    message: `Quote ${quote.id} is not what was asked for: ${difference}.`,
-    fix: 'Ask the operator of the service; nothing was traded.',
-  };
-}
-
-/**
- * What counts against the limits besides this trade: the other legs of the run, and the trades of the day that the plan
- * has found.
- */
-function tradedBefore({ tradedSoFar, plan }: Context): TradedBefore {
-  return { inRun: tradedSoFar, onDate: plan.tradedOnDate };
-}
-
-/** Price guard and limits against the quote (M4); null when it keeps all of them. */
-function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem | null {
-  const { limits } = context.plan;
-  const { guard } = leg;
-  const sold = { value: quote.sellAmount, currency: leg.sell };
-  const bought = { value: quote.buyAmount, currency: leg.buy };
-  const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context));
-  if (broken !== null) {
-    return {
-      code: 'OVER_LIMIT',
-      item: leg.id,
-      message: broken,
-      fix: 'Lower the amount, or raise the limit on purpose.',
-    };
-  }
-  if (guard === null) return null;
-  const { bound } = guard;
-  if (bound !== null && keepsGuard(bound, quote.sellAmount, quote.buyAmount)) return null;
-  const figures = bound === null ? '' : `: ${besideGuard(bound, quote.sellAmount, quote.buyAmount, leg)}`;
-  return {
-    code: 'OUTSIDE_GUARD',
-    item: leg.id,
-    message: `The quote gives ${quote.buyAmount} ${leg.buy} for ${quote.sellAmount} ${leg.sell}${figures} (a price ${guard.text}).`,
-    fix: guardAdvice(context, leg),
-  };
-}
-
-/** A leg that was computed from balances is computed anew in a new run, whatever becomes of this one. */
-function guardAdvice({ plan: { run } }: Context, { why }: Leg): string {
-  const widened =
-    why.kind === 'fixed'
-      ? `while nothing of the run is done, \`npx cambist run POLICY --id NEW --instead-of ${run.id}\``
-      : 'in a new run';
-  return `Wait for a better price, then type \`npx cambist replay ${runName(run)}\`. Or widen the guard on purpose: ${widened}.`;
-}
-
-/**
- * Takes a quote in hand. Its life is what the service grants, counted on our clock from just before the request left.
- */
-function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
-  const asked = context.plan.quote.validForSeconds * 1000;
-  const granted =
-    quote.expiresAt === null ? asked : Date.parse(quote.expiresAt) - Date.parse(quote.createdAt);
-  const lifeMs = Number.isFinite(granted) ? Math.min(granted, asked) : asked;
-  return {
-    id: quote.id,
-    sellAmount: quote.sellAmount ?? quote.quoteAmount,
-    buyAmount: quote.buyAmount ?? quote.quoteAmount,
-    usableUntilMs: sentAtMs + lifeMs,
-    probed: false,
-  };
 }
 
 /**
@@ -916,88 +586,6 @@ function* itsTurn(
   const { demand } = told;
   if (compare(demand, amount) < 0) return stop(yield* end(item, state, balancesChanged(leg, demand)));
   return { kind: 'go on', isAsPlanned: false };
-}
-
-type Turn = Extract<Answer, { readonly turn: unknown }>;
-
-/**
- * The wait while another run of ours has the turn, or while nobody can tell whose turn it is. Meanwhile this run must
- * not spend what the balances show.
- */
-function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
-  switch (turn.turn) {
-    case 'ours':
-      return null;
-    case 'others': {
-      const { run, before } = turn;
-      const line = before === 0 ? '' : `, and ${before} more wait before this one`;
-      const message = `Run ${run} trades now${line}: runs of one organisation take turns.`;
-      // A run far back in the line asks seldom, but often enough to keep its place.
-      const afterMs = Math.min(1_000 + before * 100, 10_000);
-      return { afterMs, reason: 'turn', problem: makeProblem('TURN_OF_ANOTHER', id, { message }) };
-    }
-    case 'silent':
-      return { afterMs: 5_000, reason: 'outage', problem: makeProblem('TURN_SILENT', id) };
-  }
-}
-
-function balancesChanged(leg: Leg, demand: string): Problem {
-  const { id, amount } = leg;
-  const currency = plannedMoneyOf(leg)?.currency ?? '';
-  return makeProblem('BALANCES_CHANGED', id, {
-    message: `Leg "${id}" was to ${amount?.side ?? 'trade'} ${amount?.value ?? ''} ${currency} by balances of before; by those of now the policy asks for ${isPositive(demand) ? `only ${demand}` : 'nothing of it'}.`,
-  });
-}
-
-function staleReference(context: Context, leg: Leg): Problem | null {
-  const staleAtMs = leg.guard?.staleAtMs ?? null;
-  if (staleAtMs === null || context.nowMs() <= staleAtMs) return null;
-  return {
-    code: 'REFERENCE_TOO_OLD',
-    item: leg.id,
-    message:
-      staleAtMs === 0
-        ? 'There is no reference rate to hold a price against.'
-        : `The reference rates of the plan are too old since ${new Date(staleAtMs).toISOString()}.`,
-    fix: withoutTrade(context, leg) ?? 'Bring the reference file up to date and start a new run.',
-  };
-}
-
-function tooManyQuotes(context: Context, leg: Leg): Problem {
-  return {
-    code: 'QUOTES_USED_UP',
-    item: leg.id,
-    message: `${context.plan.quote.maxQuotes} quotes came and none could be traded.`,
-    fix: `See the evidence of the report; type \`npx cambist replay ${runName(context.plan.run)}\`, or raise \`quote.max_quotes\`.`,
-  };
-}
-
-function forgottenAmount(leg: Leg): Problem {
-  return {
-    code: 'AMOUNT_FORGOTTEN',
-    item: leg.id,
-    message: `The amount of leg "${leg.id}" came from balances that have changed since, and its trade is not among the records found.`,
-    fix: 'A person decides: the amount is not computed a second time.',
-  };
-}
-
-function windowPassed(context: Context, leg: Leg): Problem {
-  return {
-    code: 'WINDOW_PASSED',
-    item: leg.id,
-    message: `The business date ${context.plan.date} is over in ${context.plan.zone}: yesterday's reasons do not trade today.`,
-    fix: withoutTrade(context, leg) ?? 'Start a new run with today’s date.',
-  };
-}
-
-/**
- * What to do when a batch waits for the money that the leg was to buy: no other run pays it meanwhile. Null: no batch
- * waits for this leg.
- */
-function withoutTrade({ funding }: Context, { buy }: Leg): string | null {
-  return funding === undefined
-    ? null
-    : `Bring ${buy} in, and the payments of this run go out while their window is open; or cancel it, and pay them by a new run.`;
 }
 
 function bugOfOurs(problem: Problem, tries: number): Wait {

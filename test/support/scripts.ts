@@ -2,7 +2,7 @@
  * Plays the steps of a leg or a payment against scripted answers: what the service, the clock and people say is data,
  * what the steps asked for and came to is the result.
  */
-import type { QuoteInHand } from '../../domain/writes/trade.ts';
+import type { QuoteInHand } from '../../domain/writes/leg-state.ts';
 import assert from 'node:assert/strict';
 import { isDefinitive } from '../../domain/service/reply-rules.ts';
 import type { ListScan } from '../../domain/writes/lookups.ts';

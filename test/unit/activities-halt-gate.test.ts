@@ -6,7 +6,7 @@ import { executeTrade } from '../../activities/execute-trade.ts';
 import { HaltGate } from '../../activities/halt-gate.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import { haltsAfter, type Halt, type HaltScope } from '../../domain/halt.ts';
-import { NEW_LEG } from '../../domain/writes/trade.ts';
+import { NEW_LEG } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { kept } from '../support/instructions.ts';
 import { NEVER_WAKES, inActivity, instructionsOf, worker } from '../support/activities.ts';

@@ -10,7 +10,7 @@ import { recordInstruction } from '../../activities/record-instruction.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import type { Instruction } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
-import { NEW_LEG } from '../../domain/writes/trade.ts';
+import { NEW_LEG } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
 import { kept, said } from '../support/instructions.ts';

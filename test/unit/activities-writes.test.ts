@@ -9,7 +9,7 @@ import { executeTrade } from '../../activities/execute-trade.ts';
 import { LARGEST_CALL } from '../../activities/read-go.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import { ask } from '../../domain/writes/step.ts';
-import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
+import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import type { TurnAnswer } from '../../domain/turn.ts';
 import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';

@@ -12,7 +12,8 @@ import {
   type HaltWord,
 } from '../../domain/halt.ts';
 import { makeProblem } from '../../domain/problems.ts';
-import { NEW_LEG, executeTradeSteps, requestQuoteSteps, type LegState } from '../../domain/writes/trade.ts';
+import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
+import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT, createWithdrawalSteps } from '../../domain/writes/withdrawal.ts';
 import { IN_HAND, LEG, NOW, PAYMENT, context, failed, kindsOf, play, stateOf } from '../support/scripts.ts';
 

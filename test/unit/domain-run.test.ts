@@ -22,7 +22,7 @@ import type {
 } from '../../domain/run/calls.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { Wait } from '../../domain/waits.ts';
-import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
+import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { IN_HAND, LEG, NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
 import { TRADED_LEG } from '../support/stages.ts';

@@ -6,13 +6,8 @@ import { runName } from '../../domain/references.ts';
 import type { WaitReason } from '../../domain/waits.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
 import { unreadable, type Answer, type Context, type Effect } from '../../domain/writes/step.ts';
-import {
-  NEW_LEG,
-  executeTradeSteps,
-  requestQuoteSteps,
-  type LegState,
-  type LegStep,
-} from '../../domain/writes/trade.ts';
+import { NEW_LEG, type LegState, type LegStep } from '../../domain/writes/leg-state.ts';
+import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
 import {
   LEG,
   NOT_SENT,

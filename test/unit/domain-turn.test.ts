@@ -21,7 +21,7 @@ import {
 import { newLeg, newPayment } from '../../domain/run/items.ts';
 import { reservedIn } from '../../domain/run/reserves.ts';
 import { adoptPlan, newRunState, type RunState } from '../../domain/run/state.ts';
-import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
+import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT, type PaymentState } from '../../domain/writes/withdrawal.ts';
 import { IN_HAND, LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
 

@@ -9,14 +9,8 @@ import type { Problem } from '../../domain/problems.ts';
 import type { Fact, Instruction, Kept, Recorded } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import type { Context, Effect } from '../../domain/writes/step.ts';
-import {
-  NEW_LEG,
-  executeTradeSteps,
-  requestQuoteSteps,
-  tradedSteps,
-  type LegState,
-  type LegStep,
-} from '../../domain/writes/trade.ts';
+import { NEW_LEG, type LegState, type LegStep } from '../../domain/writes/leg-state.ts';
+import { executeTradeSteps, requestQuoteSteps, tradedSteps } from '../../domain/writes/trade.ts';
 import {
   NEW_PAYMENT,
   createWithdrawalSteps,

@@ -1,7 +1,8 @@
 /** What the model-based test and reviews have found: each course of events, as short as it could be told, and what must come of it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NEW_LEG, executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
+import { NEW_LEG } from '../../domain/writes/leg-state.ts';
+import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT, createWithdrawalSteps } from '../../domain/writes/withdrawal.ts';
 import { rateOf } from '../../domain/plan/price-bounds.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';

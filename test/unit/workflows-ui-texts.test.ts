@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Leg, Payment } from '../../domain/plan/plan.ts';
-import { NEW_LEG, type LegState } from '../../domain/writes/trade.ts';
+import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
 import type { LegCall, PaymentsCall, TradedCall } from '../../domain/run/calls.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { newLeg, type PaymentStage } from '../../domain/run/items.ts';

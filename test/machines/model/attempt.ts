@@ -16,12 +16,8 @@ import {
   type Effect,
   type Steps,
 } from '../../../domain/writes/step.ts';
-import {
-  executeTradeSteps,
-  requestQuoteSteps,
-  tradedSteps,
-  type LegStep,
-} from '../../../domain/writes/trade.ts';
+import type { LegStep } from '../../../domain/writes/leg-state.ts';
+import { executeTradeSteps, requestQuoteSteps, tradedSteps } from '../../../domain/writes/trade.ts';
 import { createWithdrawalSteps, type PaymentStep } from '../../../domain/writes/withdrawal.ts';
 import type {
   LegAnswer,

@@ -1,0 +1,157 @@
+/** Before a quote: whether the money is there that a leg sells, and whether it is this run's turn to spend it. */
+import { add, compare, notNegative, round, subtract } from '../money.ts';
+import { decimalsOf, moneyText } from '../currencies.ts';
+import { makeProblem, type Problem } from '../problems.ts';
+import type { Wait } from '../waits.ts';
+import type { Leg } from '../plan/plan.ts';
+import { mostSold } from '../plan/reserved.ts';
+import { runName } from '../references.ts';
+import { followUp, waitMs } from '../service/reply-rules.ts';
+import { triedAgain } from './doubt.ts';
+import { shortOf, type LegState } from './leg-state.ts';
+import type { Phase } from './phase.ts';
+import {
+  ADVICE,
+  ask,
+  configurationWait,
+  problemOf,
+  serviceWait,
+  type Answer,
+  type Context,
+  type Funding,
+  type Steps,
+} from './step.ts';
+import { balancesChanged, notFunded } from './trade-texts.ts';
+
+/** How often the balances are read while a leg waits for money. */
+export const MONEY_POLL_MS = 15_000;
+/** How often the leg is tried again when something is short that no read can show. */
+export const BLIND_RETRY_MS = 900_000;
+
+/** What a read of the money that a leg sells has shown. */
+type Money =
+  | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait }
+  | { readonly kind: 'end'; readonly problem: Problem }
+  | { readonly kind: 'go on'; readonly available: string | null };
+
+/**
+ * How much a leg sells, as far as that is known before its quote. It is the sold amount of the plan, or, for a leg that
+ * funds a batch and waits for money, the most that the guard lets it cost. Null: only a quote can tell.
+ */
+export function neededOf({ funding, facts }: Context, leg: Leg): string | null {
+  if (leg.amount?.side === 'sell') return leg.amount.value;
+  const most = funding === undefined ? null : mostSold(leg);
+  return most === null ? null : round(most, decimalsOf(leg.sell, facts.decimals), 'up');
+}
+
+/** Before a quote: is the money there that the leg sells? */
+export function* lookForMoney(context: Context, leg: Leg, state: LegState): Steps<Money> {
+  const needed = neededOf(context, leg);
+  if (needed === null) return { kind: 'go on', available: null };
+  const reply = yield* ask<'read balances'>({ kind: 'read balances' });
+  if (reply.kind !== 'DONE') {
+    const follow = followUp(reply);
+    const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+    const slow = follow.read === 'ask again slowly' || follow.read === 'give up';
+    const pause: Wait = slow
+      ? configurationWait(problem, state.tries)
+      : serviceWait(problem, waitMs(reply, state.tries));
+    return { kind: 'wait', state: triedAgain(state), wait: pause };
+  }
+  const there = (currency: string): string =>
+    reply.value.balances.find((row) => row.currency === currency)?.withdrawable ?? '0';
+  const { funding } = context;
+  if (funding !== undefined) return yield* lookForFunds(context, leg, { state, needed, funding, there });
+  const available = there(leg.sell);
+  if (compare(available, needed) >= 0) return asThere(context, state, available);
+  const problem: Problem = {
+    code: 'SHORTFALL',
+    item: leg.id,
+    message: `The leg sells ${moneyText(needed, leg.sell)}, but ${moneyText(available, leg.sell)} are there.`,
+    fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else type \`npx cambist replay ${runName(context.plan.run)}\`.`,
+  };
+  return context.plan.shortfall === 'skip' ? { kind: 'end', problem } : asShort(state, problem);
+}
+
+function asThere({ nowMs }: Context, state: LegState, available: string): Money {
+  if (!isUnseen(state.phase, available, nowMs())) return { kind: 'go on', available };
+  const { problem } = state.phase;
+  return { kind: 'wait', state, wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem } };
+}
+
+function asShort(state: LegState, problem: Problem): Money {
+  const pause: Wait = { afterMs: MONEY_POLL_MS, reason: 'money', problem };
+  return { kind: 'wait', state: shortOf(state, problem), wait: pause };
+}
+
+/**
+ * The same for a leg that funds a batch. It may not spend what the items before it in the plan need, nor what other
+ * runs have reserved. If the money that it buys has come in another way meanwhile, nobody needs the leg any more. Other
+ * runs are asked only when the balances alone say that the leg can go on or end.
+ */
+function* lookForFunds(
+  context: Context,
+  leg: Leg,
+  of: {
+    readonly state: LegState;
+    readonly needed: string;
+    readonly funding: Funding;
+    readonly there: (currency: string) => string;
+  },
+): Steps<Money> {
+  const { state, needed, funding, there } = of;
+  const { sell, buy } = leg;
+  const isNeedless = (bought: string): boolean => compare(bought, funding.owed) >= 0;
+  const suffices = (sold: string): boolean => compare(sold, add(needed, funding.ahead)) >= 0;
+  if (!isNeedless(there(buy)) && !suffices(there(sell)))
+    return asShort(state, notFunded(context, leg, { needed, funding, free: there(sell), reserved: '0' }));
+  const turn = notOurTurn(leg, yield* ask<'take turn'>({ kind: 'take turn' }));
+  if (turn !== null) return { kind: 'wait', state, wait: turn };
+  const told = yield* ask<'read free money'>({ kind: 'read free money', currencies: [sell, buy] });
+  if ('wait' in told) {
+    const { problem } = told.wait;
+    return { kind: 'wait', state, wait: { ...told.wait, problem: { ...problem, item: leg.id } } };
+  }
+  const free = told.free[sell] ?? '0';
+  if (isNeedless(told.free[buy] ?? '0')) return { kind: 'end', problem: balancesChanged(leg, '0') };
+  const reserved = notNegative(subtract(there(sell), free));
+  if (!suffices(free)) return asShort(state, notFunded(context, leg, { needed, funding, free, reserved }));
+  return asThere(context, state, free);
+}
+
+/**
+ * True when the service refused the leg not long ago although as much money was there. Then something else is short,
+ * which no read can show.
+ */
+function isUnseen(
+  phase: Phase,
+  available: string,
+  nowMs: number,
+): phase is Extract<Phase, { kind: 'short' }> {
+  if (phase.kind !== 'short' || phase.despite === null) return false;
+  const { despite } = phase;
+  return compare(available, despite.available) <= 0 && nowMs - despite.atMs < BLIND_RETRY_MS;
+}
+
+type Turn = Extract<Answer, { readonly turn: unknown }>;
+
+/**
+ * The wait while another run of ours has the turn, or while nobody can tell whose turn it is. Meanwhile this run must
+ * not spend what the balances show.
+ */
+export function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
+  switch (turn.turn) {
+    case 'ours':
+      return null;
+    case 'others': {
+      const { run, before } = turn;
+      const line = before === 0 ? '' : `, and ${before} more wait before this one`;
+      const message = `Run ${run} trades now${line}: runs of one organisation take turns.`;
+      // A run far back in the line asks seldom, but often enough to keep its place.
+      const afterMs = Math.min(1_000 + before * 100, 10_000);
+      return { afterMs, reason: 'turn', problem: makeProblem('TURN_OF_ANOTHER', id, { message }) };
+    }
+    case 'silent':
+      return { afterMs: 5_000, reason: 'outage', problem: makeProblem('TURN_SILENT', id) };
+  }
+}

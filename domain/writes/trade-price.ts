@@ -1,0 +1,140 @@
+/** What a quote and a trade are held against: what was asked for, the guard, the limits and the quote itself (M4). */
+import { compare, equal, round } from '../money.ts';
+import { decimalsOf } from '../currencies.ts';
+import type { Problem } from '../problems.ts';
+import { brokenTradeLimit, type TradedBefore } from '../plan/limits.ts';
+import type { Leg } from '../plan/plan.ts';
+import { besideGuard, keepsGuard } from '../plan/price-bounds.ts';
+import type { Quote, Trade } from '../service/records.ts';
+import type { QuoteInHand, Traded } from './leg-state.ts';
+import type { Context } from './step.ts';
+import { guardAdvice, withoutTrade } from './trade-texts.ts';
+
+/** What is wrong with a quote as an answer to ours; null when nothing is. */
+export function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boolean | null): Problem | null {
+  const { amount } = leg;
+  const echoed = amount?.side === 'sell' ? quote.sellAmount : quote.buyAmount;
+  const difference =
+    replayed === true
+      ? 'it was replayed, though its key was never used before'
+      : quote.sellCurrency !== leg.sell || quote.buyCurrency !== leg.buy
+        ? `it is for ${quote.sellCurrency} to ${quote.buyCurrency}`
+        : amount === null || echoed === null || !equal(echoed, amount.value)
+          ? `its ${amount?.side ?? ''} amount is ${echoed ?? 'not given'}`
+          : quote.settlementWindow !== null && quote.settlementWindow !== context.plan.quote.settlement
+            ? `it settles ${quote.settlementWindow}, asked was ${context.plan.quote.settlement}`
+            : null;
+  if (difference === null) return null;
+  return {
+    code: 'QUOTE_DIFFERS',
+    item: leg.id,
+    message: `Quote ${quote.id} is not what was asked for: ${difference}.`,
+    fix: 'Ask the operator of the service; nothing was traded.',
+  };
+}
+
+/**
+ * What counts against the limits besides this trade: the other legs of the run, and the trades of the day that the plan
+ * has found.
+ */
+function tradedBefore({ tradedSoFar, plan }: Context): TradedBefore {
+  return { inRun: tradedSoFar, onDate: plan.tradedOnDate };
+}
+
+/** Price guard and limits against the quote (M4); null when it keeps all of them. */
+export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem | null {
+  const { limits } = context.plan;
+  const { guard } = leg;
+  const sold = { value: quote.sellAmount, currency: leg.sell };
+  const bought = { value: quote.buyAmount, currency: leg.buy };
+  const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context));
+  if (broken !== null) {
+    return {
+      code: 'OVER_LIMIT',
+      item: leg.id,
+      message: broken,
+      fix: 'Lower the amount, or raise the limit on purpose.',
+    };
+  }
+  if (guard === null) return null;
+  const { bound } = guard;
+  if (bound !== null && keepsGuard(bound, quote.sellAmount, quote.buyAmount)) return null;
+  const figures = bound === null ? '' : `: ${besideGuard(bound, quote.sellAmount, quote.buyAmount, leg)}`;
+  return {
+    code: 'OUTSIDE_GUARD',
+    item: leg.id,
+    message: `The quote gives ${quote.buyAmount} ${leg.buy} for ${quote.sellAmount} ${leg.sell}${figures} (a price ${guard.text}).`,
+    fix: guardAdvice(context, leg),
+  };
+}
+
+/**
+ * Takes a quote in hand. Its life is what the service grants, counted on our clock from just before the request left.
+ */
+export function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
+  const asked = context.plan.quote.validForSeconds * 1000;
+  const granted =
+    quote.expiresAt === null ? asked : Date.parse(quote.expiresAt) - Date.parse(quote.createdAt);
+  const lifeMs = Number.isFinite(granted) ? Math.min(granted, asked) : asked;
+  return {
+    id: quote.id,
+    sellAmount: quote.sellAmount ?? quote.quoteAmount,
+    buyAmount: quote.buyAmount ?? quote.quoteAmount,
+    usableUntilMs: sentAtMs + lifeMs,
+    probed: false,
+  };
+}
+
+/** True when the amount that was asked for is that of the quote, also where the plan took it from live balances. */
+export function isQuotedAmount(leg: Leg, quote: QuoteInHand, trade: Trade): boolean {
+  const [asked, recorded] =
+    leg.amount?.side === 'buy' ? [quote.buyAmount, trade.buyAmount] : [quote.sellAmount, trade.sellAmount];
+  return recorded !== null && equal(recorded, asked);
+}
+
+/**
+ * Says when a trade came out worse than its quote, the guard or a limit. Nobody can undo the trade, but somebody must
+ * know.
+ */
+export function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | null {
+  const { limits } = context.plan;
+  const { guard } = leg;
+  const { tradeId, sellAmount, buyAmount } = trade;
+  const fix =
+    'Ask the operator of the service why it differs from its quote; a person may accept it by its id.';
+  const gave = `Trade ${tradeId} gave ${buyAmount} ${leg.buy} for ${sellAmount} ${leg.sell}`;
+  const bound = guard?.bound ?? null;
+  if (guard !== null && bound !== null && !keepsGuard(bound, sellAmount, buyAmount)) {
+    const message = `${gave}: ${besideGuard(bound, sellAmount, buyAmount, leg)} (a price ${guard.text}).`;
+    return { code: 'EXECUTED_OUTSIDE_GUARD', item: leg.id, message, fix };
+  }
+  const sold = { value: sellAmount, currency: leg.sell };
+  const bought = { value: buyAmount, currency: leg.buy };
+  const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context));
+  if (broken !== null)
+    return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
+  const { quoted } = trade;
+  if (quoted === null) return null;
+  // A quote may have more decimals than its currency. A booked amount has not.
+  const decimals = (currency: string): number => decimalsOf(currency, context.facts.decimals);
+  const isAsQuoted =
+    compare(buyAmount, round(quoted.buyAmount, decimals(leg.buy), 'down')) >= 0 &&
+    compare(sellAmount, round(quoted.sellAmount, decimals(leg.sell), 'up')) <= 0;
+  if (isAsQuoted) return null;
+  const message = `${gave}; its quote said ${quoted.buyAmount} ${leg.buy} for ${quoted.sellAmount} ${leg.sell}.`;
+  return { code: 'EXECUTED_BELOW_QUOTE', item: leg.id, message, fix };
+}
+
+export function staleReference(context: Context, leg: Leg): Problem | null {
+  const staleAtMs = leg.guard?.staleAtMs ?? null;
+  if (staleAtMs === null || context.nowMs() <= staleAtMs) return null;
+  return {
+    code: 'REFERENCE_TOO_OLD',
+    item: leg.id,
+    message:
+      staleAtMs === 0
+        ? 'There is no reference rate to hold a price against.'
+        : `The reference rates of the plan are too old since ${new Date(staleAtMs).toISOString()}.`,
+    fix: withoutTrade(context, leg) ?? 'Bring the reference file up to date and start a new run.',
+  };
+}
