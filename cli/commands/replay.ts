@@ -20,7 +20,8 @@ import {
   type ReplayVerdict,
 } from '../../operations/replay/verdict.ts';
 import { parseRun } from '../../operations/named-run.ts';
-import { reasonsOf, type RunFacts, type RunView } from '../../operations/follow/runs.ts';
+import { reasonsOf, type RunView } from '../../operations/follow/read-run.ts';
+import type { RunFacts } from '../../operations/follow/runs.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { mistake } from '../line.ts';
 import { confirmLive } from '../confirm-live.ts';

@@ -14,15 +14,13 @@ import { readLive, refreshReport } from '../../operations/follow/refresh.ts';
 import { reportText } from '../views/report-text.ts';
 import { parseRun } from '../../operations/named-run.ts';
 import {
-  policyOfRun,
   readOutline,
   readParts,
   reasonsOf,
   readRun,
-  requireRun,
-  type RunFacts,
   type RunView,
-} from '../../operations/follow/runs.ts';
+} from '../../operations/follow/read-run.ts';
+import { policyOfRun, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import type { BatchFile } from '../../operations/batches/file.ts';
 import { requireSameBatch } from '../../operations/batches/same.ts';
 import { batchOption, readBatchToRun, refuseBatch, type BatchOption } from '../batch.ts';

@@ -29,7 +29,8 @@ import {
   type AskedStart,
   type StartVerdict,
 } from '../../operations/start/run-policy.ts';
-import { readInput, readRun, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
+import { readRun } from '../../operations/follow/read-run.ts';
+import { readInput, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import { startedReport } from '../../operations/start/workflow.ts';
 import { triedAgain } from '../../operations/start/tried-again.ts';
 import { readPolicy, readSettings } from '../arguments.ts';

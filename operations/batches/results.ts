@@ -8,7 +8,8 @@ import type { RowResult } from '../../language/batch/results.ts';
 import { openBytes, type BatchFile } from './file.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
-import { readPayments, type RunFacts, type TracedPayment } from '../follow/runs.ts';
+import { readPayments, type TracedPayment } from '../follow/read-run.ts';
+import type { RunFacts } from '../follow/runs.ts';
 
 /** The status of a row of which the run says nothing yet. */
 const PENDING: RowResult = {

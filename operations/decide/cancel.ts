@@ -7,7 +7,9 @@ import { failureOf } from '../failure-of.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
 import type { Caller, Place } from '../place.ts';
 import { requireService } from '../preflight.ts';
-import { ANSWER_LIMIT_MS, describeRun, readRun, requireRun, type RunFacts } from '../follow/runs.ts';
+import { ANSWER_LIMIT_MS } from '../follow/answers.ts';
+import { readRun } from '../follow/read-run.ts';
+import { describeRun, requireRun, type RunFacts } from '../follow/runs.ts';
 
 export type Cancelled =
   /** The run has ended already, so there is nothing to cancel. */

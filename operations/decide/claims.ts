@@ -8,7 +8,8 @@ import { readFirstPlan } from '../../durable/plans.ts';
 import { recordsOfBatches } from '../../durable/batches/records.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
-import { listRuns, readRun } from '../follow/runs.ts';
+import { readRun } from '../follow/read-run.ts';
+import { listRuns } from '../follow/runs.ts';
 
 const BATCHES_LIMIT_MS = 30_000;
 

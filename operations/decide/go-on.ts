@@ -14,7 +14,8 @@ import type { Place } from '../place.ts';
 import { planOf, requireItem, requirePlan } from './plan-made.ts';
 import { requireService } from '../preflight.ts';
 import { requireNoSuccessor } from './successor.ts';
-import { readRun, type RunFacts } from '../follow/runs.ts';
+import { readRun } from '../follow/read-run.ts';
+import type { RunFacts } from '../follow/runs.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 
 /** `item`: the item whose cause is gone; null: everything goes on. */

@@ -10,7 +10,8 @@ import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { planIdOf, wakeSignal } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
-import { ANSWER_LIMIT_MS, BUSY_LIMIT_MS, describeRun } from '../follow/runs.ts';
+import { ANSWER_LIMIT_MS, BUSY_LIMIT_MS } from '../follow/answers.ts';
+import { describeRun } from '../follow/runs.ts';
 import { hasWorker } from '../watch/pollers.ts';
 
 /**

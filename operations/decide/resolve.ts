@@ -29,7 +29,8 @@ import { keepInstruction, keptAbout, wakeRun } from './keep-instruction.ts';
 import type { Place } from '../place.ts';
 import { requireItem, requireOwnPlan, requirePlan, type Planned } from './plan-made.ts';
 import { atService, requireService, serviceFailure } from '../preflight.ts';
-import { readRun, readWaitingInBatch, requireRun, type RunView } from '../follow/runs.ts';
+import { readRun, readWaitingInBatch, type RunView } from '../follow/read-run.ts';
+import { requireRun } from '../follow/runs.ts';
 
 /** What a person says about an item. */
 export type Decision = { readonly by: string } & (

@@ -11,14 +11,8 @@ import { currentHalts } from '../halt/switch.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { isShown } from '../../domain/waits.ts';
 import type { Halt } from '../../domain/halt.ts';
-import {
-  INSTRUCTIONS_LIMIT_MS,
-  readInput,
-  reasonsOf,
-  readOutline,
-  type RunFacts,
-  type RunView,
-} from './runs.ts';
+import { INSTRUCTIONS_LIMIT_MS, reasonsOf, readOutline, type RunView } from './read-run.ts';
+import { readInput, type RunFacts } from './runs.ts';
 
 export type Standing = { readonly facts: RunFacts; readonly ending: Ending } & (
   | { readonly kind: 'told'; readonly report: Report; readonly progress: Progress }

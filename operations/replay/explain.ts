@@ -19,7 +19,8 @@ import type { Place } from '../place.ts';
 import { planOf } from '../decide/plan-made.ts';
 import { goOnCommand, isCancelledEnd, neverTaken, noSuchEvent, recommendedFor } from './verdict.ts';
 import { resetPointsOf, type ResetPoint } from './points.ts';
-import { readRun, requireRun, type RunFacts } from '../follow/runs.ts';
+import { readRun } from '../follow/read-run.ts';
+import { requireRun, type RunFacts } from '../follow/runs.ts';
 
 /** What a reset makes of an item. */
 export type Fate =

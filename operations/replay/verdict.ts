@@ -18,7 +18,8 @@ import { readEvents, valuesOf } from '../../durable/history.ts';
 import type { Place } from '../place.ts';
 import { recommendedPoint, resetPointsOf, type ResetPoint } from './points.ts';
 import { resetRun, type ResetMade } from './reset.ts';
-import { describeRun, readRun, reasonsOf, requireRun, type RunFacts, type RunView } from '../follow/runs.ts';
+import { readRun, reasonsOf, type RunView } from '../follow/read-run.ts';
+import { describeRun, requireRun, type RunFacts } from '../follow/runs.ts';
 
 export type ReplayVerdict =
   /** Everything in it is done. */

@@ -23,7 +23,8 @@ import { describe, isOpen } from '../../durable/described.ts';
 import { CommandFailure } from '../failure.ts';
 import { UNTAKEN_MS } from '../follow/until-it-ends.ts';
 import type { Place } from '../place.ts';
-import { describeRun, problemsOfFailure } from '../follow/runs.ts';
+import { problemsOfFailure } from '../follow/ended-report.ts';
+import { describeRun } from '../follow/runs.ts';
 import { listSchedules, requireSchedule, type Action, type KeptSchedule } from './kept.ts';
 
 /** What came of one start. */

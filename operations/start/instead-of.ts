@@ -16,7 +16,8 @@ import { keepInstruction, readKept, wakeRun } from '../decide/keep-instruction.t
 import { requireOwnPlan } from '../decide/plan-made.ts';
 import { successorOf, superseded, takerOf } from '../decide/successor.ts';
 import { CommandFailure } from '../failure.ts';
-import { readInput, readRun, requireRun, type RunFacts, type RunView } from '../follow/runs.ts';
+import { readRun, type RunView } from '../follow/read-run.ts';
+import { readInput, requireRun, type RunFacts } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
 import { atService, serviceFailure } from '../preflight.ts';
 import { againCommand } from '../replay/verdict.ts';

@@ -28,15 +28,8 @@ import {
   type OtherRun,
   type Rest,
 } from './run-ids.ts';
-import {
-  describeRun,
-  isEndedFromOutside,
-  listRuns,
-  readInput,
-  readRun,
-  type RunFacts,
-  type RunView,
-} from '../follow/runs.ts';
+import { readRun, type RunView } from '../follow/read-run.ts';
+import { describeRun, isEndedFromOutside, listRuns, readInput, type RunFacts } from '../follow/runs.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';
 import { requireSameBatch, type ReadBatch } from '../batches/same.ts';
 import { requireSamePolicy } from './same-policy.ts';

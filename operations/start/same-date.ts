@@ -13,7 +13,8 @@ import { dateOfRunId } from '../../calendar/business-date.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import type { Place } from '../place.ts';
-import { listRuns, readRun, type RunFacts } from '../follow/runs.ts';
+import { readRun } from '../follow/read-run.ts';
+import { listRuns, type RunFacts } from '../follow/runs.ts';
 
 /** At most so many are named, one line each. */
 const SHOWN = 50;

@@ -9,14 +9,10 @@ import { endInstructions } from '../../durable/instructions/keep.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { keepInstruction } from '../decide/keep-instruction.ts';
 import type { Place } from '../place.ts';
-import {
-  ANSWER_LIMIT_MS,
-  listRuns,
-  readOutline,
-  readStuck,
-  requireRun,
-  type RunFacts,
-} from '../follow/runs.ts';
+import { ANSWER_LIMIT_MS } from '../follow/answers.ts';
+import { readOutline } from '../follow/read-run.ts';
+import { listRuns, requireRun, type RunFacts } from '../follow/runs.ts';
+import { readStuck } from '../follow/stuck.ts';
 
 /** A run that has ended in one of these states needs nobody. */
 const QUIET: readonly string[] = ['COMPLETED'];

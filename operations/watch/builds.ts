@@ -12,7 +12,7 @@ import type { Trouble } from '../../language/text/problem.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { describeQueue, presentOf } from './pollers.ts';
-import { type RunFacts } from '../follow/runs.ts';
+import type { RunFacts } from '../follow/runs.ts';
 
 /** Workers of one build; null: those without one. */
 export type Build = { readonly deployment: string; readonly id: string } | null;

@@ -9,14 +9,9 @@ import { ROOT } from '../support/root.ts';
 import { typeCommand } from '../support/typed-command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { COMMANDS, type CommandEntry } from '../../cli/commands.ts';
-import {
-  endedReport,
-  isEndedFromOutside,
-  stateOf,
-  stuckBy,
-  type Outside,
-  type RunFacts,
-} from '../../operations/follow/runs.ts';
+import { endedReport } from '../../operations/follow/ended-report.ts';
+import { isEndedFromOutside, stateOf, type RunFacts } from '../../operations/follow/runs.ts';
+import { stuckBy, type Outside } from '../../operations/follow/stuck.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { commandsOf, silentProgram } from '../support/program.ts';
 

@@ -6,7 +6,8 @@ import type { ChunkCounts, ChunkRecord, Unpaid } from '../../domain/run/chunk-st
 import { progressPage, runPage, type RunPage } from '../../domain/run/progress.ts';
 import { newRunState, type RunState } from '../../domain/run/state.ts';
 import type { Place } from '../../operations/place.ts';
-import type { RunFacts, RunView } from '../../operations/follow/runs.ts';
+import type { RunView } from '../../operations/follow/read-run.ts';
+import type { RunFacts } from '../../operations/follow/runs.ts';
 import type { Halt, HaltScope } from '../../domain/halt.ts';
 import type { Waiting } from '../../domain/waits.ts';
 import { afterHalts, standingOf } from '../../operations/follow/standing.ts';

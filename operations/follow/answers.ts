@@ -1,0 +1,64 @@
+/** How long a worker has to answer a question about a run, and what is said when none does. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { runName } from '../../domain/references.ts';
+import type { Trouble } from '../../language/text/problem.ts';
+import { CommandFailure } from '../failure.ts';
+import type { Place } from '../place.ts';
+import { hasWorker } from '../watch/pollers.ts';
+import type { RunFacts } from './runs.ts';
+
+/** A run that can be asked questions. */
+export type Asked = Pick<Place, 'client' | 'say'>;
+
+/** How long a worker may take to answer, where Temporal has not heard of any worker. */
+export const ANSWER_LIMIT_MS = 10_000;
+/**
+ * The same where Temporal has heard of a worker in the last minutes: it may be busy, or may be reading a long history again.
+ */
+export const BUSY_LIMIT_MS = 30_000;
+
+/**
+ * A worker may lose a question, for example when it has just let go of the run. The question is then asked again, with more
+ * time.
+ */
+const FIRST_QUESTION_LIMIT_MS = 2_500;
+
+export async function answerOf<T>(
+  place: Asked,
+  facts: RunFacts,
+  limitMs: number | undefined,
+  ask: () => Promise<T>,
+): Promise<T> {
+  const startedAtMs = Date.now();
+  let untilMs = startedAtMs + (limitMs ?? ANSWER_LIMIT_MS);
+  let questionMs = FIRST_QUESTION_LIMIT_MS;
+  let mayBeLonger = limitMs === undefined;
+  for (;;) {
+    try {
+      return await place.client.withDeadline(Math.min(Date.now() + questionMs, untilMs), ask);
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) throw error;
+      questionMs *= 2;
+      if (Date.now() + FIRST_QUESTION_LIMIT_MS / 2 > untilMs) {
+        if (!mayBeLonger || !(await hasWorker(place.client, facts.taskQueue)))
+          throw new CommandFailure('infrastructure', [noAnswer(facts, untilMs - startedAtMs)]);
+        mayBeLonger = false;
+        untilMs = startedAtMs + BUSY_LIMIT_MS;
+        place.say(
+          `No worker has answered for ${ANSWER_LIMIT_MS / 1_000} s; one was there in the last minutes, and may be busy. Waiting up to ${(BUSY_LIMIT_MS - ANSWER_LIMIT_MS) / 1_000} s more.`,
+        );
+      }
+      await sleep(250);
+    }
+  }
+}
+
+function noAnswer(facts: RunFacts, waitedMs: number): Trouble {
+  return {
+    code: 'NO_WORKER',
+    place: runName(facts.run),
+    message: `no worker answered within ${Math.round(waitedMs / 1_000)} s; Temporal has the run as ${facts.state}`,
+    fix: 'Start one with `npx cambist worker`; a report is read from a worker.',
+  };
+}

@@ -1,0 +1,234 @@
+/**
+ * What a run says of itself: its report and its progress. A closed run can be read as long as Temporal keeps it and a worker
+ * answers.
+ */
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Recorded } from '../../domain/people/instructions.ts';
+import { makeProblem, type Problem } from '../../domain/problems.ts';
+import { runName } from '../../domain/references.ts';
+import { progressOfEnded, readProgress, type Progress, type RunPage } from '../../domain/run/progress.ts';
+import {
+  joined,
+  reportPages,
+  type ReadChunkPage,
+  type Report,
+  type ReportPage,
+  type ReportPayment,
+} from '../../domain/run/report.ts';
+import { isShown, type Waiting, type WaitReason } from '../../domain/waits.ts';
+import { readChunkResult } from '../../durable/batches/chunks.ts';
+import { readInstructions, withChunk } from '../../durable/instructions/read.ts';
+import { chunkIdOf, progressQuery, reportQuery } from '../../workflows/names.ts';
+import { readLive } from '../batches/open-chunks.ts';
+import { answerOf, type Asked } from './answers.ts';
+import { endedReport, readEnd } from './ended-report.ts';
+import { evidenceOf } from './instruction-evidence.ts';
+import { modeOf, type RunFacts } from './runs.ts';
+
+/** A run as it describes itself. */
+export type RunView = {
+  readonly facts: RunFacts;
+  readonly report: Report;
+  readonly progress: Progress;
+};
+
+/** What people said is read within this time, or left out. */
+export const INSTRUCTIONS_LIMIT_MS = 2_500;
+
+/**
+ * The report and the progress of a run. A completed run's report is its result; for other runs a worker is asked. What
+ * people said about the run is added to the evidence.
+ * @param limitMs how long a worker may take; absent: longer where Temporal has heard of a worker lately
+ * @throws CommandFailure when no worker answers
+ */
+export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
+  const { chunks, ...view } = await readWithoutInstructions(place, facts, limitMs);
+  const instructions = await readInstructionsOf(
+    place.client,
+    facts,
+    chunks,
+    Math.min(limitMs ?? INSTRUCTIONS_LIMIT_MS, INSTRUCTIONS_LIMIT_MS),
+  );
+  const said = instructions.map((each) => evidenceOf(each, facts.run));
+  return { ...view, report: { ...view.report, evidence: [...view.report.evidence, ...said] } };
+}
+
+/** What people said; nothing when no worker answers for it: the report is shown without it. */
+async function readInstructionsOf(
+  client: Client,
+  facts: RunFacts,
+  chunks: number,
+  limitMs: number,
+): Promise<readonly Recorded[]> {
+  const of = { client, mode: modeOf(facts), run: facts.run };
+  const said: (readonly Recorded[])[] = [];
+  const read = async (chunk?: number): Promise<void> => {
+    const kept = await readInstructions(withChunk(of, chunk));
+    said[chunk ?? 0] = kept?.instructions ?? [];
+  };
+  const left = Array.from({ length: chunks }, (_, index) => index + 1).values();
+  const lane = async (): Promise<void> => {
+    for (const chunk of left) await read(chunk);
+  };
+  try {
+    await client.withDeadline(Date.now() + limitMs, async () => {
+      await read();
+      await Promise.all(Array.from({ length: CHUNKS_SIDE_BY_SIDE }, lane));
+    });
+  } catch {
+    // What was read is told.
+  }
+  return said.flat();
+}
+
+/** For so many chunks of a batch at once, it is read what people said. */
+const CHUNKS_SIDE_BY_SIDE = 8;
+
+/** `chunks`: how many chunks the run's batch has. */
+async function readWithoutInstructions(
+  place: Asked,
+  facts: RunFacts,
+  limitMs?: number,
+): Promise<RunView & { readonly chunks: number }> {
+  const { client } = place;
+  const { read, ofChunk } = await questionsTo(place, facts, limitMs);
+  const parts: Report[] = [];
+  let chunks = 0;
+  for await (const page of reportPages(read, ofChunk)) {
+    parts.push(page.report);
+    chunks = Math.max(chunks, page.chunks);
+  }
+  const told = joined(parts);
+  if (facts.isOpen) return { facts, report: told, progress: await progressOf(place, facts, limitMs), chunks };
+  const report = endedReport(told, facts, await readEnd(client, facts));
+  return { facts, report, progress: progressOfEnded(report, { isBatch: chunks > 0 }), chunks };
+}
+
+/**
+ * The report of a run in parts; no part grows with the batch. The first part has the run itself. The payments follow in the
+ * order of the plan. The payments of a chunk that is lost are left out.
+ */
+export async function* readParts(place: Asked, facts: RunFacts): AsyncGenerator<ReportPage> {
+  const { read, ofChunk } = await questionsTo(place, facts);
+  const end = facts.isOpen ? null : await readEnd(place.client, facts);
+  let isFirst = true;
+  for await (const page of reportPages(read, ofChunk)) {
+    yield isFirst && end !== null ? { ...page, report: endedReport(page.report, facts, end) } : page;
+    isFirst = false;
+  }
+}
+
+/** Only the payments of the run, one after the other. Each has the trace id of the service's last reply to a send of it. */
+export async function* readPayments(place: Asked, facts: RunFacts): AsyncGenerator<TracedPayment> {
+  for await (const { report, traceIds } of readParts(place, facts))
+    for (const [index, payment] of report.payments.entries())
+      yield { ...payment, traceId: traceIds[index] ?? null };
+}
+
+export type TracedPayment = ReportPayment & { readonly traceId: string | null };
+
+/** How the parts of a report are read. The first part of a completed run is its result, which needs no worker. */
+async function questionsTo(
+  place: Asked,
+  facts: RunFacts,
+  limitMs?: number,
+): Promise<{
+  readonly read: (offset: number) => Promise<RunPage>;
+  readonly ofChunk: (number: number) => ReadChunkPage;
+}> {
+  const { client } = place;
+  const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
+  const result = facts.temporalStatus === 'COMPLETED' ? ((await handle.result()) as RunPage) : null;
+  return {
+    read: (offset) =>
+      offset === 0 && result !== null
+        ? Promise.resolve(result)
+        : answerOf(place, facts, limitMs, () => handle.query(reportQuery, offset)),
+    ofChunk: (number) => async (offset) => {
+      const chunkId = chunkIdOf(modeOf(facts), facts.run, number);
+      const ended = offset === 0 ? await readChunkResult(client, chunkId) : null;
+      if (ended !== null) return ended.firstPage;
+      const chunk = client.workflow.getHandle(chunkId);
+      try {
+        return await answerOf(place, facts, limitMs, () => chunk.query(reportQuery, offset));
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return null;
+        throw error;
+      }
+    },
+  };
+}
+
+/** The progress of an open run. A batch's progress is told by the batch itself. */
+async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Promise<Progress> {
+  const handle = place.client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
+  const heard = await readProgress((offset) =>
+    answerOf(place, facts, limitMs, () => handle.query(progressQuery, offset)),
+  );
+  return liveOf(place, facts, heard);
+}
+
+/**
+ * What a payment of a batch waits for, as its chunk says; null: for nothing, or Temporal does not know the chunk.
+ * @param inBatch the number of its chunk, and its place there
+ */
+export async function readWaitingInBatch(
+  place: Asked,
+  facts: RunFacts,
+  { chunk, index }: { readonly chunk: number; readonly index: number },
+): Promise<Waiting | null> {
+  const handle = place.client.workflow.getHandle(chunkIdOf(modeOf(facts), facts.run, chunk));
+  try {
+    const { progress } = await answerOf(place, facts, undefined, () => handle.query(progressQuery, index));
+    return progress.items.find(({ kind }) => kind === 'payment')?.waiting ?? null;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
+function liveOf({ client }: Asked, facts: RunFacts, heard: Progress): Promise<Progress> {
+  return readLive({ client, mode: modeOf(facts), run: facts.run }, heard);
+}
+
+/**
+ * The same as `readRun`, for callers that only want to know how a run stands: of a batch no payment is read, and the result
+ * has no report of it.
+ */
+export async function readOutline(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
+  const { read } = await questionsTo(place, facts, limitMs);
+  const { report: head, progress: heard } = await read(0);
+  if (heard === undefined) return readRun(place, facts, limitMs);
+  const progress = await liveOf(place, facts, heard);
+  const ended = facts.isOpen ? head : endedReport(head, facts, await readEnd(place.client, facts));
+  const codes = whyUnpaid(progress);
+  const share = codes.length === 1 ? 'all' : 'some';
+  const unpaid = codes.map((code) => unpaidBy(code, share, progress, runName(facts.run)));
+  return { facts, report: { ...ended, problems: [...ended.problems, ...unpaid] }, progress };
+}
+
+/**
+ * Codes of what a batch has not paid. A rule that stopped the batch comes first, since it is the reason for most of them.
+ */
+function whyUnpaid({ batch }: Progress): readonly string[] {
+  const codes = batch?.codes ?? [];
+  const stop = codes.filter((code) => code === 'BATCH_STOPPED');
+  return [...stop, ...codes.filter((code) => code !== 'BATCH_STOPPED')];
+}
+
+/** What is said of payments of a batch that were not read one by one. */
+function unpaidBy(code: string, share: 'all' | 'some', { batch }: Progress, run: string): Problem {
+  const { notPaid = 0 } = batch?.counts ?? {};
+  const some = `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, ${share} of them for this.`;
+  return {
+    code: code as Problem['code'],
+    item: 'payments',
+    message: code === 'BATCH_STOPPED' ? `${makeProblem(code, null).message} ${some}` : some,
+    fix: `See \`npx cambist report ${run}\` for each.`,
+  };
+}
+
+/** Why the items of a run wait now, as far as people need to know. */
+export function reasonsOf(progress: Progress): readonly WaitReason[] {
+  return progress.items.flatMap(({ waiting }) => (isShown(waiting) ? [waiting.reason] : []));
+}

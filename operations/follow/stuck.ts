@@ -1,0 +1,58 @@
+/** Why an open run is stuck that cannot say so itself, by what Temporal shows of it. */
+import type { Client } from '@temporalio/client';
+import { describe, isOpen } from '../../durable/described.ts';
+import type { RunFacts } from './runs.ts';
+import { UNTAKEN_MS } from './until-it-ends.ts';
+
+/** What Temporal shows of an open run that is stuck and cannot say so itself. The ids are Temporal's. */
+export type Outside = {
+  readonly historyLength: number;
+  readonly pendingWorkflowTask: { readonly attempt: number; readonly isStarted: boolean } | null;
+  readonly pendingActivities: readonly {
+    readonly name: string;
+    readonly attempt: number;
+    /** Type of the failure of the last attempt; null when it has not failed. */
+    readonly lastFailure: string | null;
+  }[];
+};
+
+/** After so many failed attempts, the fault of a task or a call no longer counts as passing. */
+const MANY_ATTEMPTS = 4;
+/** With this failure, a poll says that it comes again. Nothing has failed. */
+const NOT_YET = 'NOT_YET';
+
+/** Why an open run is stuck, as one sentence; null when it is not stuck, or says so itself. Pure. */
+export function stuckBy(outside: Outside, openForMs: number): string | null {
+  const { pendingWorkflowTask: task, pendingActivities, historyLength } = outside;
+  if (task !== null && task.attempt >= MANY_ATTEMPTS)
+    return `Its workflow task has failed ${task.attempt - 1} times: this version of the worker cannot go on with it. See the failure in the Temporal UI; a reset is safe.`;
+  if (historyLength <= 2 && task?.isStarted === false && openForMs >= UNTAKEN_MS)
+    return 'No worker has taken it. Start one with `npx cambist worker`.';
+  const call = pendingActivities.find(
+    ({ attempt, lastFailure }) => attempt >= MANY_ATTEMPTS && lastFailure !== null && lastFailure !== NOT_YET,
+  );
+  if (call === undefined) return null;
+  return `Its call ${call.name} has failed ${call.attempt - 1} times (${call.lastFailure ?? ''}). See the failure in the Temporal UI, and the worker’s log.`;
+}
+
+/** `stuckBy` of a run as it is in Temporal now; null also when the run has ended since. */
+export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<string | null> {
+  const shown = await describe(client, facts.workflowId, facts.temporalRunId);
+  if (shown === null || !isOpen(shown)) return null;
+  const { raw, historyLength } = shown;
+  const task = raw.pendingWorkflowTask ?? null;
+  const isStarted = (task?.startedTime ?? null) !== null;
+  return stuckBy(
+    {
+      historyLength,
+      pendingWorkflowTask: task === null ? null : { attempt: task.attempt ?? 1, isStarted },
+      pendingActivities: (raw.pendingActivities ?? []).map(({ activityType, attempt, lastFailure }) => ({
+        name: activityType?.name ?? '?',
+        attempt: attempt ?? 1,
+        lastFailure:
+          (lastFailure ?? null) === null ? null : (lastFailure?.applicationFailureInfo?.type ?? 'failure'),
+      })),
+    },
+    nowMs - facts.startedAtMs,
+  );
+}
