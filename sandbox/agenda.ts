@@ -1,5 +1,5 @@
 // What is to happen later on the sandbox clock: steps of trades and withdrawals, and bookings that come late.
-// Nothing ticks; whoever looks first runs what is due, in the order of its time.
+// No timer runs. The next request or look at the sandbox carries out what is due, in the order of its time.
 
 import type { AgendaItem, AgendaWhat } from './records.ts';
 import type { Store } from './store.ts';

@@ -1,5 +1,5 @@
 // The sandbox's own clock. Every life, retention, settlement and date follows it; tests move it instead of
-// sleeping. It never ticks by timers: states are derived from it when somebody looks.
+// sleeping. No timer runs: a request derives the states of the records from the clock.
 
 export class SandboxClock {
   #offsetMs = 0;

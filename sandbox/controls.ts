@@ -101,7 +101,7 @@ export interface SandboxControls {
 }
 
 export function controlsOf(core: Core): SandboxControls {
-  /** Every look and every change first runs what is due, and is remembered. */
+  /** Every read and every change first carries out what is due, and the state file then has it. */
   const upToDate = <T>(work: () => T): T => {
     runDue(core);
     const result = work();

@@ -1,5 +1,5 @@
 // The state of one sandbox in one place: clock, settings, rates, records, ledger, faults. The parts that serve
-// requests are functions over it. Whoever looks at records calls `runDue` (due.ts) first.
+// requests are functions over it. Every function that reads records calls `runDue` (due.ts) first.
 
 import { NonceRegister } from './auth.ts';
 import { Agenda } from './agenda.ts';

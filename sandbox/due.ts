@@ -1,4 +1,4 @@
-// Runs what is due on the agenda. Every request and every look from the admin side starts with it.
+// Carries out what is due on the agenda. Every request, and every read of the admin interface, starts with it.
 
 import type { Booking } from './booking.ts';
 import type { Core } from './core.ts';
@@ -39,7 +39,7 @@ export function bookWithdrawalReply(core: Core, input: WithdrawalInput, booking:
   return successReply({ data: createdWithdrawalView(createWithdrawal(core, input, booking)) });
 }
 
-/** A key that has succeeded meanwhile is not booked again; a refusal that stands by now drops the booking. */
+/** Nothing is booked where the key has succeeded meanwhile, or where the operation would be refused now. */
 function bookLate(core: Core, at: number, id: string, late: LateBooking): void {
   if (core.idempotency.succeeded(late.replyId)) return;
   const booking: Booking = {

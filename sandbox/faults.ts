@@ -38,7 +38,7 @@ export interface RequestFacts {
 
 type EffectOf<K extends FaultEffect['kind']> = Extract<FaultEffect, { kind: K }>;
 
-/** The faults that hit one request, sorted by what they touch. */
+/** The faults that hit one request, by what they change: its way, its booking, its reply or its record. */
 export interface FaultPlan {
   readonly ids: readonly string[];
   readonly waits: readonly { readonly id: string; readonly effect: EffectOf<'delay' | 'hold'> }[];
@@ -172,7 +172,7 @@ function matches(fault: StoredFault, facts: RequestFacts): boolean {
   );
 }
 
-/** Some effects only mean something where a record is made; `*` passes other operations by. */
+/** Some effects need a record that is made; with `*` they leave the operations alone that make none. */
 function applies(effect: FaultEffect, operation: Operation): boolean {
   switch (effect.kind) {
     case 'outcome':

@@ -86,7 +86,7 @@ export interface SandboxSettings {
   readonly duplicateReferenceRefused: boolean;
   /** Whether a trade that was refused or failed uses up its reference. */
   readonly failedTradeBurnsReference: boolean;
-  /** What is looked at first when both the quote and the reference are bad. */
+  /** Which check comes first when both the quote and the reference are bad. */
   readonly tradeCheckOrder: 'quote-first' | 'reference-first';
   /** What a quote that is both consumed and past its life answers. */
   readonly deadQuoteOrder: 'consumed-first' | 'expired-first';

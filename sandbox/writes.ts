@@ -107,7 +107,7 @@ export async function serveWrite(core: Core, request: WriteRequest, plan: FaultP
     }
     const reply = refusalReply(error);
     settleKey(core, replyId, keepsError(core.settings, error.code, error.status) ? reply : null);
-    // A refusal stands above an error that a fault had in store: nothing came of the write.
+    // The operation was refused, so that the error of a fault is not answered: the write did nothing.
     const delivered =
       plan.reply?.kind === 'error' ? { reply, manner: 'whole' as const } : deliver(plan, reply, '');
     return { ...delivered, replayed: false, resourceId: null };

@@ -28,7 +28,7 @@ export type SigningKeys = { readonly forToken: webcrypto.CryptoKey; readonly for
 
 const signingKeysOf = new WeakMap<ApiKey, SigningKeys>();
 
-/** What an API key record may weigh; a real one is below 1 KB. */
+/** The most bytes of an API key record; a real one has less than 1 KB. */
 const KEY_FILE_MAX_BYTES = 65_536;
 
 /**
@@ -60,8 +60,8 @@ export async function readKeyFile(options: {
 }
 
 /**
- * Who else may use a file of this mode; null when nobody. A group that may only read it is borne in live, since that is how
- * services are given their secrets; what it may write, it may also replace.
+ * Who else may use a file of this mode; null when nobody. In live, a group may read the file, since that is how services are
+ * given their secrets. It may not write it: then it could replace the key.
  */
 function exposureOf(fileMode: number): { readonly who: string; readonly isBorne: boolean } | null {
   // Windows has no such bits.

@@ -56,17 +56,17 @@ export class Findings<T extends Listed> {
     return [...this.#kept.values()];
   }
 
-  /** No other record can be wanted. */
+  /** All records that can be wanted are found. */
   get isAll(): boolean {
     return this.#kept.size >= (this.#question.most ?? Number.POSITIVE_INFINITY);
   }
 
-  /** True: the list need not be read further back. */
+  /** True when the list need not be read further back. */
   take(page: readonly T[], newestMs: number): boolean {
     const { sinceMs, wanted } = this.#question;
     for (const record of page) if (wanted(record)) this.#kept.set(record.id, record);
     if (this.isAll) return true;
-    // Every record of the page is older, so that a list out of order cannot end the scan early.
+    // The scan ends only when every record of the page is older: a list that is out of order cannot end it early.
     return page.length > 0 && newestMs < sinceMs;
   }
 }

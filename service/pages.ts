@@ -15,7 +15,7 @@ export type PageRequest = {
   readonly endingBefore?: string;
 };
 
-/** Where a walk ends that would not end by itself: what it has read by then proves nothing. */
+/** Bounds at which a walk through a list ends that would not end by itself. What it has read by then proves nothing. */
 export type Bounds = {
   /** Pages asked for, repeated ones included. A list of 100,000 records has 1,000. */
   readonly maxPages: number;

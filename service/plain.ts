@@ -6,9 +6,9 @@
 /** A code of the catalogue (heading "Codes"), known or not. Any other text is no code. */
 export const PLAIN_CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
 
-/** Stands for each character that a plain word cannot have, so that a changed text never equals a plain one. */
+/** Takes the place of each character that a plain word cannot have. No plain word has it, so that a changed text equals none. */
 const MARK = '?';
-/** Ends a text that was cut, with the same purpose. */
+/** Stands at the end of a text that was cut, for the same reason. */
 const CUT = '…';
 
 /** A status as it is shown and compared: at most 64 of the characters that the service file allows in a status. */
@@ -34,7 +34,7 @@ const PLAIN_DETAILS: ReadonlySet<string> = new Set(
   requiredAmount resourceId side timeoutMs tradeId usedAmount`.split(/\s+/),
 );
 
-/** The values that are shown of details which the service fills with words: another one may be about a person. */
+/** Of details that the service fills with words, only these values are shown: another one may be about a person. */
 const SHOWN_VALUES: Readonly<Record<string, ReadonlySet<string>>> = {
   reason: new Set([
     'malformed_token',

@@ -7,7 +7,7 @@
  * How it learns: a 429 stops all sends for `Retry-After`. They go on at what the service had accepted until then. Three steps of
  * quick growth, each to its 429, find where the limit is. From then on the rate grows slowly, ever faster the longer no 429 comes,
  * and a 429 takes a little of it, or as much as it is above what was accepted. It grows only while requests wait for it, and by
- * the same for every worker: so those that share a limit converge, and what one leaves free the others find.
+ * the same for every worker: so the rates of workers that share a limit come together, and what one does not use the others get.
  */
 import { setMaxListeners } from 'node:events';
 import { waitMs } from '../domain/service/reply-rules.ts';
@@ -33,11 +33,11 @@ const STEP_DOWN = 0.95;
 const FAR_TOO_FAST = 1.1;
 /** One 429 takes at most this part of a rate: what was accepted in a short time tells little. */
 const MOST_DOWN = 0.5;
-/** Requests per second: whoever is refused below this is held back by the pauses alone. */
+/** Requests per second. Below this rate, only the pauses that the service asks for hold requests back. */
 const LEAST_RATE = 1;
-/** What was accepted tells of a limit when it is this much; less tells that there was a refusal, and no more. */
+/** With so many accepted requests, their pace tells what the limit is. With fewer, nothing but the refusal is known. */
 const TELLING = 20;
-/** Requests per second after a first 429 that tells no more. */
+/** Requests per second after a first 429 that does not tell what the limit is. */
 const UNTOLD_RATE = 10;
 /** What the first 429 tells is rough: steps of a search, how fast the rate grows in each, and what its 429 leaves of it. */
 const SEARCH = [
@@ -50,7 +50,7 @@ const SEARCH = [
  * one twice a minute, and any other rate is reached in some minutes.
  */
 const GROWS_BY_ONE_MS = 39_000;
-/** A pace that came late (timers are late) may catch up so much. */
+/** Timers come late. So much of the time that was lost may be made up for. */
 const CATCH_UP_MS = 100;
 /** With no request for so long, what was accepted before tells nothing about the limit. */
 const IDLE_MS = 500;
@@ -59,7 +59,7 @@ const UNLIMITED_MEMORY_MS = 60_000;
 
 /** A request that waits for its turn. */
 type Waiting = {
-  /** It is not sent when its turn comes later than this. */
+  /** When its turn comes later than this, the request is not sent. */
   readonly untilMs: number;
   /** Null: it starts. */
   readonly end: (refusal: Reply<never> | null) => void;
@@ -86,7 +86,7 @@ export class RateLimiter {
   /** Pauses in a row after which nothing was accepted. */
   #vainPauses = 0;
 
-  /** What was accepted since when; neither idle time nor a pause before it counts. */
+  /** How many requests were accepted, and since when; idle time and pauses before that do not count. */
   #accepted = 0;
   #sinceMs = 0;
   /** When the last request came to its end. */
@@ -161,7 +161,7 @@ export class RateLimiter {
     });
   }
 
-  /** Starts whoever may start now, sends away whoever would be too late, and comes back when that changes. */
+  /** Starts the requests that may start now, answers those that would be too late, and plans when to look again. */
   #goOn(): void {
     this.#takeBackWake?.();
     this.#takeBackWake = null;
@@ -191,7 +191,7 @@ export class RateLimiter {
     this.#underWay += 1;
     if (this.#rate !== null) {
       const sinceMs = Math.max(this.#startedAtMs, this.#pausedUntilMs);
-      // A machine that slept has not learned anything.
+      // While the machine slept, nothing was learned.
       const heldBackMs = Math.min(now - sinceMs, 1_000 / LEAST_RATE);
       if (this.#isHeldBack) this.#rate = this.#grown(this.#rate, heldBackMs);
       this.#nextAtMs = Math.max(this.#nextAtMs, now - CATCH_UP_MS) + 1_000 / this.#rate;
@@ -214,11 +214,11 @@ export class RateLimiter {
     const now = this.#clock.nowMs();
     this.#endedAtMs = now;
     if (reply === null || reply.kind === 'NOT_SENT') {
-      // Nothing left: the next one has its place.
+      // The request was not sent, so that the next one gets its place.
       if (this.#rate !== null) this.#nextAtMs -= 1_000 / this.#rate;
       return;
     }
-    // What left before the last pause began tells nothing about what came after it.
+    // A request that left before the last pause began tells nothing about the time after the pause.
     const isNews = startedAtMs >= this.#pausedAtMs;
     if (isRateLimited(reply)) this.#pause(now, waitMs(reply, this.#vainPauses), isNews);
     else if (isNews) {
@@ -256,7 +256,7 @@ export class RateLimiter {
     this.#sinceMs = atMs;
   }
 
-  /** Nothing waits, and nothing has been under way for a while: what happened before tells nothing about the limit. */
+  /** True after a time without any request: what happened before it tells nothing about the limit. */
   #forgetIdleTime(now: number): void {
     if (now - this.#endedAtMs > IDLE_MS && now > this.#pausedUntilMs) this.#measureFrom(now);
   }
