@@ -1,6 +1,7 @@
 /**
- * `acceptInstruction`: adds to an instruction the moment and the UTC date at which it was accepted. What they decide
- * about (a window, what is older than a send) needs a clock that agrees with the service's; a cancel does not wait for it.
+ * `acceptInstruction`: adds to an instruction the moment and the UTC date at which it was accepted. Windows,
+ * and what counts as older than a send, go by these, so that the worker's clock must agree with the
+ * service's. A cancel does not wait for that.
  */
 import { ApplicationFailure } from '@temporalio/common';
 import type { Problem } from '../domain/problems.ts';
@@ -30,7 +31,10 @@ export const acceptInstruction =
       return { ...instruction, atMs, date: new Date(atMs).toISOString().slice(0, 10) };
     });
 
-/** What stops or starts sending counts in the order in which it was said; only the rest is held against a time. */
+/**
+ * False for instructions that stop or start sending: of these, the last one that was said counts, whatever
+ * its time.
+ */
 function needsTheTime({ kind }: Instruction): boolean {
   return kind !== 'cancel' && kind !== 'go-on' && kind !== 'superseded';
 }
@@ -38,7 +42,7 @@ function needsTheTime({ kind }: Instruction): boolean {
 /** Null when this worker's clock agrees with the service's, which it has just asked. */
 async function untrustedClock(deps: Deps): Promise<Problem | null> {
   const reply = told(deps, await deps.reader.balances());
-  // A refusal tells the time too.
+  // A reply that refuses tells the time as well.
   const isTold = reply.kind !== 'NOT_SENT' && reply.facts.serviceTimeMs !== null;
   if (reply.kind === 'DONE' || isTold) return skewOf(clockSkew.latestMs());
   const fix = 'Say it again when the service answers: until then nobody knows whether the clocks agree.';

@@ -1,6 +1,7 @@
 /**
- * `awaitSettlement`: polls until the money is there (or the trade says it is settled), its status says that it never will
- * be, nobody wants it any more, or there is something that people should know: a status in no list, or what stops it.
+ * `awaitSettlement`: polls until the money of a trade is there, or its status says that it is settled or
+ * never will be. It also ends when the run is cancelled, when people must be told that the status is in no
+ * list (or no longer), and when the service cannot be asked.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { notPaidBy } from '../domain/run/unpaid.ts';
@@ -42,7 +43,8 @@ async function pollOnce(deps: Deps, call: SettlementCall): Promise<Polled<Settle
   const { settled, failed } = deps.facts.tradeStatuses;
   // A failed trade brings no money, however much of it is there from elsewhere.
   if (failed.includes(status)) return answer({ kind: 'failed', status });
-  // In a run that did not begin by itself, payments may have gone out already and taken the money: the status counts too.
+  // After a reset or a new start, payments may already have used the money. Then a settled status is enough,
+  // too.
   const { foundRecords, madeFor } = call.plan;
   const maybePaid = foundRecords || madeFor !== ActivityContext.current().info.workflowExecution?.runId;
   const isSettled = settled.includes(status);
@@ -75,7 +77,10 @@ function answer(settlement: Settlement): Polled<Settlement> {
   return { kind: 'answer', answer: settlement };
 }
 
-/** A run that was cancelled before a reset does not know it, and needs no money any more. */
+/**
+ * A run that was reset does not know that it was cancelled before, and needs no money any more: so this is
+ * asked here.
+ */
 async function waitOn(
   deps: Deps,
   call: SettlementCall,
@@ -92,7 +97,10 @@ async function waitOn(
   };
 }
 
-/** What was paid before a reset is no longer to be paid: by its tag, or, where lists show none, by what could be it. */
+/**
+ * The payments that are not yet in the service's list: after a reset, some may have been made. A record is
+ * known by its tag, or, where lists show no tags, by account and amount.
+ */
 async function stillUnpaid(deps: Deps, call: SettlementCall): Promise<SettlementCall['unpaid']> {
   const { opensAtMs } = call.plan.sendWindows;
   const question = {

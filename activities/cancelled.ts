@@ -5,7 +5,7 @@ import type { RunName } from '../domain/references.ts';
 import type { Deps } from './deps.ts';
 import { keptOrNothing } from './kept.ts';
 
-/** False where what was said is missing: whatever would send something says so and waits. */
+/** False where the instructions are missing. An activity that sends something then says so, and waits. */
 export async function isRunCancelled(deps: Deps, mode: Mode, run: RunName): Promise<boolean> {
   return isCancelled((await keptOrNothing(deps, { mode, run })).instructions);
 }

@@ -1,6 +1,7 @@
 /**
- * `confirmOutcomes`: whether the service shows the records that a run was handed on by an earlier history of it. One list
- * scan for all trades and one for all withdrawals; what the lists do not show is asked for by its id. Sends nothing.
+ * `confirmOutcomes`: whether the service shows the records that an earlier history handed on to this run. One
+ * list scan for all trades and one for all withdrawals; a record that the lists do not show is asked for by
+ * its id. Sends nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
@@ -53,7 +54,10 @@ type Kind<T extends Trade | Withdrawal> = {
   readonly isOurs: (record: T) => boolean;
 };
 
-/** Which of the records the service shows as ours; `unread` is what kept one of them from being read at all. */
+/**
+ * Which of the records the service shows as this run's. `unread`: the reply because of which some record
+ * could not be read.
+ */
 async function shownOf<T extends Trade | Withdrawal>(
   deps: Deps,
   call: ConfirmCall,
@@ -74,10 +78,11 @@ async function shownOf<T extends Trade | Withdrawal>(
   let unread: Reply<unknown> | null = null;
   const seen = new Set(scanned.records.map(({ id }) => id));
   for (const id of ids.filter((each) => !seen.has(each))) {
-    // Few, if any.
+    // One after the other: there are few, if any.
     const reply = told(deps, await byId(id));
     if (reply.kind === 'DONE' && reply.value.kind === 'WHOLE' && isOurs(reply.value.record)) shown.push(id);
-    // Not found by its id proves nothing, but a whole list that does not show it is enough to ask about it again.
+    // That no record is found by this id proves nothing. But if the whole list was read and lacks it, the
+    // record is left out: then the run forgets it, and asks the service about the item again.
     else if (scanned.stopped !== null) unread = scanned.stopped;
   }
   return { ids: shown, unread };

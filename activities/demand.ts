@@ -1,6 +1,7 @@
 /**
- * How much of a leg the policy still asks for, by balances of this moment: a run that was reset trades what it computed
- * from older ones only while a new plan would trade at least as much (design: "Reset means: try again what is not done").
+ * How much of a leg the policy still asks for, by the balances of this moment. A run that was reset has
+ * computed its legs from older balances, and trades one only while a new plan would trade at least as much
+ * (design: "Reset means: try again what is not done").
  */
 import { decimalsOf } from '../domain/currencies.ts';
 import { isPositive, subtract, sum } from '../domain/money.ts';
@@ -39,7 +40,7 @@ type Asked = {
   readonly turn: OwnTurn | null;
 };
 
-/** @param read what the run was told to do; null: it cannot be told */
+/** @param read reads what the run was told to do; null when that cannot be read */
 export async function readDemand(
   deps: Deps,
   { mode, run, leg, turn }: Asked,
@@ -52,11 +53,13 @@ export async function readDemand(
   if (said === null) return NOTHING;
   const others = await deps.turn.readReserved(turn.others);
   const { policy, manifest } = said;
-  // What funds a batch is not left out for good because another run is in doubt for some minutes.
+  // The answer would be "nothing", and a leg that funds a batch would never be traded, only because another
+  // run is in doubt for some minutes. So this run waits.
   const untold = manifest === null ? null : untoldIn([leg.sell, leg.buy], others);
   if (untold !== null) return { wait: reservationUnknown(untold) };
   const batchRead = manifest === null ? null : await readBatch(deps, { mode, run, manifest });
-  // What another batch has paid since asks for less: its payments are looked at before they leave.
+  // Payments that another batch has made since need no money here. Payments that look like others are held
+  // later, before they leave.
   const seen =
     batchRead?.kind === 'read' && policy.kind === 'payout'
       ? tallyBatch(deps, batchRead, { policy, held: new Map(), alike: null })
@@ -72,9 +75,9 @@ export async function readDemand(
   const result = compilePlan({
     ...observed,
     run,
-    // A leg keeps to the limits by itself: they say nothing of what is asked for.
+    // Each leg is held against the limits elsewhere. They do not change how much the policy asks for.
     policy: { ...observed.policy, limits: null },
-    // As if nothing of the run had been sent: what was is in the balances, or on its way.
+    // As if the run had sent nothing: what it has sent is in the balances by now, or on its way.
     observation: { ...observed.observation, trades: [], withdrawals: [] },
     batch: observed.batch === null ? null : { ...observed.batch, payable: stillPayable(observed) },
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
@@ -105,7 +108,7 @@ function brokenDay({ facts }: Deps, { policy, observation }: Seen, leg: Leg): Pr
   return message === null ? null : makeProblem('OVER_LIMIT', leg.id, { message });
 }
 
-/** What is paid already needs no money. */
+/** Payments that are made already need no money. */
 function stillPayable({ batch, paid }: Extract<Observed, { kind: 'observed' }>): readonly Money[] {
   return (batch?.payable ?? []).flatMap(({ currency, value }) => {
     const gone = paid.find((one) => one.currency === currency)?.value ?? '0';

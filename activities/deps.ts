@@ -1,6 +1,6 @@
 /**
- * What the activities are given by the composition root. Tests give their own clock and kill points; product code has
- * no switch for either.
+ * What the composition root gives to the activities. Tests give their own clock and kill points; product code
+ * has no switch for either.
  */
 import type { Info } from '@temporalio/activity';
 import type { Plan } from '../domain/plan/plan.ts';
@@ -20,21 +20,25 @@ import type { Rival } from '../domain/writes/step.ts';
 import type { NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
 
 /**
- * What a poll takes of a scan that began at most a second before, which lacks what is newer. `never`: nothing, since what it wants
- * to know may be newer. `ends with it`: that is all it wants. `goes on after it`: the next scan reads what is missing, and no more.
+ * How a poll uses a scan that began at most a second before it, and that cannot show what is newer. `never`:
+ * not at all, since the poll may be about something newer. `ends with it`: that scan alone answers the poll.
+ * `goes on after it`: the poll takes what that scan finds, and asks the next scan only for the rest.
  */
 export type Joins = 'never' | 'ends with it' | 'goes on after it';
 
 export type Deps = {
   /** Signs writes, with the worker's key. */
   readonly service: ServiceClient;
-  /** Signs looks: the read key where there is one, else the same as `service`. */
+  /** Signs reads: with the read key where there is one, else the same as `service`. */
   readonly reader: ServiceClient;
-  /** Looks into the withdrawal list, by `reader`: one scan for all calls of the worker that ask at about the same moment. */
+  /**
+   * Looks into the withdrawal list, with `reader`. One scan serves all calls of the worker that ask at about
+   * the same moment.
+   */
   readonly scans: {
-    /** By a scan that begins after this. `signal` ends the wait for the answer, not the scan. */
+    /** Uses only a scan that begins after this call. `signal` ends the wait for the answer, not the scan. */
     lookUp(question: Question<Withdrawal>, signal: AbortSignal): Promise<Scanned<Withdrawal>>;
-    /** For what a record that is known has come to. */
+    /** Asks what has become of records that are known. */
     poll(
       question: Question<Withdrawal>,
       signal: AbortSignal,
@@ -43,122 +47,173 @@ export type Deps = {
   };
   readonly facts: ServiceFacts;
   /**
-   * What people said, and facts that no reset may lose, kept in Temporal. `chunk`: with what is kept about its payments, where
-   * it is read, or about those alone; absent: what is kept about the run.
+   * What people said, and facts that no reset may lose, as Temporal keeps them. With `chunk`, `read` adds
+   * what is kept about the payments of that chunk, and the other calls are about these payments alone.
+   * Without it, they are about the run.
    */
   readonly instructions: {
-    /** @throws InstructionsMissing where Temporal knows of nothing that would keep what is said about the run */
+    /**
+     * @throws InstructionsMissing when Temporal has no workflow that would keep the instructions of the run
+     */
     read(mode: Mode, run: RunName, chunk?: number): Promise<Kept>;
-    /** What every Temporal run of the workflow `instructions` before this one holds. */
+    /** What all Temporal runs of the workflow `instructions` before this one hold. */
     readEarlier(mode: Mode, run: RunName, runId: string, chunk?: number): Promise<Kept>;
-    /** Opens what keeps them. Where they must have been kept before (`onlyIfKnown`) and are not, nothing is opened. */
+    /**
+     * Opens the workflow that keeps them. With `onlyIfKnown` they must have been kept before: if they are
+     * missing, nothing is opened.
+     */
     open(mode: Mode, run: RunName, onlyIfKnown: boolean): Promise<void>;
     record(mode: Mode, run: RunName, instruction: Instruction): Promise<void>;
     /** Returns when the facts are kept durably. */
     note(mode: Mode, run: RunName, facts: readonly Fact[], chunk?: number): Promise<void>;
-    /** The run ends: what keeps them may end as well. */
+    /** The run ends, so that the workflow that keeps them may end as well. */
     end(mode: Mode, run: RunName, chunk?: number): Promise<void>;
   };
   /** The plans of runs, kept in Temporal. */
   readonly plans: {
     start(input: PlanInput): Promise<void>;
     read(mode: Mode, run: RunName, patienceMs: number): Promise<PlanState>;
-    /** Whether a plan was made, whatever became of what was said since. */
+    /** Whether a plan was made; the instructions do not matter here. */
     isMade(mode: Mode, run: RunName): Promise<boolean>;
-    /** What the newest workflow `plan` was started with, by whoever started it; null where there is none. */
+    /**
+     * The input with which the newest workflow `plan` was started, whoever started it; null where there is
+     * none.
+     */
     readInput(mode: Mode, run: RunName): Promise<PlanInput | null>;
-    /** The plan of an earlier completed `plan` of the same id; `runId` is a Temporal run that may be it. */
+    /**
+     * The plan that an earlier, completed `plan` of the same id has made. `runId` is a Temporal run that may
+     * be that one.
+     */
     readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
   };
-  /** The chunks of batches and who coordinates them, as Temporal shows them. */
+  /** The chunks of batches, and the runs that coordinate them, as Temporal shows them. */
   readonly chunks: {
-    /** What a Temporal run of a chunk was started with, by whoever started it; the newest where none is named. */
+    /**
+     * The input with which a Temporal run of a chunk was started, whoever started it. Without `runId`, that
+     * of the newest one.
+     */
     readInput(workflowId: string, runId?: string): Promise<ChunkInput | null>;
-    /** What the run of a batch says to one of its chunks; `over`: it has ended by itself. Null: nobody can be asked. */
+    /**
+     * What the run of a batch says to one of its chunks. `over`: the run has ended by itself. Null: it cannot
+     * be asked.
+     */
     readGo(mode: Mode, run: RunName, number: number): Promise<Go | 'over' | null>;
     readState(
       mode: Mode,
       run: RunName,
       number: number,
     ): Promise<{ readonly state: ChunkState; readonly isClosed: boolean } | null>;
-    /** False: it has ended, or there is none. */
+    /** Tells a chunk that there is news. False: the chunk has ended, or there is none. */
     tell(mode: Mode, run: RunName, number: number): Promise<boolean>;
-    /** With the payments that it had; nothing where Temporal has none. */
+    /** Starts a chunk again with the payments that it had. Does nothing where Temporal has no such chunk. */
     startAgain(mode: Mode, run: RunName, number: number): Promise<void>;
-    /** Starts the run of a batch again that has ended, with what it was started with. False: one is open. */
+    /**
+     * Starts the run of a batch again, after it has ended, with the input that it had. False: a run is still
+     * open.
+     */
     reopenRun(mode: Mode, run: RunName): Promise<boolean>;
   };
   /** One spender at a time: turns of the runs of one organisation. */
   readonly turn: {
     /** Waits for the turn a few seconds at most. */
     take(run: RunName, isPlanning: boolean): Promise<TurnAnswer>;
-    /** What cannot be given back lapses by itself. */
+    /** When this fails, the turn lapses by itself. */
     giveBack(run: RunName, mayHaveTraded: boolean): Promise<void>;
-    /** A run that takes no turn, or goes on after a reset, may take money. */
+    /** Tells the others that a run may take money which takes no turn, or goes on after a reset. */
     reopen(run: RunName): Promise<void>;
-    /** What these open runs have planned and the service has not taken yet. */
+    /** What these open runs have planned to take, and the service has not taken yet. */
     readReserved(others: readonly string[]): Promise<readonly OthersReserved[]>;
   };
   /** Other runs of ours, as Temporal shows them. */
   readonly otherRuns: {
-    /** Ids of those records that another run, or another item of this one's batch, counts as its own. */
+    /** The ids of those records that another run, or another item of this run's batch, counts as its own. */
     recordsOf(
       mode: Mode,
       run: RunName,
       records: readonly Withdrawal[],
       withinMs: number,
     ): Promise<readonly string[]>;
-    /** Which other run of the same policy and date has done the item of this name, holds it, or may have done it. */
+    /**
+     * Which other run of the same policy and date has done the item of this name, holds it, or may have done
+     * it.
+     */
     doneElsewhere(mode: Mode, run: RunName, item: string): Promise<Rival>;
-    /** Those of which Temporal knows nothing at all: neither the run, nor its plan, nor what people said about it. */
+    /**
+     * Those of these runs of which Temporal has nothing at all: no run, no plan, and nothing that people
+     * said.
+     */
     unknown(mode: Mode, runs: readonly RunName[]): Promise<readonly RunName[]>;
-    /** For so long Temporal keeps what has ended. */
+    /** How long Temporal keeps a workflow that has ended. */
     keptForMs(): Promise<number>;
   };
-  /** Other batches of the same policy, as Temporal shows them: nobody is paid by two. Names are as of `nameOfPayment`. */
+  /**
+   * Other batches of the same policy, as Temporal shows them, so that no payee is paid by two. Names are
+   * those of `nameOfPayment`.
+   */
   readonly otherBatches: {
-    /** Chunks that were open since then, and may have some of these payments too. */
+    /** Chunks that were open at some time since then, and may have some of these payments too. */
     suspects(of: OfBatch, names: readonly string[], sinceMs: number): Promise<readonly Suspect[]>;
-    /** Which of them they have paid or hold, and which run that is; `silent`: one that does not answer. */
+    /**
+     * Which payments these chunks have paid or hold, and for which run. `silent`: the run of a chunk that
+     * does not answer.
+     */
     holders(
       mode: Mode,
       suspects: readonly Suspect[],
     ): Promise<{ readonly held: ReadonlyMap<string, Holder>; readonly silent: string | null }>;
-    /** Those planned before this one that it may not have seen when it was planned at `madeAtMs`. */
+    /**
+     * The runs that were planned before this one, and whose payments it may not have seen when it was planned
+     * at `madeAtMs`.
+     */
     plannedBeside(of: OfBatch, madeAtMs: number): Promise<readonly RunName[]>;
   };
   /** What people have halted, in memory (`halt-gate.ts`). */
   readonly halts: {
     /** Null: such a write may leave in this very moment. */
     whyNot(write: HaltedWrite): Closed | null;
-    /** Waits a little for a reading that is late. */
+    /** When the last reading is too old, waits a little for the next one. */
     settled(write: HaltedWrite): Promise<void>;
   };
-  /** Starts the run of a schedule's date as the command would, or finds it there. */
+  /** Starts the run for a schedule's date as the command would, or finds that it is started. */
   readonly startScheduled: (call: ScheduledCall) => Promise<ScheduledAnswer | NotNow>;
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */
   readonly isCurrentAttempt: (info: Info) => Promise<boolean>;
-  /** Whether this worker has been asked to end: what only waits leaves its place to another worker. */
+  /**
+   * Whether this worker has been asked to end. Then an activity that only waits leaves the rest to another
+   * worker.
+   */
   readonly isStopping: () => boolean;
-  /** Named moments before and after every effect, poll and result; a no-op but in tests that kill the process there. */
+  /**
+   * Called at named moments, before and after every effect, poll and result. It does nothing, but in tests
+   * that kill the process there.
+   */
   readonly reached: (point: string) => void;
 };
 
-/** `withdrawalId`: of the record by which it has paid; null: it may still pay. */
+/** `withdrawalId`: the record by which the run has paid; null: it may still pay. */
 export type Holder = { readonly run: string; readonly withdrawalId: string | null };
 export type OfBatch = { readonly mode: Mode; readonly run: RunName };
 export type Suspect = { readonly run: RunName; readonly number: number; readonly names: readonly string[] };
 
-/** What people said about a run is not there, although it was kept once: what was forbidden may look allowed. */
+/**
+ * The instructions of a run are missing although they were kept once, so that something may look allowed that
+ * people have forbidden.
+ */
 export class InstructionsMissing extends Error {
   override readonly name = 'InstructionsMissing';
 }
 
-/** Wall time for lives and send windows, monotonic time for what a frozen machine must not outlive. Milliseconds. */
+/**
+ * Wall time for how long quotes and windows last, and monotonic time for what a machine that froze must not
+ * outlive. Milliseconds.
+ */
 export type Clock = { readonly wallMs: () => number; readonly monotonicMs: () => number };
 
-/** `wake` calls once after so long; what it returns takes the call back. No process lives on for it. Milliseconds. */
+/**
+ * `wake` calls `callback` once after so long, and returns a function that takes this back. It keeps no
+ * process alive. Milliseconds.
+ */
 export type TimedClock = Clock & Pick<PaceClock, 'wake'>;
 
 export const machineClock: TimedClock = Object.freeze({

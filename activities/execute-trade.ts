@@ -1,4 +1,4 @@
-/** `executeTrade`: trades the quote in hand of one leg, or says what follows from the reply. */
+/** `executeTrade`: trades the quote that one leg has, or says what follows from the reply. */
 import { executeTradeSteps } from '../domain/writes/trade.ts';
 import type { LegAnswer, LegCall } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';

@@ -1,12 +1,16 @@
 /**
- * What an activity throws, as people and histories see it. What an error says itself is left out: it may quote anybody's
- * data (M6). Its class, its code and the place in our sources are enough to report it by.
+ * What people and histories see of an error that an activity throws. The error's own text is left out,
+ * because it may contain anybody's data (M6). Its class, its code and the place in our sources are enough to
+ * report it by.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
 import { withoutStack } from '../domain/without-stack.ts';
 
-/** The activity, whose exceptions say what stopped it and nothing else. After a few, the workflow tells people. */
+/**
+ * Wraps an activity, so that its failures say only what stopped it. After a few of them, the workflow tells
+ * people.
+ */
 export function guarded<Call, Answer>(act: (call: Call) => Promise<Answer>): (call: Call) => Promise<Answer> {
   return async (call) => {
     try {
@@ -18,7 +22,10 @@ export function guarded<Call, Answer>(act: (call: Call) => Promise<Answer>): (ca
   };
 }
 
-/** Made for Temporal, or thrown in an attempt that was given up: nobody waits for an answer. */
+/**
+ * True for errors that are made for Temporal, and for those of an attempt that was given up: nothing waits
+ * for its answer.
+ */
 export function isForTemporal(error: unknown): boolean {
   return error instanceof TemporalFailure || ActivityContext.current().cancellationSignal.aborted;
 }

@@ -1,6 +1,7 @@
 /**
- * What is there for a run to spend, in its turn: withdrawable, less what other open runs have reserved and what earlier
- * sales have yet to take. What is only waited for holds up nobody who waits for money as well: the first to see it has it.
+ * The money that a run may spend, asked in its turn: what is withdrawable, less what other open runs have
+ * reserved and what earlier sales will still take. Money that another run is still waiting for is not taken
+ * off: the run that first sees it there may spend it.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { add, notNegative, subtract, sum } from '../domain/money.ts';
@@ -22,7 +23,10 @@ type Asked = {
   readonly onReply: (reply: Reply<unknown>) => void;
 };
 
-/** Reads balances after what others have reserved: money that moves in between is counted twice, and not spent twice. */
+/**
+ * Reads first what others have reserved, then the balances. Money that moves in between is taken off twice,
+ * which is safe; it is never spent twice.
+ */
 export async function readFreeMoney(deps: Deps, { currencies, turn, onReply }: Asked): Promise<FreeMoney> {
   if (turn === null) return { wait: withoutTurn() };
   const others = await deps.turn.readReserved(turn.others);
@@ -51,7 +55,7 @@ function takenBy(others: readonly OthersReserved[], currency: string): string {
   );
 }
 
-/** Only where what is sold leaves the balance at settlement. */
+/** Sales that have yet to leave the balance. There are none where the service takes them at the trade. */
 async function stillLeaving(
   deps: Deps,
   turn: OwnTurn,

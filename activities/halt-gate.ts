@@ -1,7 +1,8 @@
 /**
- * The gate before every write of a worker: what people have halted, read again and again (`durable/halts/read.ts`), and looked
- * at in memory. It is open only while the last good reading is young, counted from before it was asked for: so a halt that
- * Temporal has taken stops every worker within that time, and a worker that cannot read it is closed.
+ * The gate before every write of a worker. It reads what people have halted again and again
+ * (`durable/halts/read.ts`), and each write asks what was read last. The gate is open only while the last
+ * good reading is young, counted from before it was asked for. So a halt that Temporal has taken stops every
+ * worker within that time, and the gate of a worker that cannot read is closed.
  */
 import {
   READING_HOLDS_MS,
@@ -15,16 +16,16 @@ import { makeProblem } from '../domain/problems.ts';
 import type { TimedClock } from './deps.ts';
 import { ageMs, momentOf, type Moment } from './moment.ts';
 
-/** Readings begin so long after each other, unless one takes longer. */
+/** The pause from the start of one reading to the start of the next, unless a reading takes longer. */
 const READ_EVERY_MS = 250;
-/** Whoever is about to write waits so long for a reading that is late: a busy machine is no halt. */
+/** So long a write waits for a reading that is late, because a busy machine is no halt. */
 const PATIENCE_MS = 3_000;
 
 type HaltGateOptions = {
-  /** What stands now; rejects when that cannot be told, within about `READING_HOLDS_MS`. */
+  /** Reads the halts that stand now. Rejects when they cannot be read, within about `READING_HOLDS_MS`. */
   readonly read: () => Promise<readonly Halt[]>;
   readonly clock: TimedClock;
-  /** Told what stands when a reading has changed it; the gate is closed for it by then. */
+  /** Called with the halts that stand when a reading has changed them. The gate goes by them already. */
   readonly onChange?: (halts: readonly Halt[]) => void;
 };
 
@@ -33,7 +34,7 @@ export class HaltGate {
   #halts: readonly Halt[] = [];
   /** When the last good reading was asked for; null: there was none. */
   #asked: Moment | null = null;
-  /** Whoever waits for the next reading. */
+  /** The calls of `settled` that wait for the next reading. */
   #waiting: (() => void)[] = [];
 
   constructor(options: HaltGateOptions) {
@@ -49,7 +50,7 @@ export class HaltGate {
       : { kind: 'unreadable', problem: makeProblem('HALT_UNREADABLE', null) };
   }
 
-  /** One reading. What cannot be read leaves what was known, which grows old. */
+  /** Reads once. When that fails, the last reading stays, and grows old. */
   async look(): Promise<void> {
     const asked = momentOf(this.#options.clock);
     const before = this.#halts;
@@ -65,7 +66,7 @@ export class HaltGate {
     for (const go of waiting) go();
   }
 
-  /** Waits a little where the last reading is old only; never for a halt to end. */
+  /** When the last reading is too old, waits a little for the next one. Never waits for a halt to end. */
   async settled(write: HaltedWrite): Promise<void> {
     if (this.whyNot(write)?.kind !== 'unreadable') return;
     await new Promise<void>((resolve) => {
@@ -81,7 +82,7 @@ export class HaltGate {
   async keepLooking(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const started = momentOf(this.#options.clock);
-      // One after the other: an answer that comes late must not stand above a newer one.
+      // One reading after the other, so that an answer that comes late never replaces a newer one.
       await this.look();
       await this.#pause(READ_EVERY_MS - ageMs(this.#options.clock, started), signal);
     }

@@ -1,6 +1,7 @@
 /**
- * Whether a run may plan in the place of another one (design: "One run, one plan"): nothing of that one was executed, and
- * nothing of it can arrive any more. What it has sent is known by the service's records alone. Moves nothing.
+ * Whether a run may plan in the place of another one (design: "One run, one plan"): nothing of the other run
+ * was executed, and nothing of it can arrive any more. Only the service's records tell what it has sent.
+ * Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { saidOfExecuted, successorIn } from '../domain/people/instructions.ts';
@@ -21,14 +22,15 @@ import { keptOrNothing } from './kept.ts';
 import { unreadableService } from './observing.ts';
 import { foreignReader, told } from './polling.ts';
 
-/** What a write goes by is so old at most when it leaves. */
+/** When a write leaves, the instructions that it goes by are at most this old. */
 const HEEDED_MS = 10_000;
 
 type Stopped = Extract<Observed, { kind: 'refused' | 'wait' }>;
 
 /**
- * @param safeAtMs what the wait of an earlier call said: from when on nothing of the other run can arrive; null: none has
- * @returns why no plan is made now; null: it may be, of what is read from the service after this
+ * @param safeAtMs from this moment on, nothing of the other run can arrive, as the wait of an earlier call
+ * said; null: no call has said it
+ * @returns why no plan is made now; null: a plan may be made of what is read from the service after this
  */
 export async function whyNotInstead(
   deps: Deps,
@@ -42,7 +44,7 @@ export async function whyNotInstead(
   const successor = successorIn(kept.instructions);
   if (successor === null) return refused(`Temporal has no record that this run takes the place of ${name}.`);
   if (successor !== run.id) return refused(`Another run takes the place of ${name}: ${successor}.`);
-  // Without its plan nobody knows whether it has itself taken the place of a run.
+  // Only its plan says whether it has itself taken the place of another run.
   const state = (await deps.plans.isMade(mode, old)) ? await deps.plans.read(mode, old, 0) : null;
   if (state?.kind !== 'plan') return refused(`Temporal has no plan of ${name}.`);
   const { plan } = state;
@@ -52,7 +54,7 @@ export async function whyNotInstead(
   const said = saidOfExecuted(kept);
   if (said !== null) return found(name, said);
 
-  // Before the lists are read: what they show is then no older than this.
+  // Read before the lists, so that the lists are no older than this.
   const nowMs = deps.clock.wallMs();
   const seen = await findOfRun(deps.reader, old, {
     sinceMs: plan.sendWindows.opensAtMs - LOOK_BACK_MS,
@@ -67,7 +69,10 @@ export async function whyNotInstead(
   return nowMs < endMs ? waits(name, endMs, nowMs) : null;
 }
 
-/** Once a worker has read that a run is superseded, a send of it is accepted no later, and is in the lists. */
+/**
+ * After so long, every worker has read that the other run is superseded. A send that left before that is
+ * accepted by then, and the lists show it.
+ */
 function safetyMs({ facts }: Deps): number {
   const { sendWithinMs } = WRITE_LIMITS;
   return (

@@ -1,8 +1,14 @@
-/** What people have said of a run, for activities that look where nothing may be kept of it. */
+/**
+ * The instructions of a run, for activities that send nothing and may meet a run of which nothing is kept
+ * yet.
+ */
 import { NOTHING_KEPT, type Kept } from '../domain/people/instructions.ts';
 import { InstructionsMissing, type Deps, type OfBatch } from './deps.ts';
 
-/** Nothing where it is missing, as before a run has a plan. Whatever would send something reads it otherwise: it says so, and waits. */
+/**
+ * Where the instructions are missing, none are given, as before a run has a plan. An activity that sends
+ * something reads them in another way: it says that they are missing, and waits.
+ */
 export async function keptOrNothing({ instructions }: Deps, { mode, run }: OfBatch): Promise<Kept> {
   try {
     return await instructions.read(mode, run);

@@ -1,4 +1,7 @@
-/** What the two calls of a leg share: nothing is sent without instructions, and the turn of the run is given back. */
+/**
+ * What the two calls of a leg share: they send nothing without reading the instructions, and they give the
+ * turn of the run back.
+ */
 import { isFromBalances } from '../domain/plan/plan.ts';
 import type { LegAnswer, LegCall, TradedCall } from '../domain/run/calls.ts';
 import type { Steps } from '../domain/writes/step.ts';
@@ -7,8 +10,8 @@ import type { Wait } from '../domain/waits.ts';
 import type { Driver } from './driver.ts';
 
 /**
- * Runs the steps of one call. A leg that was computed from balances and does not go on at once, when no other does, gives
- * the turn back.
+ * Runs the steps of one call. Gives the turn back when the leg was computed from balances and does not go on
+ * at once, and no other such leg does.
  */
 export async function carriedOut(
   driver: Driver,
@@ -25,26 +28,30 @@ export async function carriedOut(
   return answer;
 }
 
-/** How the turn of the run is given back after a step of this leg; null: it is kept. */
+/** How the turn of the run is given back after a step of this leg; null: the run keeps it. */
 export function turnGivenBack(
   { leg, follows, tradedSoFar }: LegCall,
   step: LegAnswer['step'],
 ): { readonly mayHaveTraded: boolean } | null {
-  // It takes no turn; whoever plans with balances must know that the lists may lack its trade.
+  // This leg takes no turn. But runs that plan with balances must know that the lists may not show its trade
+  // yet.
   if (!isFromBalances(leg)) return mayHaveTraded(step) ? { mayHaveTraded: true } : null;
   const isFollowed = follows === 'at once' || (follows === 'when done' && isDone(step));
   if (isFollowed || goesOn(step)) return null;
   return { mayHaveTraded: tradedSoFar.length > 0 || mayHaveTraded(step) };
 }
 
-/** A leg of a call that may send nothing. */
+/** The answer about a leg when the call may send nothing. */
 export function stoppedLeg({ leg }: LegCall | TradedCall, stop: Wait, driver: Driver): LegAnswer {
   const wait = { ...stop, problem: { ...stop.problem, item: leg.id } };
   const { runId, mayHaveSent } = driver;
   return { step: { kind: 'stopped', wait, mayHaveSent }, evidence: [], runId };
 }
 
-/** The leg is called again at once, or within the seconds for which its turn lasts; who waits for a turn has none. */
+/**
+ * Whether the leg is called again while the turn lasts: at once, or within seconds. A leg that waits for the
+ * turn has none to lose.
+ */
 function goesOn(step: LegAnswer['step']): boolean {
   switch (step.kind) {
     case 'quoted':
@@ -59,12 +66,12 @@ function goesOn(step: LegAnswer['step']): boolean {
   }
 }
 
-/** Nothing more is asked for it: what needs it may go. */
+/** The leg is decided, so that the leg that comes after it may go. */
 function isDone(step: LegAnswer['step']): boolean {
   return step.kind === 'not traded' || (step.kind === 'traded' && !step.isHeld);
 }
 
-/** Whether others must wait until the lists show it. */
+/** Whether other runs must wait until the lists show its trade. */
 function mayHaveTraded(step: LegAnswer['step']): boolean {
   switch (step.kind) {
     case 'traded':

@@ -1,6 +1,7 @@
 /**
- * What the service lists that looks like payments of a batch, and who of ours accounts for it: one look into the list for
- * all payments, in the scan that looks for other batches as well, and one question to our runs. Moves nothing.
+ * Records of the service that look like payments of a batch, and which of them our runs account for. All
+ * payments are looked up in the list at once, in the scan that also looks for other batches, and our runs are
+ * asked one question. Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { BatchPayment } from '../domain/batch.ts';
@@ -13,10 +14,10 @@ import type { Deps, OfBatch } from './deps.ts';
 import { keptOrNothing } from './kept.ts';
 import { listUnread } from './other-batches.ts';
 
-/** So long our runs are asked: far below what an attempt may take. */
+/** So long our runs have to answer: far below what an attempt may take. */
 const ASKED_WITHIN_MS = 10_000;
 
-/** Records that look like payments, and which of them runs of ours account for. */
+/** Records that look like payments; `accounted`: the ids of those that runs of ours account for. */
 export type FoundAlike = {
   readonly records: readonly Withdrawal[];
   readonly accounted: ReadonlySet<string>;
@@ -24,13 +25,16 @@ export type FoundAlike = {
 
 type AskedAlike = OfBatch & {
   readonly chunks: readonly (readonly BatchPayment[])[];
-  /** What was created before is not looked for. */
+  /** Records that were created before this are not looked for. */
   readonly sinceMs: number;
-  /** From when on the payments' own keys answer: our runs are asked about nothing that was created since. */
+  /**
+   * Since this moment, the payments' own keys answer for them. Our runs are not asked about records that were
+   * created since.
+   */
   readonly ownSinceMs: number;
 };
 
-/** @param earlier what it has is not asked about once more */
+/** @param earlier what was found before: our runs are not asked about these records once more */
 export async function findAlike(
   deps: Deps,
   of: AskedAlike,
@@ -60,7 +64,7 @@ export async function findAlike(
   };
 }
 
-/** What people have approved, as it is kept now; null: nothing. */
+/** What people have approved, as the instructions say now; null: nothing. */
 export async function readApproval(deps: Deps, of: OfBatch): Promise<LookAlikeApproval | null> {
   return approvalIn(await keptOrNothing(deps, of));
 }

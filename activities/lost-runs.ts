@@ -1,6 +1,7 @@
 /**
- * Whether a new run must wait for a person, because Temporal has lost other runs of its policy: asked before its plan is made.
- * Who has moved money shows in the lists of the service; what Temporal could have forgotten in order does not count.
+ * Whether a new run must wait for a person because Temporal has lost other runs of its policy. This is asked
+ * before its plan is made. The lists of the service show which runs have moved money. A run that is old
+ * enough for Temporal to have forgotten it does not count.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { SeenRuns, besideLostRuns, isLetGo, lostRunsName } from '../domain/run/lost-runs.ts';
@@ -14,16 +15,22 @@ import { keptOrNothing } from './kept.ts';
 import { unreadableService } from './observing.ts';
 import { listUnread } from './other-batches.ts';
 
-/** Nobody need know of what is older: so long the service keeps the keys of withdrawals. */
+/** So long the service keeps the keys of withdrawals. Older runs need not be known. */
 const LOST_LOOK_BACK_MS = 7 * 86_400_000;
-/** A send may outlive the run that it is of, clocks are apart, and Temporal forgets in its own time. */
+/**
+ * Allows for a send that arrives after its run has ended, for clocks that differ, and for Temporal, which
+ * deletes in its own time.
+ */
 const SLACK_MS = 3_600_000;
-/** The newest so many are asked about: of each its run, and where that is missing two more. */
+/**
+ * At most so many runs are asked for in Temporal, the newest. For each that is missing, its plan and its
+ * instructions are asked for too.
+ */
 const MOST_ASKED = 50;
 
 /**
- * Notes whose withdrawals the list shows, in the scan that looks for other batches as well.
- * @param sinceMs how far back that one reads
+ * Notes of which runs the list shows withdrawals, in the scan that also looks for other batches.
+ * @param sinceMs how far back the scan for other batches reads
  */
 export async function noteRuns(deps: Deps, seen: SeenRuns, sinceMs: number): Promise<Wait | null> {
   const wanted = ({ tag, createdAt }: Withdrawal): boolean => seen.note(tag, createdAt);
@@ -32,7 +39,10 @@ export async function noteRuns(deps: Deps, seen: SeenRuns, sinceMs: number): Pro
   return stopped === null ? null : listUnread('whether Temporal has lost runs of the policy is not known');
 }
 
-/** @param ofBatch what was seen while the batch was held against the list of withdrawals; null: it is of no batch */
+/**
+ * @param ofBatch the runs that the list of withdrawals showed while the batch was read; null: the run has no
+ * batch
+ */
 export async function heldByLostRuns(
   deps: Deps,
   of: Pick<PlanInput, 'mode' | 'run' | 'policyFile'>,
@@ -48,7 +58,7 @@ export async function heldByLostRuns(
     signal: ActivityContext.current().cancellationSignal,
   });
   if (stopped !== null) return unreadableService(stopped);
-  // It was started before: it adopts what was done, and is not one of those that are held.
+  // A run with records of its own was started before. It adopts what was done, and is not held.
   if (seen.hasOwn || seen.othersSince(sinceMs).length === 0) return null;
   const keptMs = (await deps.otherRuns.keptForMs()) - SLACK_MS;
   const others = seen.othersSince(Math.max(sinceMs, nowMs - keptMs)).slice(0, MOST_ASKED);

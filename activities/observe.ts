@@ -1,6 +1,6 @@
 /**
- * `observe`: what a plan is made from, or the plan that was made before. Reads the policy again with the worker's own
- * eyes, and the service once. Moves nothing.
+ * `observe`: reads what a plan is made from, or finds the plan that was made before. This worker reads the
+ * policy again itself, and the service once. Moves nothing.
  */
 import { keptPlan } from '../domain/plan/plan.ts';
 import { makeProblem } from '../domain/problems.ts';
@@ -46,7 +46,7 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   return stopped ?? observedNow(deps, input, said);
 }
 
-/** As `observe`, of a plan that nobody has made before. */
+/** As `observe`, where no plan was made before. */
 export async function observedNow(deps: Deps, input: PlanInput, said: Said): Promise<Observed> {
   const { mode, run } = input;
   const { policy, manifest, date } = said;
@@ -65,7 +65,7 @@ async function observedInTurn(
   of: {
     readonly input: PlanInput;
     readonly said: Said;
-    /** What was seen of a batch before its turn; null: it is none. */
+    /** What was seen of the batch before the turn; null: there is no batch. */
     readonly looked: BeforeTurn | null;
     readonly turn: InTurn;
   },
@@ -79,8 +79,8 @@ async function observedInTurn(
 }
 
 /**
- * Whoever plans with balances does so in its turn: first what others have reserved is read, then the balances. So does every
- * batch, since two of one policy may have the same payments.
+ * A run that plans with balances does so in its turn: first it reads what others have reserved, then the
+ * balances. A batch takes a turn too, because two batches of one policy may have the same payments.
  */
 async function turnFor(deps: Deps, policy: Policy, run: RunName): Promise<InTurn | { readonly wait: Wait }> {
   const isOnBalances = plansWithBalances(policy);

@@ -1,7 +1,7 @@
 /**
- * The batch of a payout as the worker sees it: every chunk is read from Temporal, held against the hash that the run was
- * started with, and each account looked up in the service's list once. What another batch of the policy has paid or holds
- * is looked for before the turn, and once more in it.
+ * The batch of a payout as this worker sees it. It reads every chunk from Temporal, checks it against the
+ * hash with which the run was started, and looks each account up in the service's list once. It looks for
+ * what other batches of the policy have paid or hold before the turn, and once more in the turn.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { sendWindowsOf } from '../calendar/business-date.ts';
@@ -23,16 +23,16 @@ import { findAlike, judged, readApproval, type FoundAlike } from './look-alikes.
 import { askOthers, findNewOthers, findOthers, newSince, type Found } from './other-batches.ts';
 import { wrongChunk } from './run-input.ts';
 
-/** A person who submits what is missing is heard soon. */
+/** Short, so that a person who submits the missing chunk sees soon that the run goes on. */
 const ASK_AGAIN_MS = 15_000;
-/** Chunks that are read side by side. */
+/** So many chunks are read side by side. */
 const SIDE_BY_SIDE = 5;
 
 type Stopped =
   | { readonly kind: 'wait'; readonly wait: Wait }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
-/** A batch as its chunks have it, and what the service says of its accounts. */
+/** A batch as its chunks have it; `book`: what the service says of its accounts. */
 export type ReadBatch = {
   readonly kind: 'read';
   readonly manifest: Manifest;
@@ -41,7 +41,7 @@ export type ReadBatch = {
 };
 
 type OfManifest = OfBatch & { readonly manifest: Manifest };
-/** `date`: the run's. */
+/** `date`: the business date of the run. */
 type OfPayout = OfManifest & { readonly policy: PayoutPolicy; readonly date: string };
 
 export async function readBatch(deps: Deps, of: OfManifest): Promise<ReadBatch | Stopped> {
@@ -64,7 +64,11 @@ export async function readBatch(deps: Deps, of: OfManifest): Promise<ReadBatch |
   return { kind: 'read', manifest, chunks, book: new AccountBook(listed) };
 }
 
-/** What it comes to. @param held what is not paid since another batch pays it; `alike`: what looks like its payments, null: not asked */
+/**
+ * Counts and sums of the batch, or why it is refused.
+ * @param of `held`: payments that are not made because another batch has them. `alike`: what looks like the
+ * payments; null: this was not asked
+ */
 export function tallyBatch(
   deps: Deps,
   { manifest, chunks, book }: ReadBatch,
@@ -89,7 +93,7 @@ export function tallyBatch(
   return { kind: 'refused', problems: [makeProblem('INPUT_INVALID', null, { message })] };
 }
 
-/** A batch as it was read before its turn, and what other batches had paid or held then. */
+/** A batch as it was read before the turn, and what other batches had paid or held then. */
 export type BeforeTurn = {
   readonly kind: 'looked';
   readonly of: OfPayout;
@@ -102,12 +106,15 @@ export type BeforeTurn = {
   readonly seenRuns: SeenRuns;
 };
 
-/** Whoever waits for its turn asks again every second, and need not read it all again. */
+/** A run that waits for its turn asks again every second, and need not read its batch each time. */
 const before = new Map<string, { readonly atMs: number; readonly value: BeforeTurn }>();
 const MOST_KEPT = 2;
 const KEPT_MS = 600_000;
 
-/** Reads the batch and looks for what others have paid of it, which takes a while: the turn is not for that. */
+/**
+ * Reads the batch and looks for what others have paid of it. This takes a while, so that it is not done in
+ * the turn.
+ */
 export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTurn | Stopped> {
   const key = keyOf(of);
   const known = before.get(key);
@@ -118,7 +125,7 @@ export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTu
   const asked = askedOf(deps, of, read);
   const alikeSinceMs = Math.min(asked.sinceMs, (await readApproval(deps, of))?.sinceMs ?? Infinity);
   const seenRuns = new SeenRuns(of.run);
-  // One scan answers all.
+  // One scan answers all three.
   const [found, alike, unseen] = await Promise.all([
     findOthers(deps, asked),
     findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, ownSinceMs: ownSinceOf(deps, of) }),
@@ -133,7 +140,10 @@ export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTu
   return value;
 }
 
-/** In its turn: what is new since then, and who holds what now. Two batches of a policy never do this side by side. */
+/**
+ * In the turn: looks for what is new since `lookBeforeTurn`, and asks which run holds which payment now. Only
+ * one batch of a policy does this at a time.
+ */
 export async function seeInTurn(
   deps: Deps,
   { of, read, found, ...looked }: BeforeTurn,
@@ -141,7 +151,7 @@ export async function seeInTurn(
   const asked = askedOf(deps, of, read);
   const approval = await readApproval(deps, of);
   const ownSinceMs = ownSinceOf(deps, of);
-  // What somebody has approved meanwhile may be about older records.
+  // A person may have approved a list meanwhile that has older records.
   const isNewer = approval !== null && approval.sinceMs < looked.alikeSinceMs;
   const alikeSinceMs = isNewer ? approval.sinceMs : newSince(deps, found);
   const [all, alike] = await Promise.all([

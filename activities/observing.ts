@@ -1,4 +1,7 @@
-/** What a plan is made from: the policy and files of a run as this worker reads them, and one reading of the service. */
+/**
+ * What a plan is made from: the policy and the files of a run as this worker reads them, and one reading of
+ * the service.
+ */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { Manifest, SeenBatch } from '../domain/batch.ts';
 import { sumsOf } from '../domain/plan/amounts.ts';
@@ -36,15 +39,15 @@ export type Said = {
   readonly policyHash: string;
   readonly date: string;
   readonly referenceRates: ReferenceRates | null;
-  /** Of a payout. */
+  /** Of a payout; null for other policies. */
   readonly manifest: Manifest | null;
 };
 type Refused = Extract<Observed, { kind: 'refused' }>;
 
-/** `others`: what other open runs have reserved, read before the service is. */
+/** `others`: what other open runs have reserved. It is read before the service is. */
 export type InTurn = { readonly isTaken: boolean; readonly others: readonly OthersReserved[] };
 
-/** Reads policy and files with the worker's own eyes. */
+/** Reads the policy and the files, and believes nothing else of the input. */
 export function readInput(
   deps: Deps,
   input: Pick<PlanInput, 'run' | 'policyText' | 'policyFile' | 'files' | 'batch'>,
@@ -64,12 +67,12 @@ export function readInput(
   return { kind: 'said', policy, policyHash: hash, date, referenceRates: rates.rates, manifest };
 }
 
-/** For so long the lists may still lack what another run traded before this one got its turn. */
+/** For so long, the lists may not show yet what another run traded before this run got its turn. */
 export function listsLagMs({ facts }: Deps, { tradedAgoMs }: OwnTurn): number {
   return tradedAgoMs === null ? 0 : facts.listLagMs - tradedAgoMs;
 }
 
-/** Reads the service once, and never what other runs have reserved after it. */
+/** Reads the service once. What other runs have reserved was read before that, never after it. */
 export async function observeInTurn(
   deps: Deps,
   run: RunName,
@@ -100,9 +103,9 @@ export async function observeInTurn(
     ...result.observation,
     reserved: reservedByAll(others.map(({ reserved }) => reserved)),
     tradedOnDate: [...result.observation.tradedOnDate, ...stillOnDate(policy, date, others)],
-    // The plan is told by one that there are some; hundreds would be more than Temporal likes to carry.
+    // One record tells the plan that there are some. Hundreds would be more than Temporal likes to carry.
     withdrawals: result.observation.withdrawals.slice(0, 1),
-    // The plan belongs to the key that will write, whichever key read.
+    // The plan belongs to the key that will write, even if another key has read.
     credentials: {
       mode: deps.service.mode,
       organisation: deps.service.organisation,
@@ -125,13 +128,19 @@ export async function observeInTurn(
   };
 }
 
-/** The first run that may take of what is to be sold, and nobody can tell how much. A rebalancing leaves such a currency alone. */
+/**
+ * The first run that may still take the currency that this policy sells, where nobody can tell how much. A
+ * rebalancing needs no such run named: it leaves the currency alone.
+ */
 function untoldBy(policy: Policy, others: readonly OthersReserved[]): Untold | null {
   if (policy.kind !== 'convert' || !plansWithBalances(policy)) return null;
   return untoldIn([policy.convert.sell], others);
 }
 
-/** The first run that may take of one of these, and nobody can tell how much; null: of none. */
+/**
+ * The first run that may still take one of these currencies, where nobody can tell how much; null: there is
+ * none.
+ */
 export function untoldIn(currencies: readonly string[], others: readonly OthersReserved[]): Untold | null {
   for (const currency of currencies) {
     const isUntold = (one: Reserved): boolean => one.currency === currency && !one.isTold;
@@ -149,7 +158,10 @@ export function reservationUnknown({ currency, run }: Untold): Wait {
   return { afterMs: 10_000, reason: 'doubt', problem };
 }
 
-/** What other open runs of the policy may still trade on its date counts against the limit of a day, as if it were traded. */
+/**
+ * What other open runs of the policy may still trade on this date. It counts against the limit of the day as
+ * if it were traded.
+ */
 function stillOnDate(
   { name, limits }: Policy,
   date: string,
@@ -169,7 +181,10 @@ type Rates =
   | { readonly ok: true; readonly rates: ReferenceRates | null }
   | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
 
-/** The reference rates that the guard names; a file that was not given is "no rate", which the plan refuses. */
+/**
+ * The reference rates that the guard names. Where the file was not given, there are none, and the plan
+ * refuses.
+ */
 function readRates(policy: Policy, files: PlanInput['files']): Rates {
   const file = referenceFileOf(policy.guard);
   if (file === null) return { ok: true, rates: null };
@@ -177,7 +192,9 @@ function readRates(policy: Policy, files: PlanInput['files']): Rates {
   return text === undefined ? { ok: true, rates: null } : loadReferenceRates(text, file);
 }
 
-/** A read that did not come back: faults of configuration wait slowly, all else at the service's pace. */
+/**
+ * The wait after a read that failed: long for a fault of the configuration, otherwise as the service asks.
+ */
 export function unreadableService(reply: Reply<unknown>): Wait {
   const follow = followUp(reply);
   const problem = problemOf(reply, 'plan', ADVICE[follow.class]);
@@ -212,7 +229,7 @@ function wrongBatch({ kind }: Policy): Problem {
   return makeProblem('INPUT_INVALID', null, { message });
 }
 
-/** What these records pay, but for those that never will be. */
+/** What these records pay, without those that have failed. */
 function paidBy(records: readonly Withdrawal[], failed: readonly string[]): readonly Money[] {
   const paid = records.filter(({ status }) => !failed.includes(status));
   return sumsOf(paid.map(({ currency, withdrawalAmount }) => ({ currency, value: withdrawalAmount })));

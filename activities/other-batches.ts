@@ -1,6 +1,7 @@
 /**
- * Which payments of a batch another batch of its policy has paid or holds: by the service's list, which nobody loses, and
- * by what Temporal still has. Records that have failed pay nobody. Moves nothing.
+ * Which payments of a batch another batch of its policy has paid or holds, by the service's list, which
+ * cannot get lost, and by what Temporal still has. Records that have failed do not count as paid. Moves
+ * nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { payerOf, type Held } from '../domain/plan/batch-items.ts';
@@ -12,19 +13,19 @@ import type { Deps, OfBatch, Suspect } from './deps.ts';
 
 const ASK_AGAIN_MS = 10_000;
 
-/** What was found so far; it counts for what was there before `beganAtMs`. */
+/** What was found so far. It is complete for what was there before `beganAtMs`. */
 export type Found = {
   readonly beganAtMs: number;
   readonly suspects: readonly Suspect[];
-  /** By the service's list. */
+  /** Payments that the service's list shows as paid. */
   readonly paid: Held;
-  /** Records of other batches that pay nobody: they have failed. */
+  /** Ids of records of other batches that have failed, and so pay nobody. */
   readonly failed: ReadonlySet<string>;
 };
 
 type Asked = OfBatch & { readonly names: readonly string[]; readonly sinceMs: number };
 
-/** Looks for what may hold these payments; says nothing yet of who does. */
+/** Looks for chunks that may hold these payments. `askOthers` then asks which of them do. */
 export async function findOthers(
   deps: Deps,
   { names, sinceMs, ...of }: Asked,
@@ -37,7 +38,9 @@ export async function findOthers(
   return 'wait' in listed ? listed : { beganAtMs, suspects, ...listed };
 }
 
-/** Goes on where an earlier search began: what is new since then is looked at, the rest is as it was found. */
+/**
+ * Goes on from an earlier search: looks only for what is new since it began, and adds it to what was found.
+ */
 export async function findNewOthers(
   deps: Deps,
   asked: Asked,
@@ -56,12 +59,12 @@ export async function findNewOthers(
   };
 }
 
-/** What was created before, an earlier search has seen. */
+/** An earlier search has seen everything that was created before this moment. */
 export function newSince({ facts }: Deps, { beganAtMs }: Pick<Found, 'beganAtMs'>): number {
   return beganAtMs - 2 * facts.listLagMs - 2 * CLOCK_TOLERANCE_MS;
 }
 
-/** Who holds them now. */
+/** Asks which run has each of the payments now. */
 export async function askOthers(
   deps: Deps,
   { mode }: Pick<OfBatch, 'mode'>,
@@ -77,7 +80,10 @@ export async function askOthers(
   return { wait: { afterMs: ASK_AGAIN_MS, reason: 'outage', problem } };
 }
 
-/** Records that carry the tag of another run of the policy: whom they pay, and which of them pay nobody. */
+/**
+ * Records with the tag of another run of the policy: which payments they pay, and which of the records have
+ * failed.
+ */
 async function listedOfOthers(
   deps: Deps,
   { run, names, sinceMs }: Asked,
@@ -98,7 +104,7 @@ async function listedOfOthers(
   return { paid, failed };
 }
 
-/** @param so what follows from that */
+/** @param so what is not known because of that */
 export function listUnread(so: string): Wait {
   const message = `The service’s list of withdrawals could not be read whole, so that ${so}.`;
   return {

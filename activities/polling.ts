@@ -1,7 +1,8 @@
 /**
- * How a poll goes on. Short waits are slept inside one attempt, whose heartbeat tells what it waits for; once they have
- * come to a minute, "not yet" is a retryable failure, benign, so that nobody is alarmed, and its `nextRetryDelay` holds no
- * slot. A service that cannot be asked, or a fault of this program, ends the poll with a wait that people see.
+ * How a poll goes on. Short waits are slept inside one attempt, and its heartbeat tells what it waits for.
+ * Once the waits add up to a minute, the attempt ends with a retryable failure "not yet", and waits for its
+ * `nextRetryDelay` without using a slot of the worker. The failure is benign, so that it alarms nobody. When
+ * the service cannot be asked, or this program has a fault, the poll ends with a wait that people see.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
@@ -17,45 +18,48 @@ import type { Deps } from './deps.ts';
 import { whatFailed } from './failures.ts';
 import { beating } from './heartbeats.ts';
 
-/** Waits inside attempts come to so much, then each wait is a failure's: half of what an attempt may take. */
+/**
+ * So long a poll sleeps inside its attempts. After that, each wait is the delay of a failure. Half of what an
+ * attempt may take.
+ */
 const INLINE_MS = 60_000;
-/** Between two polls: quick at first, because most money moves within seconds. */
+/** The pause between two polls. Short at first, because most money moves within seconds. */
 const PAUSE_MS = { shortest: 1_000, longestInline: 8_000, longest: 30_000 };
-/** Failed polls in a row after which people are told. */
+/** After more failed polls in a row than this, people are told. */
 const PATIENT_POLLS = 5;
-/** Once people are told, the workflow asks again after this long; each time in a row later. */
+/** Once people are told, the workflow asks again after this long, and each time later. */
 const OUTAGE_MS = 60_000;
-/** How often a poll that sleeps looks whether its worker ends. */
+/** How often a poll that sleeps looks whether its worker is to end. */
 const SLEEP_STEP_MS = 500;
 
-/** What one poll came to. */
+/** The result of one poll. */
 export type Polled<T> =
   /** There is something to tell the workflow. */
   | { readonly kind: 'answer'; readonly answer: T }
-  /** Asked again a little later. */
+  /** The poll asks again a little later. */
   | { readonly kind: 'not yet'; readonly what: string }
-  /** The service could not be asked: asked again for a while, then people are told. */
+  /** The service could not be asked. The poll asks again for a while, then people are told. */
   | { readonly kind: 'unanswered'; readonly what: string; readonly reply: Reply<unknown> };
 
-/** What an attempt leaves for the next one, and for whoever looks at the UI. */
+/** What an attempt tells the next one, and people who look at the UI. */
 type Progress = { readonly waits: string; readonly waitedMs: number };
 
-/** A poll, and what people are told when it has failed too often. */
+/** The result of one poll, with what people are told when polls have failed too often. */
 type Outcome<T> =
   | Extract<Polled<T>, { kind: 'answer' | 'not yet' }>
   | {
       readonly kind: 'failed';
       readonly what: string;
-      /** The service asked for so long. */
+      /** How long the service asked to wait. */
       readonly pauseMs: number;
-      /** False: asking again soon cannot help. */
+      /** False: it cannot help to ask again soon. */
       readonly isPatient: boolean;
       readonly wait: Wait;
     };
 
 /**
- * Polls until there is something to tell.
- * @param waiting the answer that carries a wait which people see
+ * Polls until there is something to tell the workflow.
+ * @param waiting makes the answer from a wait that people see
  * @throws ApplicationFailure `NOT_YET`: the next attempt goes on
  */
 export function poll<T>(deps: Deps, once: () => Promise<Polled<T>>, waiting: (wait: Wait) => T): Promise<T> {
@@ -74,7 +78,8 @@ export function poll<T>(deps: Deps, once: () => Promise<Polled<T>>, waiting: (wa
       tell({ waits: outcome.what, waitedMs } satisfies Progress);
       const isInline = waitedMs <= INLINE_MS && deps.clock.monotonicMs() < untilMs;
       if (isInline && (await slept(deps, pauseMs))) continue;
-      // Failures in a row are counted inside an attempt: one that ends with a failure tells it.
+      // Failures in a row are counted only inside an attempt. So an attempt that ends after a failed poll
+      // tells people at once.
       if (failed !== null && !deps.isStopping()) return waiting(failed.wait);
       throw notYet(outcome.what, pauseMs);
     }
@@ -88,14 +93,14 @@ async function outcomeOf<T>(once: () => Promise<Polled<T>>): Promise<Outcome<T>>
     ActivityContext.current().cancellationSignal.throwIfAborted();
     return unanswered(polled);
   } catch (error) {
-    // Given up: nobody waits for the answer.
+    // The attempt was given up: nothing waits for its answer.
     if (ActivityContext.current().cancellationSignal.aborted) throw error;
     const wait = activityFailed(whatFailed(error), 1);
     return { kind: 'failed', what: wait.problem.message, pauseMs: 0, isPatient: true, wait };
   }
 }
 
-/** The service could not be asked: at its own pace at first, then a wait that people see. */
+/** For a while, the poll asks again when the service wants it to. Then people see the wait. */
 function unanswered(polled: Extract<Polled<never>, { kind: 'unanswered' }>): Outcome<never> {
   const { what, reply } = polled;
   const follow = followUp(reply);
@@ -109,20 +114,20 @@ function unanswered(polled: Extract<Polled<never>, { kind: 'unanswered' }>): Out
   return { kind: 'failed', what: shown.message, pauseMs, isPatient, wait };
 }
 
-/** What the attempt before this one left: how long the poll has waited. */
+/** How long the poll has waited already, as the attempt before this one has told. */
 function earlierWaitsMs(): number {
   const progress: unknown = ActivityContext.current().info.heartbeatDetails;
   const isProgress = typeof progress === 'object' && progress !== null && 'waitedMs' in progress;
   return isProgress && typeof progress.waitedMs === 'number' ? progress.waitedMs : 0;
 }
 
-/** A quarter of what was waited until now, within bounds. */
+/** A quarter of the time that the poll has waited until now, within bounds. */
 function pauseAfter(waitedMs: number): number {
   if (waitedMs >= INLINE_MS) return PAUSE_MS.longest;
   return Math.min(Math.max(Math.round(waitedMs / 4), PAUSE_MS.shortest), PAUSE_MS.longestInline);
 }
 
-/** False when its worker ends meanwhile. */
+/** Sleeps. False when the worker is asked to end meanwhile. */
 export async function slept(deps: Deps, pauseMs: number): Promise<boolean> {
   for (let leftMs = pauseMs; leftMs > 0; leftMs -= SLEEP_STEP_MS) {
     if (deps.isStopping()) return false;
@@ -131,7 +136,7 @@ export async function slept(deps: Deps, pauseMs: number): Promise<boolean> {
   return true;
 }
 
-/** A failure that alarms nobody: the activity is asked again after so long. */
+/** A failure that alarms nobody: Temporal calls the activity again after so long. */
 export function notYet(what: string, nextRetryDelayMs: number): ApplicationFailure {
   return withoutStack(
     ApplicationFailure.create({
@@ -143,14 +148,17 @@ export function notYet(what: string, nextRetryDelayMs: number): ApplicationFailu
   );
 }
 
-/** What a poll asks for must be the plan's: a key of another organisation sees nothing, which proves nothing. */
+/**
+ * Null when the keys of this worker are those of the plan's organisation. A key of another one sees nothing,
+ * and that would prove nothing.
+ */
 export function foreignReader(deps: Deps, plan: PlanHead): Wait | null {
   const { reader, service } = deps;
   const problem = foreignCredentials({ plan, credentials: service, reader });
   return problem === null ? null : configurationWait(problem, 3);
 }
 
-/** Teaches the clock what a reply tells. */
+/** Notes what a reply tells of the service's clock. */
 export function told<T>(deps: Deps, reply: Reply<T>): Reply<T> {
   clockSkew.note(deps.clock, reply);
   return reply;

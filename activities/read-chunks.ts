@@ -1,6 +1,6 @@
 /**
- * `readChunks`: how the chunks of a batch stand, by the newest Temporal run of each; tells those that have something to hear,
- * and starts one again that has ended undone. Moves nothing.
+ * `readChunks`: reads how the chunks of a batch stand, from the newest Temporal run of each. It tells chunks
+ * that there is news for them, and starts a chunk again that has ended with something undone. Moves nothing.
  */
 import type { ChunksCall } from '../domain/run/calls.ts';
 import type { Activities } from '../workflows/calls.ts';
@@ -8,7 +8,7 @@ import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 import { ownRunId } from './tell-run.ts';
 
-/** So many are asked side by side. */
+/** So many chunks are asked side by side. */
 const SIDE_BY_SIDE = 5;
 
 export const readChunks =
@@ -24,7 +24,10 @@ export const readChunks =
       return { chunks, runId: ownRunId() };
     });
 
-/** One that is open hears it; one that has ended with something undone is started again, safe by its keys. */
+/**
+ * Tells a chunk that is open. A chunk that has ended with something undone is started again; its keys make
+ * that safe.
+ */
 async function tell(deps: Deps, { mode, run, isEnding }: ChunksCall, number: number): Promise<void> {
   if (isEnding) await deps.instructions.end(mode, run, number);
   if (await deps.chunks.tell(mode, run, number)) return;

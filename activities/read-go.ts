@@ -1,7 +1,7 @@
 /**
- * `readGo`: says whether the payments of a chunk may leave. It trusts nothing that the chunk was started with. It
- * checks the shape, the mode, and that the payments are those of which the plan has the hash. Only the run gives the
- * go.
+ * `readGo`: says whether the payments of a chunk may leave. It trusts nothing that the chunk was started
+ * with: it checks the shape, the mode, and that the plan has the hash of these payments. Only the run gives
+ * the go.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import pLimit, { type LimitFunction } from 'p-limit';
@@ -38,8 +38,8 @@ import { SharedReads } from './shared-read.ts';
 /** How soon a chunk asks again by itself; the coordinator tells it sooner. */
 const ASK_AGAIN_MS = 60_000;
 /**
- * How soon it asks a run again that is about to end, and how often in one attempt. Only a run that has ended can be
- * started again, and a large batch tells each of its chunks before it ends.
+ * How soon a chunk asks a run again that is about to end, and how often in one attempt. Only a run that has
+ * ended can be started again, and a large batch tells each of its chunks before it ends.
  */
 const STILL_OPEN = { pauseMs: 1_000, most: 60 };
 /**
@@ -50,8 +50,8 @@ const STILL_OPEN = { pauseMs: 1_000, most: 60 };
 const ASK_SIDE_BY_SIDE = 4;
 
 /**
- * How many payments are one call. More would be faster, but so many fit into a payload of 128 KiB, whatever the service
- * says about each.
+ * How many payments one call has. More would be faster, but so many always fit into a payload of 128 KiB,
+ * whatever the service says about each.
  */
 export const LARGEST_CALL = 36;
 /**
@@ -63,11 +63,14 @@ const SMALL_CALL = 25;
 /** How many inputs of chunks are kept in memory, because each chunk asks for its go a few times. */
 const MOST_GIVEN = 16;
 
-/** The plan of a batch is read once for all of its chunks that go at about the same moment; it is large. */
+/**
+ * The plan of a batch is large. So a worker reads it once for all of the batch's chunks that ask for their go
+ * at about the same moment.
+ */
 const PLAN_READ_MS = 1_000;
 const MOST_PLANS = 4;
 
-/** What a worker keeps between two questions. */
+/** What a worker keeps between two calls of `readGo`. */
 type Own = {
   readonly inPlace: LimitFunction;
   readonly given: SharedReads<Given>;
@@ -91,7 +94,10 @@ export const readGo = (deps: Deps): Activities['readGo'] => {
     });
 };
 
-/** What a Temporal run of a chunk was started with, which never changes, and the hash of its payments; or why it is none. */
+/**
+ * The input with which a Temporal run of a chunk was started, which never changes, and the hash of its
+ * payments; or why it is not the chunk's.
+ */
 type Given = { readonly input: ChunkInput; readonly hash: string } | { readonly why: string | null };
 
 async function readGiven(
@@ -104,7 +110,7 @@ async function readGiven(
   return input === null || why !== null ? { why } : { input, hash: hashOfChunk(input.payments) };
 }
 
-/** Null: its run is about to end, and can be started again once it has. */
+/** Null: the run of the chunk is about to end, and can be started again once it has ended. */
 async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own): Promise<GoAnswer | null> {
   const { mode, run, number } = call;
   const foreign = foreignMode(deps, mode);
@@ -186,16 +192,16 @@ type OfChunk = {
   readonly number: number;
   readonly payments: readonly BatchPayment[];
   readonly isFirstRun: boolean;
-  /** Names who looks, the chunk's coordinator included. */
+  /** Names who looks: the Temporal run of the batch's run, and that of the chunk. */
   readonly takenUpBy: string;
-  /** How often people have wanted everything looked at. */
+  /** How often people have asked that everything is looked at again. */
   readonly wakes: number;
 };
 type UnpayableNow = { readonly unpayable: string | null; readonly heldBy: readonly string[] };
 
 /**
- * What cannot be paid. After a reset or a new start this is what the service and other batches say now, because
- * somebody may have mended the cause.
+ * The payments that cannot be made. After a reset or a new start, the service and other batches are asked
+ * again, because a person may have mended the cause.
  */
 async function unpayableNow(deps: Deps, of: OfChunk): Promise<UnpayableNow | { readonly wait: Wait }> {
   const { batch, planned, payments, isFirstRun } = of;
@@ -212,7 +218,10 @@ async function unpayableNow(deps: Deps, of: OfChunk): Promise<UnpayableNow | { r
   return { unpayable: letters.join(''), heldBy: firstHolders([...held.values(), ...batch.heldBy]) };
 }
 
-/** Checks again what was impossible, and asks again what another batch has paid or may still pay. */
+/**
+ * Looks again at the payments that could not be made when the plan was made. It checks their accounts;
+ * `unpayableNow` asks what other batches have.
+ */
 async function lettersNow(deps: Deps, { planned, payments }: OfChunk): Promise<string | null> {
   const letters = planned.unpayable;
   if (letters === null) return null;
@@ -229,8 +238,8 @@ async function lettersNow(deps: Deps, { planned, payments }: OfChunk): Promise<s
 }
 
 /**
- * What other batches have that were planned before, or at about the same time. The turn of one of the two may have
- * lapsed.
+ * The payments that other batches have which were planned before this one, or at about the same time. The
+ * turn of one of the two may have lapsed, so that this batch did not see it.
  */
 async function heldSideBySide(
   deps: Deps,
@@ -276,12 +285,13 @@ async function heldNow(
 
 type GoOf = Extract<GoAnswer, { kind: 'go' }>;
 
-/** So many are named: each costs bytes in every answer. */
+/** At most so many records are named, because each costs bytes in every answer. */
 const MOST_NAMED = 100;
 
 /**
- * What looks like payments of the chunk now. In the run that made the plan, only what the plan found is checked again.
- * Once the payments may have been sent, newer records may be their own: their keys show that.
+ * What looks like payments of the chunk now. In the run that made the plan, only what the plan found is
+ * checked again. Once the payments may have been sent, newer records may be their own, and their keys show
+ * whether they are.
  */
 async function alikeNow(
   deps: Deps,

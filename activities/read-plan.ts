@@ -1,7 +1,7 @@
 /**
- * `readPlan`: starts or finds the `plan` of a run and reads its result. Nothing is believed that the run was started
- * with: its shape, its mode, its policy's hash, and that the plan says what the policy fixes, are looked at here. A run
- * that was cancelled waits for no plan.
+ * `readPlan`: starts or finds the `plan` of a run and reads its result. It believes nothing of the input with
+ * which the run was started: it checks the shape, the mode, the hash of the policy, and that the plan says
+ * what the policy fixes. A run that was cancelled does not wait for a plan.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { otherBatch } from '../domain/batch.ts';
@@ -21,7 +21,7 @@ import { beating } from './heartbeats.ts';
 import { foreignMode } from './own-mode.ts';
 import { wrongInput } from './run-input.ts';
 
-/** Long enough for a plan in the good case; a plan that waits for something says so after it. */
+/** Most plans are made within this time. A plan that waits for something says so after it. */
 const PATIENCE_MS = 4_000;
 
 export const readPlan =
@@ -40,7 +40,7 @@ export const readPlan =
 
 async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
   const { mode, run } = input;
-  // What people say is kept from the start: where a plan is there and they are not, they are missing.
+  // Instructions are kept from the start. So if a plan is there and they are not, they are missing.
   await deps.instructions.open(mode, run, await deps.plans.isMade(mode, run));
   const begun = await deps.plans.readInput(mode, run);
   if (begun !== null && begun.insteadOf !== input.insteadOf) return otherPlace(input, begun);
@@ -49,17 +49,20 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
   if (state.kind === 'plan') {
     const { plan } = state;
     const planned = plan.policy.hash;
-    // What the policies say is compared, comments and white space aside, and never a hash that came with the input.
+    // The texts of the policies are compared, without comments and white space. A hash that came with the
+    // input is not believed.
     const given = policyHash(input.policyText);
     if (given !== planned) return { kind: 'other policy', planned, given: given ?? 'unreadable' };
     if (plan.insteadOf !== input.insteadOf) return otherPlace(input, plan);
     const foreign = foreignPlan(deps, input, plan);
     if (foreign !== null) return { kind: 'refused', problems: [foreign] };
-    // What was planned in a turn is known by it. What others will take, or what is left after a reset, is told before it is sent.
+    // Legs that are computed from balances are planned in a turn, which tells other runs that this run may
+    // take money. Where a leg is not, or the plan is of an earlier start, other runs are told so before
+    // anything is sent.
     const isKnown = plan.legs.every(isFromBalances);
     if (!isKnown || plan.madeFor !== input.askedBy) await deps.turn.reopen(run);
-    // Nothing of it was sent, and nothing will be, or nothing of a batch needs to be bought: the turn in which it was planned
-    // is for others at once.
+    // If the plan is not the one that a person has seen, nothing of it is sent; a batch may need to buy
+    // nothing. In both cases others may have the turn of the planning at once.
     else if (!isAsShown(plan, input.shown) || buysNothing(plan))
       await deps.turn.giveBack(run, false).catch(() => {});
     return { kind: 'plan', plan: keptPlan(plan) };
@@ -70,7 +73,10 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
 
 type Place = Pick<PlanInput, 'insteadOf'>;
 
-/** A run that takes the place of another one is planned late enough for that one alone, and any other run at once. */
+/**
+ * The wait before planning is for one other run only: the run in whose place this one comes. So a run that
+ * was planned in another place, or in none, is refused.
+ */
 function otherPlace({ run, insteadOf }: PlanInput, begun: Place): PlanAnswer {
   const placeOf = (id: string | undefined): string => (id === undefined ? 'of no run' : `of ${id}`);
   const message = `Run ${runName(run)} was planned in the place ${placeOf(begun.insteadOf)}, and this start would have it in the place ${placeOf(insteadOf)}.`;
@@ -81,7 +87,10 @@ function buysNothing({ batch, legs }: Plan): boolean {
   return batch !== null && legs.length === 0;
 }
 
-/** A plan is data that somebody may have changed: no account, currency or amount of it counts against the policy. */
+/**
+ * A plan is data that somebody may have changed. So all accounts, currencies and amounts in it must agree
+ * with the policy.
+ */
 function foreignPlan(deps: Deps, input: PlanInput, plan: Plan): Problem | null {
   const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
   const isOfRun =

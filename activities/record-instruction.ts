@@ -1,6 +1,7 @@
 /**
- * `recordInstruction`: keeps what came by way of Temporal (its Cancel button) as if a person had typed it. What a person
- * has said already (`cancel` presses the button too) is not said again.
+ * `recordInstruction`: records an instruction that came by way of Temporal (its Cancel button), as if a
+ * person had typed it. A run that is cancelled already (the command `cancel` also presses the button) is not
+ * cancelled again.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { Activities } from '../workflows/calls.ts';
@@ -14,7 +15,7 @@ export const recordInstruction =
     beating(async () => {
       const { runId } = ActivityContext.current().info.workflowExecution ?? { runId: 'unknown' };
       const id = `${instruction.kind}-${runId}`;
-      // Where nothing is kept yet, recording opens what keeps it.
+      // If no instructions are kept yet, recording one opens the workflow that keeps them.
       if (!(await isRunCancelled(deps, mode, run)))
         await deps.instructions.record(mode, run, { ...instruction, id });
     });

@@ -1,6 +1,6 @@
 /**
- * `requestQuote`: a quote inside the guard for one leg, or what stands in its way; for a trade that came out worse than
- * planned, whether people have accepted it.
+ * `requestQuote`: gets a quote inside the guard for one leg, or says what stands in its way. For a trade that
+ * came out worse than planned, it tells whether people have accepted that.
  */
 import { requestQuoteSteps, tradedSteps } from '../domain/writes/trade.ts';
 import type { LegAnswer, LegCall, TradedCall } from '../domain/run/calls.ts';

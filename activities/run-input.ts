@@ -1,6 +1,7 @@
 /**
- * The closed shape of what a run is started with (design: "What a worker believes"): an input is a stranger's until it
- * has passed here, with every field, of its kind and size, and none besides.
+ * The shape of the input with which a run is started (design: "What a worker believes"). Nothing in an input
+ * is believed until it has passed here: every field is there, of the right kind and size, and no other field
+ * is.
  */
 import { CHUNK, MOST_CHUNKS, type Manifest } from '../domain/batch.ts';
 import { isDecimal, isPositive, normalise } from '../domain/money.ts';
@@ -33,7 +34,7 @@ const isFiles: Field = (value) =>
 type Optional = 'shown' | 'batch' | 'insteadOf';
 
 const isCurrency: Field = (value) => typeof value === 'string' && /^[A-Z0-9]{2,12}$/.test(value);
-/** Above nothing, without needless zeros: the same payment is always the same text. */
+/** Above zero, and without needless zeros, so that the same payment is always the same text. */
 const isAmount: Field = (value) =>
   typeof value === 'string' &&
   value.length <= 40 &&
@@ -85,10 +86,10 @@ const PLAN_INPUT: Fields = {
   askedBy: lineOf(200),
 } satisfies Readonly<Record<Exclude<keyof PlanInput, Optional>, Field>>;
 
-/** What the workflow `run` gives to `readPlan`: the input, and its `originalExecutionRunId`. */
+/** The fields that the workflow `run` gives to `readPlan`: its input, and its `originalExecutionRunId`. */
 const ASKED: Fields = { ...RUN_INPUT, forRun: lineOf(200) };
 
-/** Why an input is not one that Cambist makes; null when it is. */
+/** Why Cambist cannot have made this input; null when it can. */
 export function wrongInput(input: Omit<PlanInput, 'askedBy'> | PlanInput): Problem | null {
   const { shown, batch, insteadOf, ...rest }: Omit<PlanInput, 'askedBy'> = input;
   const isShown = shown === undefined || listOf(lineOf(1_000))(shown);
@@ -102,12 +103,12 @@ export function wrongInput(input: Omit<PlanInput, 'askedBy'> | PlanInput): Probl
   return why === null ? null : invalid(why);
 }
 
-/** A run takes the place of another run of its policy, and no batch takes or has one. */
+/** A run may take the place of another run of its policy, but not with a batch. */
 function mayTakePlace(insteadOf: unknown, { run, batch }: Omit<PlanInput, 'askedBy'>): boolean {
   return typeof insteadOf === 'string' && isRunPart(insteadOf) && insteadOf !== run.id && batch === undefined;
 }
 
-/** Why what a chunk was started with is not that chunk of this run; null when it is. */
+/** Why this input is not that of the chunk of this number and run; null when it is. */
 export function wrongChunk(
   input: ChunkInput,
   of: { readonly mode: ChunkInput['mode']; readonly run: ChunkInput['run']; readonly number: number },

@@ -1,8 +1,8 @@
-/** One read for all that ask for the same at about the same moment. */
+/** One read for all calls that ask for the same at about the same moment. */
 import type { Clock } from './deps.ts';
 import { ageMs, momentOf, type Moment } from './moment.ts';
 
-/** What is being read, or was, and when that began. */
+/** A read that is under way or done, and when it began. */
 export type Reading<T> = { readonly at: Moment; readonly value: Promise<T> };
 
 export class SharedRead<T> {
@@ -15,7 +15,7 @@ export class SharedRead<T> {
     this.#ask = ask;
   }
 
-  /** The last reading, where that began at most `maxAgeMs` ago; else a new one, as after one that failed. */
+  /** The last reading, if it began at most `maxAgeMs` ago and has not failed; else a new one. */
   read(maxAgeMs: number): Reading<T> {
     if (this.#last !== null && ageMs(this.#clock, this.#last.at) <= maxAgeMs) return this.#last;
     const at = momentOf(this.#clock);
@@ -28,24 +28,24 @@ export class SharedRead<T> {
     return own;
   }
 
-  /** What that reading says. */
+  /** What this reading says. */
   value(maxAgeMs: number): Promise<T> {
     return this.read(maxAgeMs).value;
   }
 
-  /** Whoever asks next reads anew. */
+  /** The next call reads anew. */
   forget(): void {
     this.#last = null;
   }
 }
 
-/** Shared reads by a name, made when they are asked for first. */
+/** Shared reads by name. Each is made when it is asked for first. */
 export class SharedReads<T> {
   readonly #kept = new Map<string, SharedRead<T>>();
   readonly #clock: Clock;
   readonly #most: number;
 
-  /** @param most so many are kept; beyond that the one that was made first is forgotten */
+  /** @param most so many are kept at most: then the one that was made first is forgotten */
   constructor(clock: Clock, most = 50) {
     this.#clock = clock;
     this.#most = most;
@@ -61,7 +61,7 @@ export class SharedReads<T> {
     return made;
   }
 
-  /** Whoever asks next for what has this name reads anew. */
+  /** The next call for this name reads anew. */
   forget(name: string): void {
     this.#kept.delete(name);
   }

@@ -1,8 +1,9 @@
 /**
- * List scans of the withdrawals, shared by all calls of a worker. One scan answers everybody who asked before it began.
- * Whoever asks later waits for the next scan, because the one under way could miss a record that is there by now. A
- * lookup continues where the last complete scan began, so that one scan of a long list serves all later lookups. It
- * must never say that a list was read whole when it was not: if a scan is cut short, everybody whom it served is told.
+ * List scans of the withdrawals, shared by all calls of a worker. One scan answers all calls that asked
+ * before it began. A call that asks later waits for the next scan, because the scan under way may have passed
+ * the place of a record that is there by now. A lookup goes on from the last complete scan, so that one scan
+ * of a long list serves all later lookups. A list that was not read whole must never pass for whole: if a
+ * scan is cut short, every call that it served is told.
  */
 import { setMaxListeners } from 'node:events';
 import type { Withdrawal } from '../domain/service/records.ts';
@@ -25,7 +26,9 @@ const TOO_LONG = 'the list could not be read to its end in time';
 
 type Scans = Deps['scans'];
 
-/** Somebody who waits for an answer. `null`: the list was read as far back as was asked. */
+/**
+ * A call that waits for an answer. `stopped` is null when the list was read as far back as the call asked.
+ */
 type Asker = {
   readonly question: Question<Withdrawal>;
   readonly untilMs: number;
@@ -33,28 +36,36 @@ type Asker = {
   readonly fail: (error: unknown) => void;
 };
 
-/** Who waits, with what was found for it so far. */
+/** The calls that wait, each with what was found for it so far. */
 type Askers = Map<Asker, Findings<Withdrawal>>;
 
 type Scan = {
   readonly beganAtMs: number;
-  /** It reads on for them. */
+  /** The calls for which this scan reads on. */
   readonly askers: Askers;
-  /** They take what it reads meanwhile, and go on with the next one. */
+  /**
+   * Calls that take what this scan reads while it is under way, and the rest from the next scan. This scan
+   * does not read on for them.
+   */
   readonly followers: Askers;
-  /** It goes on with what is known, and reads the list back to this moment; null: it reads all that is asked for. */
+  /**
+   * This scan reads the list only back to this moment, because the memory has what is older. Null: the scan
+   * reads all that is asked for.
+   */
   readonly goesOnFromMs: number | null;
-  /** What it has read, for those who may still join it. */
+  /** The pages that it has read, for calls that may still join it. */
   readonly pages: (readonly Withdrawal[])[];
-  /** `whole`: the list has no further page. `cut short`: nobody wanted more, or it could not be read. */
+  /**
+   * `whole`: the list has no further page. `cut short`: no call wanted more, or the list could not be read.
+   */
   state: 'under way' | 'whole' | 'cut short';
 };
 
 export class SharedScans implements Scans {
   readonly #clock: Clock;
   /**
-   * Lookups before a write have scans of their own. Polls for statuses run all the time, and a long list takes a while,
-   * so that no write may wait for them.
+   * Lookups before a write have scans of their own. Polls for statuses run all the time, and a long list
+   * takes a while to read: no write may wait for them.
    */
   readonly #lookUps: OneByOne;
   readonly #polls: OneByOne;
@@ -118,15 +129,15 @@ export class SharedScans implements Scans {
   }
 }
 
-/** Scans one after the other: the next begins when the one before has ended. */
+/** Scans, one after the other: the next one begins when the one before has ended. */
 class OneByOne {
   readonly #list: ServiceClient['listWithdrawals'];
   readonly #clock: Clock;
-  /** Of what earlier scans have read; null: each reads all by itself. */
+  /** What earlier scans have read; null: each scan reads everything itself. */
   readonly #memory: Memory | null;
-  /** Whoever is served by the next scan. */
+  /** The calls that the next scan serves. */
   #next: Askers = new Map();
-  /** The one that began last. */
+  /** The scan that began last. */
   #latest: Scan | null = null;
   #isAtWork = false;
 
@@ -136,7 +147,10 @@ class OneByOne {
     this.#memory = memory;
   }
 
-  /** @param goesOn it takes what the scan before has read a moment ago, and is not asked about that any more */
+  /**
+   * @param goesOn the call takes what the last scan has read, if that scan began a moment ago, and the next
+   * scan need not find that again
+   */
   add(asker: Asker, goesOn = false): void {
     const findings = new Findings(asker.question);
     const scan = goesOn ? this.#joinable() : null;
@@ -153,7 +167,7 @@ class OneByOne {
     this.#latest?.followers.delete(asker);
   }
 
-  /** Whether the scan that began last can serve it, with what it has read already. */
+  /** Whether the scan that began last can serve the call, with what it has read already. */
   joins(asker: Asker): boolean {
     const scan = this.#joinable();
     if (scan === null) return false;
@@ -165,7 +179,7 @@ class OneByOne {
     return true;
   }
 
-  /** One that began a moment ago; null where it need not go back as far as others ask. */
+  /** The last scan, if it began a moment ago and reads all that is asked for; else null. */
   #joinable(): Scan | null {
     const scan = this.#latest;
     if (scan === null || this.#clock.monotonicMs() - scan.beganAtMs >= JOINS_WITHIN_MS) return null;
@@ -175,7 +189,7 @@ class OneByOne {
   #begin(): void {
     if (this.#isAtWork || this.#next.size === 0) return;
     this.#isAtWork = true;
-    // Whoever asks in the same turn is served as well.
+    // Calls that ask in this same turn of the event loop are served by this scan too.
     setImmediate(() => void this.#scan());
   }
 
@@ -183,13 +197,14 @@ class OneByOne {
     const askers = this.#next;
     const beganAtMs = this.#clock.monotonicMs();
     const questions = [...askers.keys()].map(({ question }) => question);
-    // Held to the end of the scan: whoever forgets it meanwhile takes nothing away from those whom this one serves.
+    // Kept until the end of the scan. If the memory forgets it meanwhile, the calls that this scan serves
+    // still get it.
     const known = this.#memory?.known ?? null;
     const goesOnFromMs = known?.goesOnFrom(questions, beganAtMs) ?? null;
     const followers: Askers = new Map();
     const scan: Scan = { beganAtMs, askers, followers, goesOnFromMs, pages: [], state: 'under way' };
     const reading = this.#memory?.begin(known, goesOnFromMs) ?? null;
-    // From here on the list is being read: whoever asks later wants a later scan.
+    // From here on the list is being read: calls that ask later need a later scan.
     this.#next = new Map();
     this.#latest = scan;
     try {
@@ -200,7 +215,7 @@ class OneByOne {
       };
       const bounds = { ...READ_BOUNDS, nowMs: () => this.#clock.monotonicMs() };
       const stopped = await readBack(this.#list, isEnough, { onReply, bounds });
-      // What nobody asked for was not read.
+      // `#isEnough` has ended the scan as "cut short" where no call wanted more.
       if (scan.state === 'under way') scan.state = stopped === null ? 'whole' : 'cut short';
       if (stopped === null) reading?.end(scan.state === 'whole');
       for (const [asker, findings] of askers) {
@@ -217,7 +232,7 @@ class OneByOne {
     this.#begin();
   }
 
-  /** Gives a page to all who wait for it; true when nobody needs another one. */
+  /** Gives a page to all calls that wait for it. True when no call needs another page. */
   #isEnough(scan: Scan, page: readonly Withdrawal[]): boolean {
     const now = this.#clock.monotonicMs();
     const newestMs = newestMsOf(page);
@@ -229,7 +244,8 @@ class OneByOne {
       if (findings.isAll) asker.end(findings, null);
     }
     for (const [asker, findings] of scan.askers) {
-      // Where the scan goes on, what is older is known: everybody hears of both at its end.
+      // Where the scan goes on from an earlier one, the memory has what is older, and each call gets both at
+      // the end.
       if (findings.take(page, newestMs) && goesOnFromMs === null) asker.end(findings, null);
       else if (now > asker.untilMs) asker.end(findings, unread(TOO_LONG));
     }
@@ -240,12 +256,12 @@ class OneByOne {
   }
 }
 
-/** Lookups use what a scan has read for so long at most. Then a scan reads the whole list again. */
+/** Lookups use what a scan has read for at most so long. Then a scan reads the whole list again. */
 const KNOWN_FOR_MS = 600_000;
-/** If nobody looks anything up for so long, what was read is forgotten. */
+/** If no lookup is made for so long, what was read is forgotten. */
 const FORGOTTEN_AFTER_MS = 60_000;
 
-/** Keeps what the scans before have read, until nobody has looked for a while. */
+/** Keeps what earlier scans have read, until no lookup has been made for a while. */
 class Memory {
   known: KnownList | null = null;
   readonly #clock: TimedClock;
@@ -258,11 +274,11 @@ class Memory {
   }
 
   /**
-   * A scan begins; what it reads counts once it has ended well.
-   * @param goesOnFromMs as `known` says; null: it reads the list anew
+   * A scan begins. What it reads is kept once it has ended well.
+   * @param goesOnFromMs as `known` says; null: the scan reads the list anew
    */
   begin(known: KnownList | null, goesOnFromMs: number | null) {
-    // By the service's clock, which is the one of the records.
+    // By the service's clock, because the records have its times.
     const beganAtMs = this.#clock.wallMs() + (clockSkew.latestMs() ?? 0);
     const readAtMs = this.#clock.monotonicMs();
     const read: Withdrawal[] = [];
@@ -273,7 +289,7 @@ class Memory {
         if (page.length > 0) oldestMs = newestMsOf(page);
       },
       end: (isWhole: boolean): void => {
-        // Nobody wanted the scan any more, so that it stopped before it had read so far.
+        // No call wanted the scan any more, so that it stopped before it had read back to the known scan.
         if (goesOnFromMs !== null && !isWhole && oldestMs >= goesOnFromMs) return;
         const backToMs = isWhole ? Number.NEGATIVE_INFINITY : oldestMs;
         const goesOn = goesOnFromMs === null ? null : known;
@@ -292,18 +308,18 @@ class Memory {
   }
 }
 
-/** What one scan has read of a list, back to some moment, with what those have added that went on with it. */
+/** What one scan has read of a list, back to some moment, with what later scans have added to it. */
 class KnownList {
   readonly #listLagMs: number;
   readonly #byId = new Map<string, Withdrawal>();
-  /** By the reference of the first generation; those without a name among the others. */
+  /** Records by the reference of their first generation; records without a tag are under `UNNAMED`. */
   readonly #byName = new Map<string, Map<string, Withdrawal>>();
-  /** When the scan began that read all of it: on the monotonic clock, and on the service's. */
+  /** When the first scan began, which read everything: on the monotonic clock, and on the service's clock. */
   readonly #readAtMs: number;
   readonly #wholeAtMs: number;
-  /** Everything that was created later than this is there. */
+  /** Every record that was created later than this is known. */
   readonly #backToMs: number;
-  /** When the last scan began that went on with it, epoch milliseconds of the service's clock. */
+  /** When the last scan began that went on from it, epoch milliseconds of the service's clock. */
   #beganAtMs: number;
 
   constructor(
@@ -317,7 +333,10 @@ class KnownList {
     this.#backToMs = scan.backToMs;
   }
 
-  /** Back to when a scan must read that goes on with it; null: it does not go back so far. */
+  /**
+   * The moment back to which a scan must read that goes on from what is known. Null: what is known is too
+   * old, or does not go back far enough.
+   */
   goesOnFrom(questions: readonly Question<Withdrawal>[], nowMs: number): number | null {
     if (nowMs - this.#readAtMs > KNOWN_FOR_MS) return null;
     const isKnown = questions.every(
@@ -325,17 +344,17 @@ class KnownList {
         sinceMs > this.#backToMs && this.#wholeAtMs > readAfterMs + CLOCK_TOLERANCE_MS,
     );
     if (!isKnown) return null;
-    // What was missing from the list when that scan began is younger than this.
+    // Records that the list did not show yet when that scan began are younger than this.
     return this.#beganAtMs - 2 * this.#listLagMs - 2 * CLOCK_TOLERANCE_MS;
   }
 
-  /** @param beganAtMs when the scan began that has read these */
+  /** @param beganAtMs when the scan began that has read these records */
   add(records: readonly Withdrawal[], beganAtMs: number): void {
     this.#beganAtMs = beganAtMs;
     for (const record of records) this.#put(record);
   }
 
-  /** Adds what is known, as it is known now. */
+  /** Gives a call the known records, as they were last read. */
   tell(findings: Findings<Withdrawal>, { reference }: Question<Withdrawal>): void {
     const known =
       reference === undefined
@@ -357,5 +376,5 @@ class KnownList {
   }
 }
 
-/** No tag is empty. */
+/** Stands for "without a tag": no tag is empty. */
 const UNNAMED = '';

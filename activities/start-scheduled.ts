@@ -1,6 +1,7 @@
 /**
- * `startScheduled`: starts the run of a schedule's date, or finds it there. What only may pass (the service or Temporal is
- * away, a key is wrong) is tried again until the start is too late; then it is missed, and says why. Moves nothing.
+ * `startScheduled`: starts the run for a schedule's date, or finds that it is started. A fault that may pass
+ * (the service or Temporal is away, a key is wrong) is tried again until it is too late to start. Then the
+ * run is missed, and the answer says why. Moves nothing.
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { makeProblem, type Problem } from '../domain/problems.ts';

@@ -1,4 +1,7 @@
-/** `takeOverInstructions`: reads what every earlier Temporal run of a workflow `instructions` holds, from their histories. */
+/**
+ * `takeOverInstructions`: reads what all earlier Temporal runs of a workflow `instructions` hold, from their
+ * histories.
+ */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { keptPage } from '../domain/people/instructions.ts';
 import type { Activities } from '../workflows/calls.ts';
