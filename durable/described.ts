@@ -5,7 +5,7 @@ import { isGone } from './history.ts';
 type Shown = { readonly status: { readonly name: WorkflowExecutionStatusName } };
 
 /**
- * Null: Temporal has no such workflow, or no longer.
+ * Null: Temporal has no such workflow, or has it no longer.
  * @param runId absent: the newest Temporal run of the id
  */
 export async function describe(
@@ -21,17 +21,23 @@ export async function describe(
   }
 }
 
-/** It has not ended. A workflow that somebody has paused (newer servers can) goes on when somebody unpauses it. */
+/**
+ * True when the workflow has not ended. A workflow that a person has paused (newer servers can do that) goes
+ * on when a person unpauses it.
+ */
 export function isOpen({ status }: Shown): boolean {
   return status.name === 'RUNNING' || status.name === 'PAUSED';
 }
 
-/** A worker may answer a question about it. Temporal refuses all questions about a paused workflow. */
+/**
+ * True when a worker may answer a question about the workflow. Temporal refuses all questions about a paused
+ * workflow.
+ */
 export function canBeAsked(shown: Shown): boolean {
   return shown.status.name !== 'PAUSED';
 }
 
-/** Its own code has ended it: nobody terminated it, and it did not time out. */
+/** True when its own code has ended the workflow: no person terminated it, and it did not time out. */
 export function hasEndedByItself({ status }: Shown): boolean {
   return status.name === 'COMPLETED' || status.name === 'FAILED' || status.name === 'CANCELLED';
 }

@@ -1,4 +1,4 @@
-/** Asks about each of these, so many side by side. The answers stand in the order of the items. */
+/** Asks about each item, `atOnce` of them side by side. The answers stand in the order of the items. */
 export async function fewAtOnce<Item, Answer>(
   items: readonly Item[],
   atOnce: number,

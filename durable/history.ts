@@ -5,7 +5,7 @@ export type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetch
 export type HistoryEvent = HistoryEvents[number];
 type Payloads = Parameters<Client['options']['loadedDataConverter']['payloadCodecs'][number]['decode']>[0];
 
-/** gRPC's code for what is not there. */
+/** The code of gRPC for "there is no such thing". */
 const NOT_FOUND = 5;
 
 /**
@@ -27,7 +27,8 @@ export async function readEvents(
 }
 
 /**
- * What the newest Temporal run of an id was started as, and with; null when Temporal has none. Reads one event.
+ * The type and the input with which the newest Temporal run of an id was started; null when Temporal has
+ * none. Reads one event.
  * @param runId absent: the newest Temporal run of the id
  */
 export async function readStart(
@@ -50,12 +51,15 @@ export async function readStart(
   }
 }
 
-/** When the server wrote it, epoch milliseconds. */
+/** When the server wrote the event, epoch milliseconds. */
 export function timeOf({ eventTime }: HistoryEvent): number {
   return Number(eventTime?.seconds ?? 0) * 1_000 + Math.floor((eventTime?.nanos ?? 0) / 1_000_000);
 }
 
-/** Temporal has no such workflow, or no longer. When a history is read, only the code of the call says this. */
+/**
+ * True when the error says that Temporal has no such workflow, or has it no longer. When a history is read,
+ * only the code of the call says this.
+ */
 export function isGone(error: unknown): boolean {
   const isNotFound = error instanceof Error && 'code' in error && error.code === NOT_FOUND;
   return isNotFound || error instanceof WorkflowNotFoundError;
@@ -68,8 +72,7 @@ export async function valuesOf(
 ): Promise<readonly unknown[]> {
   const { payloadCodecs, payloadConverter } = client.options.loadedDataConverter;
   let decoded = payloads ?? [];
-  // Each codec undoes what the following one did.
-  // One after the other.
+  // The codecs are undone one after the other, in the reverse of their order.
   for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
   return decoded.map((payload) => {
     try {

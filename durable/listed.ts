@@ -7,16 +7,19 @@ import { isOpen } from './described.ts';
 export type Wanted = {
   readonly types: readonly string[];
   readonly mode: Mode;
-  /** Absent or null: those of every policy. */
+  /** Absent or null: workflows of every policy. */
   readonly policy?: string | null;
-  /** What else must be so, in Temporal's language of queries. */
+  /** Further conditions, in Temporal's language of queries. */
   readonly also?: readonly string[];
 };
 
 /** The condition `isOpen` in a query. No query names the status of a paused workflow, since older servers refuse it. */
 export const IS_OPEN = 'CloseTime IS NULL';
 
-/** Names of policies, and ids of workflows, have no quotes in them. */
+/**
+ * A query in Temporal's language. Nothing is escaped: names of policies, and ids of workflows, have no quotes
+ * in them.
+ */
 export function queryFor({ types, mode, policy = null, also = [] }: Wanted): string {
   return [
     `WorkflowType IN (${types.map((type) => `'${type}'`).join(', ')})`,
@@ -26,7 +29,7 @@ export function queryFor({ types, mode, policy = null, also = [] }: Wanted): str
   ].join(' AND ');
 }
 
-/** Every Temporal run of them, the newest first. */
+/** Every Temporal run of the workflows that are wanted, the newest first. */
 export function listed(client: Client, wanted: Wanted): AsyncIterable<WorkflowExecutionInfo> {
   return client.workflow.list({ query: queryFor(wanted) });
 }

@@ -22,8 +22,8 @@ import { readStart } from './history.ts';
 import { completedOfId } from './listed.ts';
 
 /**
- * Starts the plan of a run unless it is under way or has completed. A `plan` that failed made no plan, so it is tried again;
- * but not for the Temporal run that it failed for, which must be told why.
+ * Starts the plan of a run unless it is under way or has completed. A `plan` that failed made no plan, so it
+ * is started again, but not for the Temporal run for which it failed: that run must be told why.
  */
 export async function startPlan(client: Client, taskQueue: string, input: PlanInput): Promise<void> {
   const workflowId = planIdOf(input.mode, input.run);
@@ -34,7 +34,7 @@ export async function startPlan(client: Client, taskQueue: string, input: PlanIn
       workflowId,
       taskQueue,
       args: [input],
-      // A `plan` that has completed counts for ever.
+      // The plan of a `plan` that has completed counts for ever.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       workflowIdConflictPolicy: 'USE_EXISTING',
       staticSummary: `Plan of ${input.run.policy}.${input.run.id}`,
@@ -75,7 +75,7 @@ export async function readPlan(
     if (ended === null)
       return { kind: 'waiting', waiting: await client.workflow.getHandle(workflowId).query(waitingQuery) };
     const newest = await describe(client, workflowId);
-    // Somebody has deleted it at this very moment. The next question shows what is there.
+    // A person has deleted the workflow at this very moment. The next call shows what is there.
     if (newest === null) throw new Error(`${workflowId} is gone.`);
     const plan = await resultOf(client, newest);
     if (plan === null) throw new PlanUnreadable('A workflow of another type has its place.');
@@ -141,7 +141,10 @@ export async function readPlannedText(client: Client, { credentials, run }: Plan
   return typeof text === 'string' ? text : null;
 }
 
-/** What the newest `plan` was started with. The caller checks it: anybody may have started one. */
+/**
+ * The input with which the newest `plan` was started. The caller checks it, because anybody may have started
+ * a `plan`.
+ */
 export async function readPlanInput(client: Client, mode: Mode, run: RunName): Promise<PlanInput | null> {
   const newest = await describe(client, planIdOf(mode, run));
   const input = newest === null ? null : await inputOf(client, newest);
@@ -157,7 +160,10 @@ async function inputOf(client: Client, { workflowId, runId }: Shown): Promise<un
   return (await readStart(client, workflowId, runId))?.input;
 }
 
-/** Why no plan was made for good; null for an end that a new start may mend (terminated, timed out, cancelled). */
+/**
+ * Why the plan was refused for good; null for an end after which a new start may help (terminated, timed out,
+ * cancelled).
+ */
 function problemsOfRefusal(error: unknown): readonly Problem[] | null {
   if (error instanceof PlanUnreadable)
     return [

@@ -1,7 +1,7 @@
-/** How long Temporal keeps what has ended. */
+/** How long Temporal keeps a workflow that has ended. */
 import { isGrpcServiceError, type Client } from '@temporalio/client';
 
-/** How long the namespace keeps what has ended, seconds. */
+/** How long the namespace keeps a workflow that has ended, seconds. */
 export async function retentionSeconds({
   workflowService,
   options: { namespace },
@@ -10,7 +10,7 @@ export async function retentionSeconds({
   return Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
 }
 
-/** gRPC's code when the key may not ask this. */
+/** The code of gRPC when the key may not ask this. */
 const PERMISSION_DENIED = 7;
 
 /** The same in milliseconds. Where Temporal may not be asked, it counts as keeping nothing. */

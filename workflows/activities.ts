@@ -5,13 +5,16 @@ import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from './calls.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from './limits.ts';
 
-/** After so many attempts in about 15 s people are told, and the workflow asks again later (`step-failed.ts`). */
+/**
+ * After so many attempts, in about 15 s, people are told, and the workflow asks again later
+ * (`step-failed.ts`).
+ */
 const ATTEMPTS = 5;
 
 /** The backoff is short, because reads are cheap and people wait for them. */
 const patient = { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' } as const;
 
-/** Reads: long enough for a list of many pages. */
+/** Reads. The time is enough for a list of many pages. */
 export const reads = proxyActivities<
   Pick<Activities, 'readPlan' | 'observe' | 'recordInstruction' | 'readGo' | 'readChunks'>
 >({
@@ -22,8 +25,8 @@ export const reads = proxyActivities<
 });
 
 /**
- * What a workflow cannot go on without, and nothing at the service can stop: tried until it works. `instructions` needs two
- * of them before it can answer; whoever waits for that says so.
+ * Calls without which `instructions` cannot go on, and which ask Temporal or the clock of the service. They
+ * are tried again until they work. A command that waits for the answer meanwhile says so.
  */
 export const keeping = proxyActivities<Pick<Activities, 'takeOverInstructions' | 'acceptInstruction'>>({
   startToCloseTimeout: '2m',
@@ -33,8 +36,8 @@ export const keeping = proxyActivities<Pick<Activities, 'takeOverInstructions' |
 });
 
 /**
- * The start of a run by its schedule, which moves nothing itself: tried again while the service or the configuration is at
- * fault, until it says itself that it is too late.
+ * The start of a run by its schedule, which moves nothing itself. It is tried again while the service or the
+ * configuration is at fault, until the activity itself says that it is too late.
  */
 export const starts = proxyActivities<Pick<Activities, 'startScheduled'>>({
   startToCloseTimeout: '2m',
@@ -44,8 +47,9 @@ export const starts = proxyActivities<Pick<Activities, 'startScheduled'>>({
 });
 
 /**
- * What is asked in the very task that may end the run: its answer is no event of its own before that task, so that a reset
- * to any event asks anew. It does nothing but answer.
+ * A question that is asked in the very workflow task that may end the run. The answer is no event of its own
+ * before that task, so that after a reset to any event the question is asked anew. The activity does nothing
+ * but answer.
  */
 export const inTheTask = proxyLocalActivities<Pick<Activities, 'tellRun'>>({
   startToCloseTimeout: '5s',
@@ -53,8 +57,8 @@ export const inTheTask = proxyLocalActivities<Pick<Activities, 'tellRun'>>({
 });
 
 /**
- * Pollers: short waits are slept inside an attempt; a longer one is the retry's `nextRetryDelay`, which costs no event. So
- * attempts are not counted; what stops a poll is its answer.
+ * Polls. Short waits are slept inside an attempt, and a longer one is the `nextRetryDelay` of a failure,
+ * which costs no event. So attempts are not limited: a poll ends with its answer.
  */
 export const polls = proxyActivities<
   Pick<Activities, 'awaitSettlement' | 'awaitWithdrawals' | 'confirmOutcomes'>
@@ -62,17 +66,20 @@ export const polls = proxyActivities<
   startToCloseTimeout: '2m',
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
   retry: patient,
-  // A poll is a read: giving it up at once loses nothing.
+  // A poll only reads, so nothing is lost when it is given up at once.
   cancellationType: 'TRY_CANCEL',
 });
 
-/** Calls that move money: they end by themselves or by their attempt's deadline, never by a cancel. */
+/**
+ * Calls that move money. They end by themselves or when the time of their attempt is over, never by a cancel.
+ */
 export const writes = proxyActivities<
   Pick<Activities, 'requestQuote' | 'executeTrade' | 'createWithdrawals'>
 >({
   startToCloseTimeout: WRITE_LIMITS.startToCloseMs,
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
-  // Only a crash, a lost worker or a fault of ours makes an attempt fail; outcomes come back as results.
+  // An attempt fails only by a crash, a lost worker or a fault of ours. What the service says comes back as a
+  // result.
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m', maximumAttempts: ATTEMPTS },
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
 });

@@ -1,6 +1,7 @@
 /**
- * What the workflows ask of the activities: one step each, safe to repeat. Only types here; how long each may take is
- * in `activities.ts`, the activities themselves are in `activities/`. What a run says and hears is in `domain/run/`.
+ * What the workflows ask of the activities: one step each, safe to repeat. This file has only types. How long
+ * each may take is in `activities.ts`, and the activities themselves are in `activities/`. What a run and its
+ * chunks pass to them is in `domain/run/`.
  */
 import type { SeenBatch } from '../domain/batch.ts';
 import type { Observation } from '../domain/plan/observation.ts';
@@ -21,29 +22,32 @@ import type { Wait } from '../domain/waits.ts';
 import type { Instruction, KeptPage, Recorded } from '../domain/people/instructions.ts';
 import type { InstructionsInput, ObserveInput, ScheduledInput } from './names.ts';
 
-/** What the service and the policy say before there is a plan; `compilePlan` makes the plan from it. */
+/** What the service and the policy say before there is a plan. `compilePlan` makes the plan from it. */
 export type Observed =
   | {
       readonly kind: 'observed';
       readonly policy: Policy;
-      /** Of what the policy says, as the worker has read it. */
+      /** The hash of what the policy says, as the worker has read it. */
       readonly policyHash: string;
       readonly date: string;
       readonly sendWindows: SendWindows;
-      /** It was observed during the turn of the run, which lasts until the run's last trade. */
+      /** True when this was read in the turn of the run, which lasts until the run's last trade. */
       readonly hasTurn: boolean;
       readonly referenceRates: ReferenceRates | null;
       readonly decimals: Readonly<Record<string, number>>;
       readonly lateAfterMs: ServiceFacts['lateAfterMs'];
       readonly observation: Observation;
       readonly batch: SeenBatch | null;
-      /** What the records that were found under the run's name already pay. */
+      /** The sums of the payments that the service already shows under the run's name. */
       readonly paid: readonly Money[];
     }
   /** An earlier completed `plan` of the same id: its plan counts for ever. */
   | { readonly kind: 'made'; readonly plan: KeptPlan }
   | { readonly kind: 'wait'; readonly wait: Wait }
-  /** The policy or its files cannot be read: no plan, nothing sent. */
+  /**
+   * The policy or its files cannot be read, or the run may have no plan. No plan is made, and nothing is
+   * sent.
+   */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
 /** A start by a schedule: the nominal time, and when Temporal started it; epoch milliseconds. */
@@ -88,8 +92,8 @@ export type Activities = Pick<
   /** For `plan`: reads policy and service. */
   observe(input: ObserveInput): Promise<Observed>;
   /**
-   * For `instructions`: what every earlier Temporal run of its id holds, and the Temporal run that asked; the part that begins
-   * at this one of all instructions and facts.
+   * For `instructions`: what all earlier Temporal runs of its id hold, and the id of the Temporal run that
+   * asked. `offset`: where, among all instructions and facts, this part begins.
    */
   takeOverInstructions(
     call: InstructionsInput & { readonly offset: number },

@@ -1,12 +1,13 @@
 /**
- * What the Temporal UI shows as the current details of a workflow: how it stands, and below it the last events of Temporal's
- * reset dialog. The dialog names no steps, so each event is shown with the step that a reset to it begins again.
+ * What the Temporal UI shows as the current details of a workflow: how it stands, and below that the last
+ * events of Temporal's reset dialog. The dialog names no steps, so each event is shown with the step that
+ * begins again when the run is reset to it.
  */
 import { log, setCurrentDetails, workflowInfo, type WorkflowInterceptorsFactory } from '@temporalio/workflow';
 import { SHOWN } from './names.ts';
 import { Steps, activityStep, signalStep, timerStep } from './steps.ts';
 
-/** More would not fit a page; `explain-reset` has all. */
+/** More would not fit on a page; `explain-reset` shows all. */
 const MOST_STEPS = 15;
 
 const steps = new Steps();
@@ -25,22 +26,23 @@ export function showStanding(text: string): void {
   log.debug(SHOWN);
 }
 
-/** The task of the workflow that is under way brings a step about. */
+/** Notes a step that the workflow task under way has begun. */
 export function showStep(step: string, isTimer = false): void {
-  // The event that completes a task follows the event that started it, which is the last one that the workflow knows.
+  // The workflow knows the event that started the task as the last one. The event that completes the task
+  // follows it.
   steps.add(workflowInfo().historyLength + 1, step, isTimer);
   steps.keepLast(MOST_STEPS);
   show();
 }
 
-/** Notes every call, timer and signal to another workflow as a step, and gives every call its words. */
+/** Notes every call, timer and signal to another workflow as a step, and gives every call a summary. */
 export const interceptors: WorkflowInterceptorsFactory = () => ({
   outbound: [
     {
       scheduleActivity(input, next) {
         const summary = activityStep(input.activityType, input.options.summary ?? '');
         showStep(summary);
-        // Without these words, the timeline of the UI shows the name of the function.
+        // Without a summary, the timeline of the UI shows the name of the function.
         return next({ ...input, options: { ...input.options, summary } });
       },
       startTimer(input, next) {

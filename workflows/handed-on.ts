@@ -1,11 +1,14 @@
-/** Whether Temporal handed state on to this workflow, or somebody else gave it (design: "What a worker believes"). */
+/**
+ * Checks that state which a workflow begins with was handed on by Temporal, and not given by whoever started
+ * it (design: "What a worker believes").
+ */
 import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { withoutStack } from '../domain/without-stack.ts';
 
 /**
- * State counts after continue-as-new alone: what a cron schedule or a retry policy starts looks alike but hands on
- * nothing of ours.
- * @throws ApplicationFailure for state that whoever started this workflow has brought
+ * State counts only after continue-as-new. A workflow that a cron schedule or a retry policy has started
+ * looks alike, but has no state of ours.
+ * @throws ApplicationFailure for state that came with the start
  */
 export function requireHandedOn(carried: unknown): void {
   if (carried === null || wasContinued()) return;

@@ -1,8 +1,9 @@
 /**
- * `instructions`: keeps what people said about a run, and facts that no reset may lose, outside the run's own history
- * (design: "Instructions"). It accepts only what its closed schema allows. A new Temporal run of it first takes over what
- * every earlier one of its id holds, and accepts nothing before. It ends with the run, and is opened again when there is
- * something to keep. It is read by its history: `durable/instructions/read.ts`.
+ * `instructions`: keeps what people said about a run, and facts that no reset may lose, outside the run's own
+ * history (design: "Instructions"). It accepts only what its closed schema allows. A new Temporal run of it
+ * first takes over what all earlier ones of its id hold, and accepts nothing before. It ends with the run,
+ * and is opened again when there is something to keep. `durable/instructions/read.ts` reads it from its
+ * history.
  */
 import {
   ApplicationFailure,
@@ -36,7 +37,10 @@ import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
 import { requireHandedOn } from './handed-on.ts';
 
-/** Longer than any window and any retention of the service: for runs that end without telling it. */
+/**
+ * Longer than any window, and than the service keeps anything: for runs that end without telling this
+ * workflow.
+ */
 const KEPT_MS = 90 * 86_400_000;
 
 /** @param carried what the Temporal run before this one handed on; a start from outside gives none */
@@ -52,7 +56,7 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
       const known = kept.instructions.find(({ id }) => id === instruction.id);
       if (known !== undefined) return known;
       const recorded = await keeping.acceptInstruction({ instruction });
-      // Two people, or one command twice, at the same time: the first one counts.
+      // Two people may say the same at the same time, or one command may send it twice: the first one counts.
       kept = unionOf([kept, { instructions: [recorded], facts: [] }]);
       return kept.instructions.find(({ id }) => id === instruction.id) ?? recorded;
     },
@@ -79,19 +83,20 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
     });
     return hasEnded || !isLong();
   });
-  // What is too large to hand on is taken over from this history.
+  // If there is too much to hand on, the next Temporal run takes it over from this history.
   const handedOn = jsonBytes(kept) > BYTES_OF_A_PAGE ? NOTHING_KEPT : kept;
   if (!isOver) await continueAsNew<typeof instructions>(input, handedOn);
 }
 
-/** What every earlier run of the id holds, part by part. */
+/** What all earlier Temporal runs of the id hold, read part by part. */
 async function takeOver(input: InstructionsInput): Promise<Kept> {
   let earlier = NOTHING_KEPT;
   let all: number | null = null;
   for (let offset: number | null = 0; offset !== null;) {
     const page: KeptPage = await keeping.takeOverInstructions({ ...input, offset });
     earlier = unionOf([earlier, page.kept]);
-    // Temporal shows one more run now. Everything is taken over from the beginning; what is known already counts once.
+    // Temporal shows one more Temporal run now, so everything is read from the beginning. What was read
+    // before counts only once.
     const isOther: boolean = all !== null && page.all !== all;
     ({ all } = page);
     offset = isOther ? 0 : page.next;
@@ -99,7 +104,7 @@ async function takeOver(input: InstructionsInput): Promise<Kept> {
   return earlier;
 }
 
-/** What the Temporal run before handed on. State that is not ours is ignored. */
+/** What the Temporal run before this one has handed on. State of another shape is ignored. */
 function takenFrom(carried: unknown): Kept {
   requireHandedOn(carried);
   const shape = keptOf(carried);

@@ -1,6 +1,6 @@
 /**
- * How long calls and starts may take, milliseconds, and how large their inputs may be. In a file of its own because
- * activities and the worker read them too, and must not load workflow code.
+ * How long calls and starts may take, milliseconds, and how large their inputs may be. This file stands alone
+ * because activities and the worker read it too, and must not load workflow code.
  */
 
 /**
@@ -15,11 +15,11 @@ export const WRITE_LIMITS = Object.freeze({ startToCloseMs: 120_000, sendWithinM
  */
 export const SCHEDULED_START = Object.freeze({ catchUpMs: 600_000, startWithinMs: 600_000 });
 
-/** A killed worker is noticed after this long; activities beat several times within it. */
+/** A killed worker is noticed after this long. Activities send several heartbeats in this time. */
 export const HEARTBEAT_TIMEOUT_MS = 5_000;
 
 /**
- * At most, of what a run is started with: a policy, and each file that it names. Both are far smaller, and their own readers
- * say so; what is larger is not even read.
+ * The most bytes of a policy, and of each file that it names, in the input of a run. Both are far smaller,
+ * and their own readers say so. An input that is larger is not even read.
  */
 export const INPUT_BYTES = Object.freeze({ policy: 1_048_576, file: 262_144 });

@@ -16,7 +16,7 @@ import type { Waiting } from '../domain/waits.ts';
 import type { HaltSaid } from '../domain/halt.ts';
 import type { Fact, Instruction, Recorded } from '../domain/people/instructions.ts';
 
-/** Workflow types as they stand in the Temporal UI. */
+/** Workflow types as the Temporal UI shows them. */
 export const RUN_TYPE = 'run';
 export const PLAN_TYPE = 'plan';
 export const PAYMENTS_TYPE = 'payments';
@@ -24,8 +24,8 @@ export const INSTRUCTIONS_TYPE = 'instructions';
 export const TURN_TYPE = 'turn';
 export const SCHEDULED_TYPE = 'scheduled';
 /**
- * What is halted (`durable/halts/read.ts`). We have no such workflow: its history is the record, and no worker serves its
- * queue.
+ * The type of the workflow that records what is halted (`durable/halts/read.ts`). No code stands behind it:
+ * its history is the record, and no worker serves its task queue.
  */
 export const HALT_TYPE = 'halt';
 export const HALT_QUEUE = 'cambist-halt-served-by-nobody';
@@ -36,8 +36,9 @@ export function planIdOf(mode: Mode, run: RunName): string {
 }
 
 /**
- * Id of the workflow that keeps what people said about a run, outside the run's own history. What is about payments of a
- * batch is kept with their chunk, from 1, so that nothing of it grows with the batch: `<run>/instructions-0001`.
+ * Id of the workflow that keeps what people said about a run, outside the run's own history. With `chunk`,
+ * from 1, the one that keeps what is about the payments of this chunk, so that none of them grows with the
+ * batch: `<run>/instructions-0001`.
  */
 export function instructionsIdOf(mode: Mode, run: RunName, chunk?: number): string {
   const id = `${workflowIdOf(mode, run)}/instructions`;
@@ -57,7 +58,9 @@ export function turnIdOf(mode: Mode, organisation: string): string {
   return `${mode.toLowerCase()}/${organisation}/turn`;
 }
 
-/** Id of the workflow whose history keeps what is halted in a mode. No policy is called so: a run's id has a dot. */
+/**
+ * Id of the workflow whose history keeps what is halted in a mode. No run can have it: a run's id has a dot.
+ */
 export function haltIdOf(mode: Mode): string {
   return `${mode.toLowerCase()}/halt`;
 }
@@ -82,11 +85,14 @@ export type ScheduledInput = {
   readonly mode: Mode;
   readonly policy: string;
   readonly policyText: string;
-  /** Name that messages call the policy by. */
+  /** The name by which messages call the policy. */
   readonly policyFile: string;
 };
 
-/** Temporal sets it on what a schedule starts: the nominal time, which for a trigger is the moment of the trigger. */
+/**
+ * Temporal sets this on every workflow that a schedule starts: the nominal time, which for a trigger is the
+ * moment of the trigger.
+ */
 export const nominalTimeAttribute = defineSearchAttributeKey(
   'TemporalScheduledStartTime',
   SearchAttributeType.DATETIME,
@@ -98,13 +104,14 @@ export const modeAttribute = defineSearchAttributeKey('CambistMode', SearchAttri
 export const stateAttribute = defineSearchAttributeKey('CambistState', SearchAttributeType.KEYWORD);
 /** The date of a run, `2026-11-21`. */
 export const dateAttribute = defineSearchAttributeKey('CambistDate', SearchAttributeType.KEYWORD);
-/** What must be registered in the namespace before a run starts. */
+/** The attributes that must be registered in the namespace before a run starts. */
 export const SEARCH_ATTRIBUTES = ['CambistPolicy', 'CambistDate', 'CambistMode', 'CambistState'] as const;
 
 /**
- * What `observe` is called with: the plan workflow's input and its own `originalExecutionRunId`, which finds the first
- * result after a reset. `safeAtMs`: from when on nothing can arrive any more of the run whose place this one takes, as an
- * earlier call has said, epoch milliseconds; null: none has said it.
+ * The input of `observe`: the input of the workflow `plan`, and its own `originalExecutionRunId`, by which
+ * the first result is found after a reset. `safeAtMs`: when this run takes the place of another one, the
+ * moment from which on nothing of that run can arrive, as an earlier call has said, epoch milliseconds; null:
+ * no call has said it.
  */
 export type ObserveInput = PlanInput & {
   readonly originalPlanRunId: string;
@@ -112,8 +119,8 @@ export type ObserveInput = PlanInput & {
 };
 
 /**
- * What `instructions` is started with. `previousRunId`: the Temporal run of its id before it, if there is one. `chunk`: whose
- * payments it is about; absent: it is about the run.
+ * The input of `instructions`. `previousRunId`: the Temporal run of its id before it, if there is one.
+ * `chunk`: it is about the payments of this chunk; absent: it is about the run.
  */
 export type InstructionsInput = {
   readonly mode: Mode;
@@ -136,10 +143,10 @@ export const recordsQuery =
  */
 export const newsSignal = defineSignal<[number: number]>('news');
 
-/** Both from this payment on: `readReport` and `readProgress` put the parts together. */
+/** Both answers begin at this payment. `readReport` and `readProgress` put the parts together. */
 export const reportQuery = defineQuery<RunPage, [offset?: number]>('report');
 export const progressQuery = defineQuery<ProgressPage, [offset?: number]>('progress');
-/** Wakes a run that waits: it looks at once. Carries nothing, decides nothing. */
+/** Wakes a run that waits, so that it looks at once. The signal carries nothing and decides nothing. */
 export const wakeSignal = defineSignal('wake');
 
 export const waitingQuery = defineQuery<Waiting | null>('waiting');
@@ -148,31 +155,37 @@ export const waitingQuery = defineQuery<Waiting | null>('waiting');
 export const recordInstructionUpdate = defineUpdate<Recorded, [Instruction]>('record');
 /** Answers with the facts that are kept. */
 export const noteFactsUpdate = defineUpdate<readonly Fact[], [readonly Fact[]]>('note');
-/** The run has ended: nothing more is to be kept for now. */
+/** The run has ended, so that nothing more need be kept for now. */
 export const runEndedSignal = defineSignal('runEnded');
 
-/** What `turn` is started with. */
+/** The input of `turn`. */
 export type TurnInput = { readonly mode: Mode; readonly organisation: string };
-/** `run`: its name. `isPlanning`: it is about to read the balances that it plans with. */
+/**
+ * `run`: the name of the run that asks. `isPlanning`: the run is about to read the balances with which it
+ * plans.
+ */
 export type TurnAsk = { readonly run: string; readonly isPlanning: boolean };
 /** Waits for the turn, a few seconds at most. */
 export const takeTurnUpdate = defineUpdate<TurnAnswer, [TurnAsk]>('take');
 /** `mayHaveTraded` is false for a run that has only planned. */
 export const giveTurnBackSignal = defineSignal<[run: string, mayHaveTraded: boolean]>('giveBack');
-/** These runs have ended: what they had reserved is free. */
+/** These runs have ended, so that what they had reserved is free. */
 export const forgetRunsSignal = defineSignal<[runs: readonly string[]]>('forget');
 /** A run that goes on after a reset may take money again. */
 export const reopenRunSignal = defineSignal<[run: string]>('reopen');
 /** People stop every write, or those of a scope, and let them go on. */
 export const haltSignal = defineSignal<[HaltSaid]>('halt');
 export const resumeSignal = defineSignal<[HaltSaid]>('resume');
-/** A worker, by its identity, says to a drill that nothing of what is halted leaves it any more. */
+/** A worker, named by its identity, says to a drill that it sends nothing any more of what is halted. */
 export const stoppedSignal = defineSignal<[worker: string]>('stopped');
-/** Who has the turn, who waits for it, and which runs may still take money. */
+/** Which run has the turn, which runs wait for it, and which may still take money. */
 export const turnQuery = defineQuery<TurnState>('turn');
 /** What a run will still take; null while it has no plan. */
 export const reservedQuery = defineQuery<readonly Reserved[] | null>('reserved');
-/** Header of a question to a workflow that has ended: no further task follows, so the answer cannot be ahead of one. */
+/**
+ * Header of a query to a workflow that has ended. No further workflow task follows, so that the answer cannot
+ * be ahead of one.
+ */
 export const HAS_ENDED = 'cambist-has-ended';
-/** What a workflow says to a question that came while it was about to go on (`never-ahead.ts`). */
+/** What a workflow answers to a query that came while it was about to go on (`never-ahead.ts`). */
 export const ASK_AGAIN = 'The workflow is about to go on: ask again.';

@@ -12,10 +12,11 @@ export async function neverFailTheTask<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What to throw instead. */
+/** The failure to throw instead of an error. */
 export function failureOfTheRun(error: unknown): unknown {
   if (error instanceof TemporalFailure) return error;
-  // The SDK reports trouble in a replay by errors of its own, which must stay task failures.
+  // The SDK reports trouble in a replay with errors of its own, which must stay failures of the workflow
+  // task.
   if (error instanceof Error && error.name === 'DeterminismViolationError') return error;
   const message = error instanceof Error ? error.message : String(error);
   return ApplicationFailure.create({

@@ -1,6 +1,6 @@
 /**
- * A workflow that finds itself under another id than its input makes ends at once and sends nothing (design:
- * "Identity"): under a second id the same run would trade and pay a second time.
+ * A workflow whose id is not the one that its input makes ends at once and sends nothing (design:
+ * "Identity"). Under a second id, the same run would trade and pay a second time.
  */
 import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { withoutStack } from '../domain/without-stack.ts';
@@ -23,7 +23,7 @@ export function requireOwnId(idOf: () => string): void {
   );
 }
 
-/** Null for an input that makes no id at all. */
+/** The id that the input makes; null when it makes none. */
 function madeBy(idOf: () => string): string | null {
   try {
     return idOf();

@@ -1,6 +1,6 @@
 /**
- * `payments`: one chunk of a batch. It receives its payments when the batch is submitted and waits for the go of the run;
- * the business is in `domain/run/chunk.ts`.
+ * `payments`: one chunk of a batch. It receives its payments when a person submits the batch, and waits for
+ * the go of the run. The business is in `domain/run/chunk.ts`.
  */
 import {
   ApplicationFailure,
@@ -60,7 +60,7 @@ export async function payments(input: ChunkInput, carried: Carried | null = null
   setHandler(progressQuery, (offset = 0) => progressPage(chunk.reported, offset));
   setHandler(newsSignal, () => chunk.hear());
   setHandler(wakeSignal, () => chunk.wake());
-  // The run is what is cancelled; a call that is under way here is never cut off.
+  // A cancel is for the run. A call that is under way in a chunk is never cut off.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(chunk));
   return end === 'history is long'
     ? continueAsNew<typeof payments>(input, chunk.handOn())
@@ -96,7 +96,7 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
       try {
         await getExternalWorkflowHandle(workflowIdOf(mode, run)).signal(newsSignal, number);
       } catch {
-        // The run has ended: whoever starts it again reads every chunk.
+        // The run has ended. When it is started again, it reads every chunk.
       }
     },
     createWithdrawals: (call) => {

@@ -1,6 +1,7 @@
 /**
- * `plan`: makes the plan of a run once (design: "The plan is made once"). Its first completed result counts for ever;
- * when it is reset or started again, `observe` finds that result and it is returned unchanged.
+ * `plan`: makes the plan of a run once (design: "The plan is made once"). Its first completed result counts
+ * for ever. When it is reset or started again, `observe` finds that result, and the workflow returns it
+ * unchanged.
  */
 import {
   ApplicationFailure,
@@ -28,7 +29,7 @@ import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
 
-/** The longest wait between two observations: each costs history. */
+/** The longest wait between two observations. It is not shorter because each observation costs history. */
 const LONGEST_WAIT_MS = 60_000;
 
 export async function plan(input: PlanInput): Promise<KeptPlan> {
@@ -40,7 +41,7 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
   setHandler(wakeSignal, () => {
     wakes += 1;
   });
-  // Null: it has waited for so long that it goes on in a new history.
+  // Null: the plan has waited for so long that the workflow goes on in a new history.
   const made = await neverFailTheTask(async (): Promise<KeptPlan | null> => {
     for (let stops = 0; ; stops += 1) {
       const call = { ...input, originalPlanRunId: workflowInfo().originalExecutionRunId, safeAtMs };
@@ -58,7 +59,7 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
         case 'wait': {
           const { reason, afterMs: firstMs } = observed.wait;
           safeAtMs = observed.wait.safeAtMs ?? safeAtMs;
-          // A turn is soon over: whoever waits for it is waiting in a line already.
+          // A turn is soon over, and the run has its place in the line. So the pause does not grow.
           const afterMs = reason === 'turn' ? firstMs : growing(firstMs, stops, LONGEST_WAIT_MS);
           waiting = waitingOf({ ...observed.wait, afterMs }, Date.now(), waiting);
           const before = wakes;
@@ -92,14 +93,18 @@ async function compiled(
     ...(input.insteadOf !== undefined && { insteadOf: input.insteadOf }),
   });
   const goesOn = result.ok && result.plan.legs.some(isFromBalances);
-  // A batch gives it back once its plan can be read: the next one must see what it holds.
+  // A batch keeps its turn until its plan can be read, because the next batch must see which payments this
+  // one has.
   const isBatch = result.ok && observed.batch !== null;
   if (observed.hasTurn && !goesOn && !isBatch) await giveTurnBack(input, observed.observation.credentials);
   if (result.ok) return keptPlan(result.plan);
   throw planRefused(result.problems);
 }
 
-/** A run that trades nothing that was computed needs its turn no longer; what cannot be given back lapses by itself. */
+/**
+ * Gives the turn back: a run that trades nothing computed from balances needs it no longer. If this fails,
+ * the turn lapses by itself.
+ */
 async function giveTurnBack({ run }: PlanInput, { mode, organisation }: Credentials): Promise<void> {
   try {
     await getExternalWorkflowHandle(turnIdOf(mode, organisation)).signal(
@@ -108,7 +113,7 @@ async function giveTurnBack({ run }: PlanInput, { mode, organisation }: Credenti
       false,
     );
   } catch {
-    // Nothing keeps turns any more: there is nothing to give back.
+    // No workflow keeps turns any more, so there is nothing to give back.
   }
 }
 

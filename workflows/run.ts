@@ -71,10 +71,10 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   setHandler(goQuery, (number) => course.goFor(number));
   setHandler(newsSignal, (number) => course.hear(number));
   setHandler(wakeSignal, () => course.wake());
-  // Never settles unless somebody cancels: it only listens, and nothing waits for it.
+  // Settles only when a person cancels the run. Nothing waits for this promise.
   void CancellationScope.current().cancelRequested.catch(() => {
     course.cancel();
-    // Shows only the details: its state stays as it was until something changes.
+    // This shows only the details. The state stays as it was until something changes.
     showStanding(detailsOf(state));
   });
   // A cancel takes effect between steps, never in the middle of a write.
@@ -98,18 +98,22 @@ async function untilItsEnd(course: Run): Promise<'ended' | 'history is long'> {
   }
 }
 
-/** The workflow that keeps people's instructions ends with the run; a person who has something to say opens it again. */
+/**
+ * Tells the workflow that keeps people's instructions that the run ends. It then ends too, and a person who
+ * has something to say opens it again.
+ */
 async function tellEnd({ mode, run: name }: RunInput): Promise<void> {
   try {
     await getExternalWorkflowHandle(instructionsIdOf(mode, name)).signal(runEndedSignal);
   } catch {
-    // It has ended already, or was never there: there is nothing to end.
+    // It has ended already, or was never there.
   }
 }
 
 function temporalPorts(input: RunInput, state: RunState, carried: Carried | null): Ports {
   const info = workflowInfo();
-  // A run is started as running; a history that goes on inherits whatever was shown last.
+  // The start of a run has set the status `RUNNING`. A new history of it inherits the status that was shown
+  // last.
   let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
     readPlan: (call) => orStepFailed(reads.readPlan(call)),
@@ -151,7 +155,7 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     originalRunId: info.originalExecutionRunId,
-    // One search attribute, only when it changes, and the current details.
+    // Sets the current details, and one search attribute when it has changed.
     show: () => {
       showStanding(detailsOf(state));
       const status = statusOf(state);
@@ -167,7 +171,7 @@ function refusalOf({ code, message, problems }: RunRefused): TemporalFailure {
   return failureOf(code, message, problems);
 }
 
-/** Ends the Temporal run: green only when everything planned was done. */
+/** Ends the Temporal run. Temporal's UI shows it in green only when everything planned was done. */
 function conclude(state: RunState): RunPage {
   try {
     const report = makeReport(state);
@@ -179,7 +183,7 @@ function conclude(state: RunState): RunPage {
   }
 }
 
-/** @param more lines about payments of a batch, of which the run knows only the codes */
+/** @param more lines about payments of a batch: of these, the run knows only the codes */
 function failureOf(
   type: string,
   summary: string,

@@ -1,7 +1,7 @@
 /**
- * `scheduled`: what a Temporal schedule starts. It starts the run of the date under the run's own id, or finds it there, and
- * ends at once. So every way of starting meets in the same run. The date comes from the nominal time that Temporal gives,
- * never from a clock.
+ * `scheduled`: the workflow that a Temporal schedule starts. It starts the run of the date under the run's
+ * own id, or finds that it is started, and ends at once. So every way of starting leads to the same run. The
+ * date comes from the nominal time that Temporal gives, never from a clock.
  */
 import { ApplicationFailure, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { Problem } from '../domain/problems.ts';
@@ -14,7 +14,7 @@ import { requireOwnId } from './own-id.ts';
 
 export async function scheduled(input: ScheduledInput): Promise<ScheduledResult> {
   const { typedSearchAttributes, startTime } = workflowInfo();
-  // Without the nominal time, no id of ours has a time in it.
+  // Without the nominal time, the id that is required has no time in it, so that no workflow of ours has it.
   const nominalMs = typedSearchAttributes.get(nominalTimeAttribute)?.getTime() ?? Number.NaN;
   requireOwnId(() => scheduledIdOf(input.mode, input.policy, nominalMs));
   return neverFailTheTask(async () => {

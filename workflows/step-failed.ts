@@ -1,11 +1,12 @@
 /**
- * The one place where an activity that failed at all its attempts becomes something that a workflow waits out and people
- * are told (M8). What it may have sent is not known then; who catches it says so in the item's state.
+ * The one place where an activity that failed at all its attempts becomes a wait that people are told of
+ * (M8). What the activity may have sent is not known then. The code that catches this says so in the item's
+ * state.
  */
 import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
 import { StepFailed } from '../domain/run/ports.ts';
 
-/** @throws StepFailed instead of the failure of a call that was tried as often as it may be */
+/** @throws StepFailed for a call that has failed as often as it may be tried */
 export function orStepFailed<T>(call: Promise<T>): Promise<T> {
   return call.catch((error: unknown) => {
     if (!(error instanceof ActivityFailure) || error.retryState !== 'MAXIMUM_ATTEMPTS_REACHED') throw error;

@@ -1,11 +1,11 @@
 /**
- * Names the steps of a workflow by the event to which Temporal's reset dialog takes them back. A history that is read and a
- * workflow that describes itself give the same steps. Pure.
+ * Names the steps of a workflow, each by the event of Temporal's reset dialog from which it begins again. A
+ * history that is read, and a workflow that describes itself, give the same steps. Pure.
  */
 import type { Activities } from './calls.ts';
 import { newsSignal, runEndedSignal } from './names.ts';
 
-/** What each activity is for, where the history has no summary of it. */
+/** Names of the activities, for histories that have no summary of them. */
 const ACTIVITIES: Readonly<Record<keyof Activities, string>> = {
   readPlan: 'Read the plan',
   readChunks: 'Read how the chunks of the batch stand',
@@ -46,11 +46,13 @@ export function signalStep(name: string): string {
   return SIGNALS[name] ?? `Tells another workflow: ${name}`;
 }
 
-/** What each completed task of a workflow brought about, by the id of the event that completed it. */
+/** The steps that each completed task of a workflow has begun, by the id of the event that completed it. */
 export class Steps {
   readonly #byTask = new Map<number, string>();
 
-  /** @param isTimer a timer beside a call only says how long the workflow waits for the call */
+  /**
+   * @param isTimer a timer beside a call adds no step: it only says how long the workflow waits for the call
+   */
   add(task: number, step: string, isTimer = false): void {
     const before = this.#byTask.get(task);
     if (before === undefined) this.#byTask.set(task, step);

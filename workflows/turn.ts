@@ -1,7 +1,7 @@
 /**
- * `turn`: one per mode and organisation. Runs that plan with balances take turns here, so that no two of them plan with
- * the same money (design: "One spender at a time"). It sends nothing and identifies no money: without it runs wait, or
- * find less money than they planned with.
+ * `turn`: one for each mode and organisation. Runs that plan with balances take turns here, so that no two of
+ * them plan with the same money (design: "One spender at a time"). It sends nothing and identifies no money.
+ * Without it, runs wait, or find less money than they planned with.
  */
 import {
   ApplicationFailure,
@@ -40,12 +40,18 @@ import {
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
 
-/** How long one question waits for the turn; whoever asked asks again. */
+/** How long one update waits for the turn. Then the run asks again. */
 const PATIENCE_MS = 10_000;
-/** Without a word for so long, and with no run that may still take money, it ends; the next one that asks starts it anew. */
+/**
+ * The workflow ends when no run has asked for so long and none may still take money. The next run that asks
+ * starts it anew.
+ */
 const IDLE_MS = 7 * 86_400_000;
 
-/** Far sooner than Temporal suggests: a worker that has to read the history anew answers nobody meanwhile. */
+/**
+ * Far sooner than Temporal suggests, because a worker that has to read the history anew answers no run
+ * meanwhile.
+ */
 const LONG_HISTORY_EVENTS = 1_000;
 
 const isRunName = lineOf(200);
@@ -55,7 +61,7 @@ function isHistoryLong(): boolean {
   return historyLength > LONG_HISTORY_EVENTS || continueAsNewSuggested;
 }
 
-/** @param carried what the Temporal run before this one handed on; whoever starts it gives none */
+/** @param carried what the Temporal run before this one handed on; a start gives none */
 export async function turn(input: TurnInput, carried: TurnState | null = null): Promise<void> {
   requireOwnId(() => turnIdOf(input.mode, input.organisation));
   requireHandedOn(carried);
@@ -67,7 +73,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
       asked += 1;
       const untilMs = Date.now() + PATIENCE_MS;
       const waits = (): boolean => isNear(state, run) && Date.now() < untilMs && !isHistoryLong();
-      // No question stays open once the history is long: the next one is asked of a new history.
+      // No update stays open once the history is long: the run then asks the new history.
       while (!takeTurn(state, run, isPlanning, Date.now()) && waits()) {
         const lapsesMs = state.holder?.untilMs ?? untilMs;
         const waitMs = Math.max(1, Math.min(untilMs, lapsesMs) - Date.now());

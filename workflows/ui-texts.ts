@@ -1,6 +1,6 @@
 /**
- * What the Temporal UI shows of a run, for somebody who has never read a line of this program: a line beside each activity
- * and timer, and the current details in Markdown. Pure.
+ * What the Temporal UI shows of a run, for people who have never read this program: a line beside each
+ * activity and timer, and the current details in Markdown. Pure.
  */
 import { decimalsOf } from '../domain/currencies.ts';
 import { withDecimals } from '../domain/money.ts';
@@ -21,12 +21,12 @@ import type { RunState } from '../domain/run/state.ts';
 import { shownFirst, type Waiting } from '../domain/waits.ts';
 import { adviceOf } from '../domain/writes/step.ts';
 
-/** More would not fit a page; the report has all. */
+/** More would not fit on a page; the report has all. */
 const MOST_LINES = 20;
 /** Temporal takes 400 bytes beside an activity or a timer. */
 const LONGEST_SUMMARY = 120;
 
-/** @param isCancelled what is not sent stays unsent: the call only makes sure of that */
+/** @param isCancelled what is not sent stays unsent, and the call only makes sure of that */
 export function summaryOfQuote(call: LegCall | TradedCall, isCancelled: boolean): string {
   const what = whatIsTraded(call.leg);
   if ('traded' in call) return `See whether somebody has accepted the trade of ${what}`;
@@ -46,7 +46,7 @@ function endOfLeg(what: string): string {
   return `End ${what} untraded, unless it was traded`;
 }
 
-/** @param isCancelled as of a quote; a chunk of a batch does not know it */
+/** @param isCancelled as for a quote; a chunk of a batch does not know it */
 export function summaryOfPayments({ items }: PaymentsCall, isCancelled = false): string {
   const [first] = items;
   if (first === undefined) return 'Pay nobody';
@@ -70,7 +70,7 @@ export function summaryOfWithdrawals({ items }: WithdrawalsCall): string {
   return `Until ${items.length} payments are paid`;
 }
 
-/** What a run that has ended has left undone, and what a person does then. */
+/** What a run that has ended has left undone, and what a person can do then. */
 export function endOf(state: RunState): string {
   const { legs, payments, chunks, run } = state;
   const outcomes = [...legs.map(legOutcome), ...payments.map(paymentOutcome)];
@@ -91,7 +91,7 @@ export function endOf(state: RunState): string {
 const BEING_CANCELLED =
   ', being cancelled: what is under way ends first. What is not sent stays unsent until somebody types `--go-on`.';
 
-/** What each leg and payment has come to, what the run waits for, and what to type. */
+/** How each leg and payment stands, what the run waits for, and which command to type. */
 export function detailsOf(state: RunState): string {
   const { run, legs, payments } = state;
   const status = statusOf(state);
@@ -140,7 +140,10 @@ export function detailsOf(state: RunState): string {
   ].join('\n');
 }
 
-/** With which codes payments of a batch have ended unpaid, how many each, and what to do: the most frequent ones. */
+/**
+ * The codes with which payments of a batch have ended unpaid, the most frequent ones first: how many payments
+ * each, and what to do.
+ */
 export function unpaidInBatch({ chunks, stopped, run }: RunState): readonly string[] {
   const lines = unpaidLines(unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
   return lines.length === 0 ? [] : [...lines, `Each of them: \`npx cambist report ${runName(run)}\`.`];
@@ -148,7 +151,10 @@ export function unpaidInBatch({ chunks, stopped, run }: RunState): readonly stri
 
 const MOST_UNPAID = 8;
 
-/** @param notPaid all of them: of some the code may not be known. @param stopped why nothing more is sent; null: it is */
+/**
+ * @param notPaid how many payments were not paid, also those whose code is not known
+ * @param stopped why nothing more is sent; null: nothing has stopped the batch
+ */
 export function unpaidLines(
   unpaid: readonly Unpaid[],
   notPaid: number,
@@ -174,10 +180,10 @@ function problemLine({ code, item, message, fix }: Problem): string {
   return `- \`${code}\` ${whose}${asMarkdown(`${message} ${fix}`)}`;
 }
 
-/** What waits, since when, and when it looks again. */
+/** What waits, since when, and when the run looks again. */
 export function waitLine({ problem, wakeAtMs, sinceMs, reason, safeAtMs }: Waiting): string {
   const since = sinceMs === undefined ? '' : ` Since ${dayAndTime(sinceMs)}.`;
-  // A run that asks the service every few seconds shows no time; a safety wait shows its end.
+  // A run that asks the service every few seconds shows no time. A safety wait shows when it ends.
   const next =
     reason === 'settlement' || safeAtMs !== undefined ? '' : ` Looks again at ${clockTime(wakeAtMs)}.`;
   return `${problemLine(problem)}${since}${next}`;
@@ -190,7 +196,7 @@ function bounded(lines: readonly string[], what: string): readonly string[] {
     : [...lines.slice(0, MOST_LINES), '', `And ${more} more ${what}; the report has all.`];
 }
 
-/** Commands and options as code: Markdown would turn `--` into a dash. What is code already stays as it is. */
+/** Writes commands and options as code, because Markdown would turn `--` into a dash. Code stays as it is. */
 export function asMarkdown(text: string): string {
   return text
     .split('`')
@@ -206,12 +212,12 @@ function short(text: string): string {
   return text.length <= LONGEST_SUMMARY ? text : `${text.slice(0, LONGEST_SUMMARY - 1)}…`;
 }
 
-/** `2026-11-21 15:40 UTC`: with its date, since the details are not drawn anew when a day ends. */
+/** `2026-11-21 15:40 UTC`. It has a date because the details are not written anew when a day ends. */
 function dayAndTime(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** `15:40 UTC`; without a date it means the nearest day. */
+/** `15:40 UTC`, of the nearest day. */
 function clockTime(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(11, 16)} UTC`;
 }

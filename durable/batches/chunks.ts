@@ -1,6 +1,6 @@
 /**
- * The chunks of a batch and their coordinator, as Temporal shows them. Each is asked directly; nothing is remembered here.
- * Anybody may have started a chunk, so the caller checks what it was started with.
+ * The chunks of a batch and the run that coordinates them, as Temporal shows them. Each is asked directly;
+ * nothing is remembered here. Anybody may have started a chunk, so the caller checks the input.
  */
 import {
   WorkflowExecutionAlreadyStartedError,
@@ -28,10 +28,10 @@ import {
 import { canBeAsked, describe, hasEndedByItself, isOpen } from '../described.ts';
 import { isGone, readStart } from '../history.ts';
 
-/** When the workflow ends during a question, nobody answers it, and it is asked again. */
+/** A question gets no answer when the workflow ends meanwhile. Then the caller asks again. */
 const QUESTION_LIMIT_MS = 5_000;
 
-/** What the activities are given of them. */
+/** What the activities are given of this file. */
 export function chunksOf(client: Client, taskQueue: string) {
   return {
     readInput: (workflowId: string, runId?: string) => readChunkInput(client, workflowId, runId),
@@ -44,7 +44,10 @@ export function chunksOf(client: Client, taskQueue: string) {
   };
 }
 
-/** What one Temporal run of a chunk was started with; the newest where none is named. Null: there is no chunk. */
+/**
+ * The input with which one Temporal run of a chunk was started. Without `runId`, that of the newest one.
+ * Null: there is no chunk.
+ */
 async function readChunkInput(
   client: Client,
   workflowId: string,
@@ -54,7 +57,10 @@ async function readChunkInput(
   return start?.type === PAYMENTS_TYPE && isRecord(start.input) ? (start.input as ChunkInput) : null;
 }
 
-/** What the run of a batch says to one of its chunks; `over`: the run has ended by itself. Null: nobody can be asked. */
+/**
+ * What the run of a batch says to one of its chunks. `over`: the run has ended by itself. Null: it cannot be
+ * asked.
+ */
 async function readGo(client: Client, mode: Mode, run: RunName, number: number): Promise<Go | 'over' | null> {
   const workflowId = workflowIdOf(mode, run);
   const shown = await describe(client, workflowId);
@@ -83,8 +89,8 @@ async function readChunkState(
 }
 
 /**
- * What a chunk has ended with, by its newest Temporal run; null: it has not ended, and must be asked. No worker is needed,
- * which would otherwise read the whole history for one question.
+ * The result of a chunk that has ended, from its newest Temporal run; null: it has not ended, and must be
+ * asked. This needs no worker: to answer a question, a worker would read the whole history.
  */
 export async function readChunkResult(client: Client, workflowId: string): Promise<ChunkResult | null> {
   const shown = await describe(client, workflowId);
@@ -92,8 +98,9 @@ export async function readChunkResult(client: Client, workflowId: string): Promi
 }
 
 /**
- * Which record of the service each accepted payment of a chunk has, by the chunk's result; null: the chunk must be asked.
- * @param shown the Temporal run of it that is wanted
+ * Which record of the service each accepted payment of a chunk has, by the chunk's result; null: the chunk
+ * must be asked.
+ * @param shown the Temporal run of the chunk that is wanted
  */
 export async function readEndedRecords(
   client: Client,
@@ -114,7 +121,7 @@ async function resultOf(client: Client, { workflowId, runId, status }: Shown): P
   try {
     return (await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.result())) as ChunkResult;
   } catch {
-    // The chunk is then asked, and the caller tells what cannot be read.
+    // The caller then asks the chunk, and tells when that cannot be read either.
     return null;
   }
 }
@@ -146,7 +153,7 @@ async function startChunkAgain(
   await startChunk(client, taskQueue, { ...input, isFirst: false }, 'ALLOW_DUPLICATE');
 }
 
-/** Starts the run of a batch again with its first input, where Temporal has it. False: a run is open. */
+/** Starts the run of a batch again with its first input, if Temporal still has it. False: a run is open. */
 async function reopenRun(client: Client, taskQueue: string, mode: Mode, run: RunName): Promise<boolean> {
   const workflowId = workflowIdOf(mode, run);
   const start = await readStart(client, workflowId);
@@ -171,7 +178,7 @@ async function reopenRun(client: Client, taskQueue: string, mode: Mode, run: Run
   }
 }
 
-/** False when one is there already. */
+/** False when the chunk is there already. */
 export async function startChunk(
   client: Client,
   taskQueue: string,

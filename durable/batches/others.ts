@@ -1,7 +1,7 @@
 /**
- * What other batches of a policy have paid or may still pay, as far as Temporal still shows it. The memos of chunks tell,
- * without a history, which chunks may have a payment of the same id. Only those few are asked what became of it. Activities
- * ask; reads only.
+ * What other batches of a policy have paid or may still pay, as far as Temporal still shows it. Without a
+ * history, the memos of chunks tell which chunks may have a payment of the same id. Only those few are asked
+ * what has become of it. Activities call this file; it only reads.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { nameOfPayment } from '../../domain/batch.ts';
@@ -28,21 +28,24 @@ type Of = { readonly mode: Mode; readonly run: RunName };
 /** A chunk of another batch that may have these payments too; `names` as of `nameOfPayment`. */
 export type Suspect = { readonly run: RunName; readonly number: number; readonly names: readonly string[] };
 
-/** `withdrawalId`: of the record by which it has paid; null: it may still pay. */
+/** `withdrawalId`: the record by which the run has paid; null: it may still pay. */
 export type Holder = { readonly run: string; readonly withdrawalId: string | null };
 
-/** `silent`: a run that may hold some of them and does not answer; null: all have answered. */
+/** `silent`: a run that may hold some of the payments and does not answer; null: all have answered. */
 export type Holders = { readonly held: ReadonlyMap<string, Holder>; readonly silent: string | null };
 
 const QUESTION_LIMIT_MS = 5_000;
 const ASKED_AT_ONCE = 5;
-/** Temporal's clock and a worker's differ, and Temporal's lists are a little behind. */
+/** The clocks of Temporal and of a worker differ, and Temporal's lists are a little behind. */
 const SLACK_MS = 120_000;
-/** What others planned before this batch was planned changes no more. They seldom take up something of it again. */
+/**
+ * So long an answer is kept about which batches were planned before this one. That seldom changes: only when
+ * one of them takes up its unpaid payments again.
+ */
 const SIDE_BY_SIDE_KEPT_MS = 15_000;
 const MOST_KEPT = 100;
 
-/** What the activities are given of them. */
+/** What the activities are given of this file. */
 export function otherBatchesOf(client: Client) {
   const kept = new Map<string, { readonly atMs: number; readonly runs: Promise<readonly RunName[]> }>();
   return {
@@ -61,7 +64,10 @@ export function otherBatchesOf(client: Client) {
   };
 }
 
-/** Chunks of other batches of the policy that were open since then and whose memo has the hash of one of these names. */
+/**
+ * Chunks of other batches of the policy that were open since then, and whose memo has the hash of one of
+ * these names.
+ */
 async function suspectsOf(
   client: Client,
   of: Of,
@@ -76,7 +82,7 @@ async function suspectsOf(
     const number = Number(/\/payments-(\d{4,})$/.exec(info.workflowId)?.[1]);
     if (run === null || !Number.isSafeInteger(number)) continue;
     const hashes = readHashes(info.memo?.['items']);
-    // A chunk without such a memo is asked.
+    // A chunk without such a memo may have all of the names.
     const suspected = hashes === null ? names : hashes.flatMap((hash) => byHash.get(hash) ?? []);
     if (suspected.length > 0) found.set(info.workflowId, { run, number, names: suspected });
   }
@@ -94,7 +100,7 @@ async function holdersOf(client: Client, mode: Mode, suspects: readonly Suspect[
   };
   for (let from = 0; from < suspects.length; from += ASKED_AT_ONCE) {
     const some = suspects.slice(from, from + ASKED_AT_ONCE);
-    // A few at once.
+    // A few chunks at a time.
     const answers = await Promise.all(
       some.map(async (suspect) => heldBy(client, mode, suspect, await planOf(suspect.run))),
     );
@@ -106,7 +112,10 @@ async function holdersOf(client: Client, mode: Mode, suspects: readonly Suspect[
   return { held, silent: null };
 }
 
-/** What one chunk has of these payments; a batch without a plan has nothing. Null: it does not answer. */
+/**
+ * Which of these payments one chunk has paid or holds; a batch without a plan has none. Null: the chunk does
+ * not answer.
+ */
 async function heldBy(
   client: Client,
   mode: Mode,
@@ -120,7 +129,8 @@ async function heldBy(
   const indexes = new Map(chunk.payments.map((payment, index) => [nameOfPayment(payment), index]));
   const there = names.filter((name) => indexes.has(name));
   if (there.length === 0) return [];
-  // First the chunk, then its run. If the batch is taken up again in between, the chunk does not know the new run yet.
+  // The chunk is asked first, then its run. If the batch is taken up again in between, the chunk does not
+  // know the new run yet.
   const answer = await answerOf(client, chunkIdOf(mode, run, number), there);
   const coordinator = await coordinatorOf(client, mode, run);
   if (answer === null) return null;
@@ -139,7 +149,7 @@ async function planOfRun(client: Client, mode: Mode, run: RunName): Promise<Plan
   throw new Error(`The plan of run ${runName(run)} cannot be read.`);
 }
 
-/** Null: it does not answer. */
+/** Null: the chunk does not answer. */
 async function answerOf(
   client: Client,
   workflowId: string,
@@ -162,9 +172,9 @@ async function coordinatorOf(client: Client, mode: Mode, run: RunName): Promise<
 }
 
 /**
- * Batches that were planned before this one, and that this one may not have seen when it was planned. Their plans were made
- * at about the same time, or they have taken up again since what was not paid. Of two, the one that was planned first comes
- * first.
+ * Batches that were planned before this one, and that this one may not have seen when it was planned: their
+ * plans were made at about the same time, or they have taken up their unpaid payments again since. Of two
+ * such batches, the one that was planned first has the payments.
  */
 async function plannedBeside(client: Client, of: Of, madeAtMs: number): Promise<readonly RunName[]> {
   const runs = new Map<string, RunName>();
@@ -177,7 +187,7 @@ async function plannedBeside(client: Client, of: Of, madeAtMs: number): Promise<
   const own = await plannedAtMs(client, of.mode, of.run);
   const earlier: RunName[] = [];
   for (const [name, run] of runs) {
-    // There are few, and mostly none.
+    // One after the other: there are few, and mostly none.
     const atMs = await plannedAtMs(client, of.mode, run);
     if (atMs === null) continue;
     if (own === null || atMs < own || (atMs === own && name < runName(of.run))) earlier.push(run);

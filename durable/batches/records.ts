@@ -1,7 +1,7 @@
 /**
- * Which payment of a batch a record of the service belongs to, as far as Temporal still shows it. It lists once the chunks
- * that were open since then, and takes the result of each, or asks it once. It reads no history, and never asks once for
- * each payment. Reads only.
+ * Which payment of a batch a record of the service belongs to, as far as Temporal still shows it. Lists once
+ * the chunks that were open since then. Takes the result of each that has ended, and asks each other one
+ * once. Reads no history, and never asks for each payment alone. Only reads.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { runName, runOfAnyWorkflowId } from '../../domain/references.ts';
@@ -11,22 +11,22 @@ import { IS_OPEN, keepNewest, listed } from '../listed.ts';
 import { readEndedRecords } from './chunks.ts';
 
 export type RecordsOfBatches = {
-  /** `policy.id item`, by the id of the record. */
+  /** Items, as `policy.id item`, by the ids of their records. */
   readonly items: ReadonlyMap<string, string>;
-  /** A run of which some chunk has not answered; null: all have answered. */
+  /** A run of which a chunk has not answered; null: all chunks have answered. */
   readonly silent: string | null;
 };
 
 type Records = readonly (readonly [item: string, withdrawalId: string])[];
 
 const QUESTION_LIMIT_MS = 2_500;
-/** A worker answers one question after the other. */
+/** Few, because a worker answers one question after the other. */
 const ASKED_AT_ONCE = 4;
-/** Results of chunks that have ended, which change no more. */
+/** The records of chunks that have ended, which do not change any more. */
 const ended = new Map<string, Records>();
 const MOST_KEPT = 400;
 
-/** @param of `untilMs`: by the clock of `performance`; a chunk that was not asked by then counts as silent */
+/** @param of `untilMs`: by the clock of `performance`; a chunk that is not asked by then counts as silent */
 export async function recordsOfBatches(
   client: Client,
   of: {
@@ -47,7 +47,7 @@ export async function recordsOfBatches(
   for (let from = 0; from < chunks.length && left.size > 0; from += ASKED_AT_ONCE) {
     const some = chunks.slice(from, from + ASKED_AT_ONCE);
     const inTime = performance.now() < untilMs;
-    // A few at once.
+    // A few chunks at a time.
     const answers = inTime ? await Promise.all(some.map(({ info }) => readRecords(client, info))) : [];
     for (const [index, { run }] of some.entries()) {
       const records = answers[index] ?? null;
@@ -59,7 +59,7 @@ export async function recordsOfBatches(
   return { items, silent: left.size > 0 ? silent : null };
 }
 
-/** The newest Temporal run of each chunk that was open since then. */
+/** The newest Temporal run of each chunk that was open at some time since then. */
 async function chunksSince(
   client: Client,
   mode: Mode,

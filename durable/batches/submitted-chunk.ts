@@ -1,4 +1,7 @@
-/** A chunk of a batch by what it was started with: nothing that changed since counts. */
+/**
+ * Reads a chunk of a batch from the input with which it was started. What the chunk has done since does not
+ * matter.
+ */
 import type { Client } from '@temporalio/client';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { RunName } from '../../domain/references.ts';
@@ -9,12 +12,12 @@ import { readStart } from '../history.ts';
 
 export type SubmittedChunk =
   | { readonly kind: 'payments'; readonly payments: readonly BatchPayment[] }
-  /** Temporal has none under its id. */
+  /** Temporal has no workflow under the id of the chunk. */
   | { readonly kind: 'none' }
-  /** Something has its id that no submission has started. */
+  /** A workflow has this id that no submission of a batch has started. */
   | { readonly kind: 'foreign' };
 
-/** The newest one of its id. */
+/** Reads the newest Temporal run of the id. */
 export async function readChunk(
   { client, mode }: { readonly client: Client; readonly mode: Mode },
   run: RunName,

@@ -1,4 +1,7 @@
-/** How a worker answers a drill of the kill switch. A drill only shows that a halt stops every worker. */
+/**
+ * How a worker answers a drill of the kill switch. A drill does nothing but show that a halt stops every
+ * worker.
+ */
 import type { Client } from '@temporalio/client';
 import { drillOf, type Closed, type Halt, type HaltedWrite } from '../../domain/halt.ts';
 import type { Mode } from '../../domain/service/records.ts';
@@ -8,7 +11,7 @@ const SAY_LIMIT_MS = 5_000;
 
 type Worker = { readonly worker: string; readonly whyNot: (write: HaltedWrite) => Closed | null };
 
-/** Answers the drills among the halts that stand. A drill that does not get the answer has ended. */
+/** Answers the drills among the halts that stand. A drill that does not get the answer has already ended. */
 export function answerDrills(
   { client, mode }: { readonly client: Client; readonly mode: Mode },
   halts: readonly Halt[],

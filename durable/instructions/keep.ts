@@ -1,6 +1,6 @@
 /**
- * Keeps what people said about a run, and facts, in the workflow `instructions` (design: "Instructions"). Keeping needs a
- * worker; telling that the run ends needs none.
+ * Keeps instructions, and facts, in the workflow `instructions` of a run (design: "Instructions"). Keeping
+ * needs a worker; telling that workflow that the run ends needs none.
  */
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Fact, Instruction } from '../../domain/people/instructions.ts';
@@ -20,7 +20,7 @@ import { newestRunOf, type InstructionsOf } from './read.ts';
 export async function recordInstruction(of: InstructionsOf, instruction: Instruction): Promise<void> {
   await of.client.workflow.executeUpdateWithStart(recordInstructionUpdate, {
     args: [instruction],
-    // The same instruction twice is one.
+    // An instruction that is sent twice is kept once.
     updateId: instruction.id,
     startWorkflowOperation: await opening(of),
   });
@@ -35,8 +35,8 @@ export async function noteFacts(of: InstructionsOf, facts: readonly Fact[]): Pro
 }
 
 /**
- * Tells the workflow that keeps the instructions of a run that the run ends. Where that workflow is gone, nobody need be
- * told.
+ * Tells the workflow that keeps the instructions of a run that the run ends. If that workflow is gone, there
+ * is nothing to tell.
  */
 export async function endInstructions(
   client: Client,
@@ -53,7 +53,8 @@ export async function endInstructions(
 
 /**
  * Opens the workflow that keeps the instructions of a run, where it is not open.
- * @param onlyIfKnown where Temporal knows of none, none is opened: then they are missing, and a person must be told
+ * @param onlyIfKnown if Temporal knows no such workflow, none is opened: the instructions are missing, and a
+ * person must be told
  */
 export async function openInstructions(of: InstructionsOf, onlyIfKnown: boolean): Promise<void> {
   const { client, taskQueue, mode, run } = of;

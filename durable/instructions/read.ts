@@ -1,8 +1,8 @@
 /**
- * Reads what people said about a run, and facts that no reset may lose. The workflow `instructions` records them, and they
- * are read from its histories (design: "Instructions"). A Temporal run of it that took over the earlier ones has all of
- * them. Where it did not take over (it was reset, or ended too early), the earlier ones are read as well. Reading needs no
- * worker.
+ * Reads what people said about a run, and facts that no reset may lose. The workflow `instructions` records
+ * both, and they are read from its histories (design: "Instructions"). A Temporal run of that workflow which
+ * took over the earlier ones has everything. If it did not take over (it was reset, or ended too early), the
+ * earlier ones are read as well. Reading needs no worker.
  */
 import type { Client } from '@temporalio/client';
 import { factsOf, keptOf, recordedOf, unionOf } from '../../domain/people/instruction-shape.ts';
@@ -19,11 +19,11 @@ export type InstructionsOf = {
   readonly taskQueue: string;
   readonly mode: Mode;
   readonly run: RunName;
-  /** Number of the chunk of a batch whose payments it is about; absent: it is about the run. */
+  /** Number of the chunk of a batch, when this is about its payments; absent: it is about the run. */
   readonly chunk?: number;
 };
 
-/** The same, about the payments of a chunk; absent: about the run. */
+/** The same, about the payments of a chunk. Without `chunk`, about the run. */
 export function withChunk<Of extends object>(of: Of, chunk?: number): Of & { readonly chunk?: number } {
   return chunk === undefined ? of : { ...of, chunk };
 }
@@ -40,22 +40,22 @@ export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): P
   return all.length === 0 ? null : unionOf(all);
 }
 
-/** What is kept about a run, or about a chunk of it with what is kept about the run; null as of `readInstructions`. */
+/** What is kept about a run or, with `chunk`, about the run and this chunk. Null as in `readInstructions`. */
 export async function readAllInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
   const { client, mode, run, chunk } = of;
   const [ofRun, ofPayments] = await Promise.all([
     readInstructions({ client, mode, run }),
     chunk === undefined ? null : readInstructions(withChunk({ client, mode, run }, chunk)),
   ]);
-  // Nobody has said anything about this chunk, so no workflow keeps anything about it.
+  // No person has said anything about this chunk, so that no workflow keeps anything about it.
   if (ofRun === null || ofPayments === null) return ofRun;
   const { instructions, facts } = unionOf([ofRun, ofPayments]);
-  // Decisions about a payment are kept with the run, and what pays it again with its chunk. Here both are put in the order
-  // in which they were said.
+  // The workflow of the run keeps decisions about a payment, and that of its chunk keeps what pays it again.
+  // Here both are put in the order in which they were said.
   return { instructions: instructions.toSorted((one, other) => one.atMs - other.atMs), facts };
 }
 
-/** What every Temporal run before `ownRunId` holds, whichever way one followed the other. */
+/** What all Temporal runs before `ownRunId` hold, in whatever way one followed the other. */
 export async function readEarlierInstructions(
   of: Omit<InstructionsOf, 'taskQueue'>,
   ownRunId: string,
@@ -66,7 +66,10 @@ export async function readEarlierInstructions(
 /** What one Temporal run holds, and which Temporal runs it took over from. */
 type Held = { readonly kept: Kept; readonly tookOver: boolean; readonly before: readonly string[] };
 
-/** What a Temporal run and all before it hold, the oldest first: by what their histories name, and by what Temporal lists. */
+/**
+ * What a Temporal run and all before it hold, the oldest first. Which runs those are, their histories and
+ * Temporal's list say.
+ */
 async function allBefore(client: Client, workflowId: string, runId: string): Promise<readonly Kept[]> {
   const seen = new Set<string>();
   const all: Kept[] = [];
@@ -87,7 +90,7 @@ async function allBefore(client: Client, workflowId: string, runId: string): Pro
   return all;
 }
 
-/** Null for a run that Temporal no longer has, or that is of another type: it holds nothing. */
+/** What one Temporal run holds; null when Temporal no longer has it, or it is of another type. */
 async function heldBy(client: Client, workflowId: string, runId: string): Promise<Held | null> {
   const events = await readEvents(client, workflowId, runId);
   const started = events?.[0]?.workflowExecutionStartedEventAttributes;
@@ -116,7 +119,10 @@ async function heldBy(client: Client, workflowId: string, runId: string): Promis
 /** Temporal's number for "the workflow continued as new", as opposed to a retry or a cron schedule. */
 const CONTINUED_AS_NEW = 1;
 
-/** What a run took over, and which Temporal run did so: a history that a reset has copied names another one. */
+/**
+ * What a Temporal run took over, and which Temporal run did that: a history that a reset has copied names
+ * another one.
+ */
 async function takenOver(
   client: Client,
   events: HistoryEvents,
@@ -137,7 +143,7 @@ async function takenOver(
   );
 }
 
-/** What a run accepted: the result of each update is what it keeps. */
+/** What a Temporal run accepted. The result of each update is what it keeps. */
 async function updated(client: Client, events: HistoryEvents): Promise<Kept> {
   const answers = events.flatMap(({ workflowExecutionUpdateCompletedEventAttributes: completed }) =>
     completed?.outcome?.success ? [completed.outcome.success.payloads] : [],

@@ -1,7 +1,8 @@
 /**
- * What other runs of ours have done, as far as Temporal still shows them: which records of the service are theirs, and
- * whether another run of the policy has done an item of the same name. Activities ask; nothing is written. A record whose
- * owner is not known stays with a person. An item that a silent run may have done waits.
+ * What other runs of ours have done, as far as Temporal still shows it: which records of the service are
+ * theirs, and whether another run of the policy has done an item of the same name. Activities call this file;
+ * it writes nothing. When nobody knows whose a record is, the record is left to a person. An item that a
+ * silent run may have done waits.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { CREATED_SLACK_MS } from '../../domain/writes/lookups.ts';
@@ -17,17 +18,23 @@ import { RUN_TYPE, reportQuery } from '../../workflows/names.ts';
 
 type Of = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
 
-/** At most so many runs are asked one question. A record that none of them knows counts as nobody's. */
+/** At most so many runs are asked one question. A record that none of them knows belongs to no run. */
 const MOST_RUNS = 200;
 const QUESTION_LIMIT_MS = 2_500;
-/** The time for all questions of one call: a run without a worker must not use up the time in which a write may be sent. */
+/**
+ * The time for all questions of one call. A run without a worker must not use up the time in which a write
+ * may be sent.
+ */
 const ALL_QUESTIONS_LIMIT_MS = 5_000;
 const ASKED_AT_ONCE = 10;
-/** Reports of Temporal runs that have ended, which change no more. */
+/** The reports of Temporal runs that have ended, which do not change any more. */
 const ended = new Map<string, Report>();
 const MOST_KEPT = 500;
 
-/** Ids of those records that another run, or any chunk of a batch (this run's own included), counts as its own. */
+/**
+ * The ids of those records that another run, or any chunk of a batch (this run's own included), counts as its
+ * own.
+ */
 export async function recordsOfOthers(
   of: Of,
   records: readonly Withdrawal[],
@@ -66,13 +73,14 @@ async function recordsOfRuns(
 }
 
 /**
- * A run of the same policy and business date that was started after this one and has done the item of this name, or may
- * still do it. Or such a run that does not answer and may have done it: it has a plan, without which nothing is sent.
+ * Finds a run of the same policy and business date that was started after this one, and that has done the
+ * item of this name or may still do it. Also finds such a run that does not answer and may have done the
+ * item, because it has a plan. Without a plan nothing is sent.
  */
 export async function doneElsewhere(of: Of, item: string): Promise<Rival> {
   const date = of.run.id.slice(0, 10);
   const { ownStartMs, others } = await runsOf(of, of.run.policy);
-  // When the list does not show this run, any other run may be later.
+  // When the list does not show this run, any other run may be the later one.
   const sinceMs = Number.isFinite(ownStartMs) ? ownStartMs : 0;
   const later = others.filter(
     ({ workflowId, startTime }) =>
@@ -87,7 +95,7 @@ export async function doneElsewhere(of: Of, item: string): Promise<Rival> {
   }
   for (const workflowId of silent) {
     const run = runOfWorkflowId(workflowId);
-    // There is mostly none, and seldom one.
+    // One after the other: there is mostly none, and seldom more than one.
     if (run !== null && (await isPlanMade(of.client, of.mode, run)))
       return { rival: null, silent: runName(run) };
   }
@@ -107,7 +115,7 @@ export function hasDone(report: Report, item: string): boolean {
   return payment.outcome !== 'PENDING' || payment.withdrawalId !== null;
 }
 
-/** The newest Temporal run of each other run, and when this one first started; all by Temporal's clock. */
+/** The newest Temporal run of each other run, and when this run first started, by Temporal's clock. */
 async function runsOf(
   { client, mode, run }: Of,
   policy: string | null,

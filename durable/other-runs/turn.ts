@@ -83,7 +83,8 @@ async function readReserved(of: TurnOf, others: readonly string[]): Promise<read
 async function reservedOf({ client, mode }: TurnOf, run: RunName): Promise<OthersReserved> {
   const told = await askRun(client, workflowIdOf(mode, run));
   if (told !== 'silent' && told !== null) return { run, reserved: told };
-  // The run has no plan yet, has not read it, or does not answer: then its plan says what it may take.
+  // The run has not read a plan yet, or does not answer. Then its plan, if there is one, says what it may
+  // take.
   if (!(await isPlanMade(client, mode, run))) return { run, reserved: [] };
   const state = await readPlan(client, mode, run, 0);
   if (state.kind !== 'plan') return { run, reserved: [] };
@@ -101,7 +102,7 @@ async function askRun(client: Client, workflowId: string): Promise<readonly Rese
   }
 }
 
-/** The runs that are open. The turn's workflow forgets the others. */
+/** Those of the runs that are open. The workflow `turn` forgets the others. */
 async function forgetEnded(of: TurnOf, others: readonly string[]): Promise<readonly RunName[]> {
   const { client, mode } = of;
   const runs = others.flatMap((text) => parseRunName(text) ?? []);
@@ -128,7 +129,7 @@ function startOptions({ taskQueue, mode, organisation }: Omit<TurnOf, 'client'>)
 
 type Handle = ReturnType<Client['workflow']['getHandle']>;
 
-/** Where no workflow keeps turns any more, nobody need be told. */
+/** If no workflow keeps turns any more, there is nothing to tell. */
 async function tell(
   { client, mode, organisation }: TurnOf,
   say: (handle: Handle) => Promise<void>,
