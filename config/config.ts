@@ -35,7 +35,10 @@ export type Settings = {
   readonly warnings: readonly string[];
 };
 
-/** A request must end before its attempt does: start-to-close, less the time in which it may be sent, less some slack. */
+/**
+ * A request must end before its attempt does. So it gets the start-to-close time, less the time in which it
+ * may be sent, less some slack.
+ */
 const REQUEST_LIMIT_MS = 15_000;
 
 /** @throws ConfigurationError with every problem that was found */
@@ -76,7 +79,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
   };
 }
 
-/** The one client of a process, for writes or for reads. */
+/** Makes the one client of a process for writes, or the one for reads. */
 export function createClient(
   settings: Settings,
   use: 'write' | 'read',
@@ -105,7 +108,10 @@ function readMode(text: string | undefined, problems: ConfigurationProblem[]): M
   return null;
 }
 
-/** A person types it into commands, and Temporal's own names of versions have it behind a delimiter. */
+/**
+ * People type the build id into commands, and Temporal puts it behind a delimiter in its own names of
+ * versions.
+ */
 const BUILD_ID = /^[A-Za-z0-9][A-Za-z0-9.-]{0,63}$/;
 
 function readBuildId(text: string | undefined, problems: ConfigurationProblem[]): string | null {
@@ -120,7 +126,10 @@ function readBuildId(text: string | undefined, problems: ConfigurationProblem[])
   return null;
 }
 
-/** Another name for the deployment could also be the name of another queue's deployment. */
+/**
+ * The deployment always has the name of the task queue: another name could be that of another queue's
+ * deployment.
+ */
 function unfitForBuilds(taskQueue: string): readonly Problem[] {
   if (canNameDeployment(taskQueue)) return [];
   return [
@@ -154,7 +163,7 @@ async function keyFrom(
   return read.key;
 }
 
-/** Reads with another organisation's key would see nothing, and would call everything absent. */
+/** With a key of another organisation, reads would show nothing, and everything would seem absent. */
 function foreignReadKey(key: ApiKey, readKey: ApiKey): Problem {
   return {
     code: 'READ_KEY_FOREIGN',

@@ -1,8 +1,8 @@
 /**
- * What `cambist up` leaves for the other commands in its folder, `.cambist/dev.json`: where its sandbox and its Temporal
- * are. Anybody may have put a file into a folder. So it is read only if it is this user's own, names nothing but this
- * machine, and no service, key or mode is configured by hand. Its mode is always SANDBOX and its key always the one beside
- * it, so that it can never use a live key.
+ * What `cambist up` leaves in its folder for the other commands, `.cambist/dev.json`: where its sandbox and
+ * its Temporal are. Anybody may have put a file into a folder. So the file is used only if it belongs to this
+ * user, names only this machine, and no service, key or mode is configured by hand. The mode is then always
+ * SANDBOX and the key always the one beside the file, so that it never leads to a live key.
  */
 import { existsSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
@@ -16,7 +16,7 @@ export const DEV_ENVIRONMENT_FILE = '.cambist/dev.json';
 /** The key that `cambist up` makes, in the same folder. */
 export const DEV_KEY_FILE = '.cambist/key.json';
 
-/** A person who sets one of these has a service: then nothing in the file is used. */
+/** A person who sets one of these has a service of their own. Then nothing in the file is used. */
 const SET_BY_HAND = ['CAMBIST_BASE_URL', 'CAMBIST_KEY_FILE', 'CAMBIST_READ_KEY_FILE', 'CAMBIST_APP_MODE'];
 
 /** What the file may hold; `isGood` is asked about each value. */
@@ -30,7 +30,10 @@ const FIELDS: Readonly<Record<string, (value: string) => boolean>> = {
   TEMPORAL_TLS: (value) => value === 'false',
 };
 
-/** The environment with what `cambist up` left, where nothing is configured by hand. @throws ConfigurationError */
+/**
+ * The environment, with what `cambist up` has left when nothing is configured by hand.
+ * @throws ConfigurationError
+ */
 export async function withDevEnvironment(env: NodeJS.ProcessEnv, cwd: string): Promise<NodeJS.ProcessEnv> {
   if (SET_BY_HAND.some((name) => isSet(env[name]))) return env;
   const path = join(cwd, DEV_ENVIRONMENT_FILE);
@@ -58,7 +61,10 @@ export function devFilesFolder(cwd: string): string {
   return existsSync(policies) ? policies : cwd;
 }
 
-/** An address of Temporal that was set by hand stands with its own settings. Nothing of the file is added. */
+/**
+ * When a person has set an address of Temporal, only that person's settings of Temporal count, and nothing is
+ * added from the file.
+ */
 function withoutTemporal(
   found: Readonly<Record<string, string>>,
   env: NodeJS.ProcessEnv,
@@ -67,7 +73,7 @@ function withoutTemporal(
   const isTemporal = (name: string): boolean => name.startsWith('TEMPORAL_');
   const byHand = Object.keys(env).some((name) => isTemporal(name) && isSet(env[name]));
   if (byHand) return Object.fromEntries(Object.entries(found).filter(([name]) => !isTemporal(name)));
-  // The dev server also gets nothing that a profile file holds for another server, such as an API key.
+  // A profile file is for another server: the dev server must get nothing from it, such as an API key.
   return { ...found, TEMPORAL_CONFIG_FILE: join(folder, 'no-profile.toml') };
 }
 
@@ -101,7 +107,7 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** A plain file (not a link) that belongs to this user and that nobody else may write. */
+/** Requires a plain file (not a link) that belongs to this user, and that no other user may write. */
 async function requireOwn(path: string): Promise<void> {
   const facts = await lstat(path).catch(() => null);
   if (facts === null || !facts.isFile()) return refuse(`"${path}" is no plain file`);

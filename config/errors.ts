@@ -1,4 +1,6 @@
-/** The two errors with which configuration and connections fail; commands turn them into exit codes 3 and 7. */
+/**
+ * The two errors with which configuration and connections fail. Commands turn them into exit codes 3 and 7.
+ */
 import type { Problem, ProblemCode } from '../domain/problems.ts';
 
 /** One thing that is wrong; in a file it has its place and the line. */
@@ -15,7 +17,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** Something that we cannot mend is away: Temporal, or a worker. */
+/** Temporal or a worker is away, which no setting can mend. */
 export class InfrastructureError extends Error {
   override readonly name = 'InfrastructureError';
   readonly code: ProblemCode;

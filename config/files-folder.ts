@@ -1,6 +1,7 @@
 /**
- * Reads a file that a scheduled policy names, from the one folder of a worker that is meant for it (CAMBIST_FILES). Anybody
- * may have put a policy into Temporal, so nothing outside the folder is read, whatever path the policy names.
+ * Reads a file that a scheduled policy names, from the one folder of a worker that is meant for such files
+ * (CAMBIST_FILES). Anybody may have put a policy into Temporal, so nothing outside the folder is read,
+ * whatever path the policy names.
  */
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
@@ -14,7 +15,7 @@ export type FolderFile =
 /** Reads the file `name` of `folder`, of at most so many bytes. Never throws. */
 export async function readFolderFile(folder: string, name: string, mostBytes: number): Promise<FolderFile> {
   const outside = { ok: false, kind: 'outside', message: 'it is outside the folder' } as const;
-  // This is checked before the disk is asked: the policy must not learn whether a file elsewhere exists.
+  // This is checked before the disk is read: the policy must not learn whether a file elsewhere exists.
   if (isAbsolute(name) || isOutside(join(folder, name), folder)) return outside;
   const real = await realPathOf(join(folder, name), folder);
   if (real === null) return { ok: false, kind: 'missing', message: 'there is no such file' };

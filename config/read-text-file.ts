@@ -1,7 +1,7 @@
 /**
- * Reads a file that a person named: a text (a policy, rates, a service file), or the bytes of a batch. Looks before it
- * reads: a pipe would never end, a device or a huge text would fill the memory. Used by commands and by the worker's
- * configuration.
+ * Reads a file that a person named: a text (a policy, rates, a service file), or the bytes of a batch. It
+ * checks the kind and the size of the file first: a pipe would never end, and a device or a huge text would
+ * fill the memory. Commands use it, and so does the configuration of a worker.
  */
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -14,7 +14,10 @@ type Refusal = { readonly ok: false; readonly isMissing: boolean; readonly messa
 /** No file that Cambist reads for a person is larger. */
 const MAX_BYTES = 1024 * 1024;
 
-/** Reads the file at `path`; refuses at once what is no regular file or is larger than 1 MiB. Never throws. */
+/**
+ * Reads the file at `path`. Refuses at once a file that is not a regular one or is larger than 1 MiB. Never
+ * throws.
+ */
 export async function readTextFile(path: string): Promise<TextFile> {
   const opened = await openRegularFile(path);
   if (!opened.ok) return opened;
@@ -22,7 +25,7 @@ export async function readTextFile(path: string): Promise<TextFile> {
   try {
     const { size } = await file.stat();
     if (size > MAX_BYTES) return refused(`the file has ${size} bytes; at most ${MAX_BYTES} are read`);
-    // The size may be wrong (in /proc it is 0), so the reading has the same limit.
+    // The size that the system tells may be wrong (in /proc it is 0), so that the reading has the same limit.
     const buffer = Buffer.alloc(MAX_BYTES + 1);
     let length = 0;
     for (;;) {
@@ -44,7 +47,10 @@ export type ByteFile = { readonly ok: true; readonly chunks: AsyncIterable<Uint8
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Opens the file at `path`, of any size; refuses what is no regular file. Never throws; reading may. */
+/**
+ * Opens the file at `path`, of any size. Refuses a file that is not a regular one. Does not throw, but
+ * reading the bytes may.
+ */
 export async function openByteFile(path: string): Promise<ByteFile> {
   const opened = await openRegularFile(path);
   return opened.ok ? { ok: true, chunks: chunksOf(opened.file) } : opened;
@@ -66,7 +72,7 @@ async function openRegularFile(
   path: string,
 ): Promise<{ readonly ok: true; readonly file: FileHandle } | Refusal> {
   try {
-    // Without `O_NONBLOCK`, opening a pipe waits until somebody writes to it.
+    // Without `O_NONBLOCK`, opening a pipe would wait until another program writes to it.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const facts = await file.stat();
     if (facts.isFile()) return { ok: true, file };

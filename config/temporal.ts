@@ -1,4 +1,7 @@
-/** Connections to Temporal, by its own variables and profile files, and the search attributes that runs need. */
+/**
+ * Connections to Temporal, by Temporal's own variables and profile files, and the search attributes that runs
+ * need.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Client,
@@ -25,13 +28,15 @@ export type Temporal = {
 };
 
 const CONNECT_LIMIT_MS = 5_000;
-/** When it takes longer than this, the person is told what is waited for. */
+/** When connecting takes longer than this, the person is told what the command waits for. */
 const SILENT_MS = 2_000;
 const RETRY_MS = 500;
-/** A question that a workflow refuses is asked so many times, with this pause after the first. */
+/**
+ * When a workflow refuses a query, it is asked again: so many times in all, with this pause after the first.
+ */
 const QUESTION_TRIES = 8;
 const ASK_AGAIN_MS = 50;
-/** Some seconds, as the pace is. */
+/** At the pace of the retries, this takes some seconds. */
 const NOT_READY_TRIES = 8;
 /** `RUNNING` of the server's enumeration of states. */
 const RUNNING = 1;
@@ -45,10 +50,12 @@ export type Patience = { readonly ms: number; readonly say: (message: string) =>
 const NO_PATIENCE: Patience = { ms: 0, say: () => {} };
 
 /**
- * Connects, and resolves when the namespace is there and takes runs: people start server, worker and run in any order.
+ * Connects, and resolves when the namespace is there and takes runs. People start server, worker and run in
+ * any order.
  *
- * @param connectLimitMs of each try
- * @throws ConfigurationError for a profile that cannot be used, InfrastructureError when Temporal does not answer
+ * @param connectLimitMs for each try
+ * @throws ConfigurationError for a profile that cannot be used, InfrastructureError when Temporal does not
+ * answer
  */
 export async function connectTemporal(
   env: NodeJS.ProcessEnv,
@@ -99,23 +106,23 @@ async function connectOnce({ options, namespace, address }: Profile, limitMs: nu
 type CallInterceptor = NonNullable<ConnectionOptions['interceptors']>[number];
 
 /**
- * Temporal keeps one question at most for a workflow whose task is under way, and refuses the next one in these words. A task
- * takes some milliseconds; the pace for refusals of other kinds would lose a second or two.
+ * While a workflow has a task under way, Temporal keeps at most one query for it, and refuses the next one in
+ * these words. A task takes some milliseconds. At the pace for other refusals, a second or two would be lost.
  */
 export const QUESTION_BEFORE = /query buffer is full/;
 const PACE = defaultGrpcRetryOptions();
 const QUESTION_PACE = defaultGrpcRetryOptions({ initialIntervalMs: () => 20 });
 
 /**
- * A workflow that was about to go on in a new history when more came for it takes no instructions until it has, which Temporal
- * says in these words and by this code of gRPC.
+ * When more comes for a workflow that is about to go on in a new history, the workflow takes no instructions
+ * until it has gone on. Temporal says so in these words, with this code of gRPC.
  */
 const NOT_READY = /^Update-with-Start could not be executed/;
 const isFailedPrecondition = (code: number): boolean => code === 9;
 const isNotReady: (typeof PACE)['retryableDecider'] = (attempt, { code, details }) =>
   attempt < NOT_READY_TRIES && isFailedPrecondition(code) && NOT_READY.test(details);
 
-/** How a call is repeated that failed, or was refused for the moment. */
+/** How a call is repeated that has failed, or was refused for the moment. */
 export const RETRIES: typeof PACE = {
   retryableDecider: (attempt, status) =>
     PACE.retryableDecider(attempt, status) || isNotReady(attempt, status),
@@ -125,15 +132,15 @@ export const RETRIES: typeof PACE = {
 const AGAIN = makeGrpcRetryInterceptor(RETRIES);
 const ONCE = makeGrpcRetryInterceptor({ ...RETRIES, retryableDecider: () => false });
 
-/** A call whose answer was lost is repeated, unless it is a reset: each reset makes a new run. */
+/** Repeats a call whose answer was lost, unless it is a reset: each reset makes a new run. */
 const tryAgain: CallInterceptor = (options, next) => {
   const isReset = options.method_definition.path.endsWith('/ResetWorkflowExecution');
   return (isReset ? ONCE : AGAIN)(options, next);
 };
 
 /**
- * A workflow that is about to continue as new is asked again: it answers once it has gone on. If somebody has terminated it
- * before, the caller is told that it has ended.
+ * Asks a workflow again that is about to go on in a new history, because it answers once it has gone on. If a
+ * person has terminated it before, the next query says that it has ended.
  */
 export function askAgain(connection: Connection, namespace: string): WorkflowClientInterceptor {
   return {
@@ -158,7 +165,10 @@ export function askAgain(connection: Connection, namespace: string): WorkflowCli
   };
 }
 
-/** Registers names that the namespace does not know: without them it refuses each start, and each list of runs. */
+/**
+ * Registers the search attributes that the namespace does not know. Without them it refuses each start, and
+ * each list of runs.
+ */
 async function untilRunsAreTaken(connection: Connection, namespace: string, address: string): Promise<void> {
   if (await knowsSearchAttributes(connection, namespace, address)) return;
   await registerSearchAttributes(connection, namespace);
@@ -201,7 +211,7 @@ function codeOf(error: unknown): number | null {
   return isGrpcServiceError(error) ? error.code : null;
 }
 
-/** Null: the server did not refuse us. */
+/** Why the server refuses us; null: it does not. */
 function refusedBy(address: string, error: unknown): ConfigurationError | null {
   const code = codeOf(error);
   if (code !== GRPC.permissionDenied && code !== GRPC.unauthenticated) return null;
@@ -289,8 +299,9 @@ function loadProfile(env: NodeJS.ProcessEnv): ReturnType<typeof loadClientConnec
 }
 
 /**
- * Anybody who can write to Temporal can start runs, and anybody on the way to it can read the policies. So live runs need a
- * server whose address somebody chose, that proves who it is, and that asks who we are.
+ * Anybody who can write to Temporal can start runs, and anybody between us and Temporal can read the
+ * policies. So live runs need a server whose address a person has set, which proves who it is, and which asks
+ * who we are.
  */
 function requireSafe(
   env: NodeJS.ProcessEnv,

@@ -1,4 +1,7 @@
-/** The worker's own connection to Temporal, through the SDK's native part. It uses the same profile as the client's. */
+/**
+ * The worker's own connection to Temporal, through the native part of the SDK. It uses the same profile as
+ * the client.
+ */
 import { NativeConnection } from '@temporalio/worker';
 import { unreachable, type Profile } from '../config/temporal.ts';
 

@@ -24,11 +24,14 @@ export type DevServerOptions = {
   readonly dynamicConfig?: readonly string[];
   /** Search attributes that are registered as keywords before the first run. Default: those that runs set. */
   readonly searchAttributes?: readonly string[];
-  /** Told as soon as there is a process, long before the server answers. */
+  /** Called as soon as there is a process, long before the server answers. */
   readonly onSpawn?: (pid: number) => void;
 };
 
-/** Timers fire at once when they are due, and a queue is read as soon as it has something. */
+/**
+ * With these settings, timers fire at once when they are due, and a queue is read as soon as something is in
+ * it.
+ */
 const SHORT_TIMERS = [
   'history.timerProcessorMaxTimeShift="50ms"',
   'history.timerProcessorMaxPollRPS=1000',
@@ -45,9 +48,9 @@ export type DevServer = {
   readonly exited: Promise<void>;
   /** Lets this process end while the server runs. The server then ends too. */
   unref(): void;
-  /** Ends it in order. Safe to call twice. */
+  /** Ends the server in order. Safe to call twice. */
   stop(): Promise<void>;
-  /** Ends it as a power cut would (SIGKILL). */
+  /** Ends the server as a power cut would (SIGKILL). */
   kill(): Promise<void>;
 };
 
@@ -69,11 +72,14 @@ const USUAL_UI_PORT = 8233;
 /** A cold start with a new database file takes about a second; a busy machine several times that. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
-/** The first and the last of what it printed: the cause stands at the beginning, and hundreds of lines of a stack follow. */
+/**
+ * So many characters are kept from the beginning of what the server printed, and from the end: the cause
+ * stands at the beginning, and hundreds of lines of a stack follow.
+ */
 const KEPT_OUTPUT = 2_000;
 /**
- * Ports that no system gives to outgoing connections. On any other port, a connection to a server that is being started
- * again could take the port.
+ * Ports that no system gives to outgoing connections. While a server is started again, an outgoing connection
+ * could take any other port.
  */
 const [LOWEST_PORT, HIGHEST_PORT] = [15_000, 29_999] as const;
 /** The server chooses ports for its own parts, and may find that another program has taken one meanwhile. */
@@ -90,7 +96,7 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
   const executable = await ensureTemporal();
   for (let start = 1; ; start += 1) {
     try {
-      // They run one after the other on purpose.
+      // The tries run one after the other on purpose.
       return await startOnce(executable, options);
     } catch (error) {
       const isPortLost = error instanceof DevServerFailed && PORT_LOST.test(error.output);
@@ -102,7 +108,8 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
 async function startOnce(executable: string, options: DevServerOptions): Promise<DevServer> {
   const port = await choosePort(options.port, USUAL_PORT);
   const uiPort = options.headless ? null : await choosePort(options.uiPort, USUAL_UI_PORT);
-  // On a terminal it gets a group of its own: Ctrl-C reaches the worker first, and we end the server after it.
+  // On a terminal, the server gets a process group of its own. So Ctrl-C reaches the worker first, and this
+  // program ends the server after it.
   const child = spawn(executable, serverArguments(options, port, uiPort), {
     detached: process.stdin.isTTY,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -167,7 +174,7 @@ async function untilServing(child: ChildProcess, address: string): Promise<void>
   const failed = new Promise<never>((_resolve, reject) => {
     const fail = (reason: string) => reject(new DevServerFailed(reason, output));
     child.once('error', (error) => fail(error.message));
-    // By then the last of the output has been read.
+    // At `close`, the last of the output has been read.
     child.once('close', (code, signal) => fail(`it ended with ${signal ?? `exit code ${code}`}`));
     timer = setTimeout(
       () => fail(`it did not answer within ${START_TIMEOUT_MS / 1_000} s`),
@@ -175,7 +182,7 @@ async function untilServing(child: ChildProcess, address: string): Promise<void>
     );
   });
   failed.catch(() => {});
-  // First the server itself says that it listens: on a port that is taken, another server would answer.
+  // First the server itself must say that it listens. On a port that is taken, another server would answer.
   const port = address.slice(address.lastIndexOf(':'));
   const listening = new Promise<void>((resolve) => {
     for (const stream of [child.stdout, child.stderr]) {
@@ -215,7 +222,7 @@ async function choosePort(asked: number | undefined, usual: number): Promise<num
   throw new DevServerFailed(`no free port on ${HOST}`, '');
 }
 
-/** Whether this machine lets us listen on the port. */
+/** Whether this process can listen on the port. */
 async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   try {
@@ -231,11 +238,15 @@ async function isFree(port: number): Promise<boolean> {
 
 const children = new Set<ChildProcess>();
 
-/** No server outlives this process, however it ends, SIGKILL excepted. A program that handles signals decides itself. */
+/**
+ * No server outlives this process, unless SIGKILL ends the process. A program that handles signals decides by
+ * itself when to end its servers.
+ */
 function endWithThisProcess(child: ChildProcess): void {
   if (children.size === 0) {
     process.on('exit', killAll);
-    // Before all other listeners: one that has done its part may remove itself from the list.
+    // Placed before all other listeners, because a listener that has done its part may remove itself from the
+    // list.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       process.prependListener(signal, endUnlessHandled);
   }

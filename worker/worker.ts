@@ -1,6 +1,6 @@
 /**
- * Puts a worker together: settings, the service client, Temporal, the prebuilt workflow bundle, the activities. No other
- * file does.
+ * Puts a worker together from its settings, the client of the service, Temporal, the prebuilt workflow bundle
+ * and the activities. No other file does this.
  */
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -60,12 +60,12 @@ export type WorkerOptions = {
 export type RunningWorker = {
   /** Serves until `shutdown`; rejects when the worker fails. */
   readonly run: () => Promise<void>;
-  /** Ends in order: activities under way are finished first. */
+  /** Ends the worker in order: it finishes the activities that are under way first. */
   readonly shutdown: () => void;
   readonly taskQueue: string;
-  /** Why its build gets no work; null when it does, and without builds. */
+  /** Why the worker's build gets no work; null when it gets work, and for a worker without a build. */
   readonly trouble: Awaited<ReturnType<typeof ownTrouble>>;
-  /** The address of its Temporal. */
+  /** The address of the worker's Temporal. */
   readonly address: string;
   readonly namespace: string;
 };
@@ -95,7 +95,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const halted = { client, mode: settings.mode };
   const halts = new HaltGate({
     read: haltsOf(halted),
-    // This counts by the machine's own time, also where a test lets time pass.
+    // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
     onChange: (standing) =>
       answerDrills(halted, standing, { worker: identity, whyNot: (write) => halts.whyNot(write) }),
