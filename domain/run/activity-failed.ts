@@ -1,15 +1,15 @@
 /**
- * A step that failed again and again, told to people: a wait with its reason instead of retries that nobody sees (M8).
- * Pure; activities and workflows use it.
+ * The wait of a step that has failed again and again. People see it with its reason, instead of retries that
+ * nobody sees (M8). Pure; activities and workflows use it.
  */
 import { growing } from './growing.ts';
 import type { Wait } from '../waits.ts';
 
-/** The shortest and the longest wait before the same is tried again. */
+/** The shortest and the longest wait before the step is tried again. */
 const AGAIN_MS = { first: 60_000, most: 600_000 };
 
 /**
- * @param what stopped it, in words
+ * @param what what stopped the step, in words
  * @param times how often in a row it was told: each wait is twice the one before
  */
 export function activityFailed(what: string, times: number): Wait {

@@ -1,6 +1,7 @@
 /**
- * What one history of a run hands on to the next (continue-as-new). It is kept small: of each item only what differs from an
- * item of which nothing is known, and nothing that the plan says. Pure.
+ * What one history of a run hands on to the next (continue-as-new). It is kept small: of an item of which
+ * nothing is known, nothing is handed on; of any other item, only how it differs from such a one; and nothing
+ * that the plan says. Pure.
  */
 import { jsonBytes } from '../json-bytes.ts';
 import { fixedAmountOf } from '../plan/amounts.ts';
@@ -29,17 +30,20 @@ import {
 import type { Evidence, RunState } from './state.ts';
 
 export type Carried = {
-  /** The plan that it is about; null while there is none. */
+  /** The plan to which all this belongs; null while there is none. */
   readonly plan: string | null;
-  /** The plan of a chunk, which has none before its go; absent where it had none, and for a run, which reads its plan. */
+  /**
+   * The head of a chunk's plan. Absent where the chunk had no go yet, and for a run, which reads its plan.
+   */
   readonly head?: PlanHead;
   /**
-   * Of a chunk that was reset and has asked nobody since: the `originalExecutionRunId` that showed the reset; else absent.
+   * For a chunk that was reset and has asked nothing since: the `originalExecutionRunId` that showed the
+   * reset. Else absent.
    */
   readonly resetOf?: string;
-  /** The Temporal run that hands on: its own id, not the id that a reset keeps. */
+  /** The Temporal run that hands on, by its own id, not the id that a reset keeps. */
   readonly runId: string;
-  /** The id by which the chunks of its batch know it; where there are no chunks, its `runId`. */
+  /** The id by which the chunks of the run's batch know it; its `runId` where there are no chunks. */
   readonly knownAs: string;
   /** Items of which nothing is known are left out. */
   readonly legs: readonly CarriedLeg[];
@@ -52,20 +56,23 @@ export type Carried = {
 
 type TraceIds = readonly (string | null)[];
 
-/** What is handed on has room for trace ids up to here: with what is put around it below the 128 KiB that Temporal likes to carry. */
+/**
+ * Trace ids may fill what is handed on up to this size. With what is put around it, it stays below the 128
+ * KiB that Temporal likes to carry.
+ */
 const MOST_BYTES = 120_000;
 
-/** A leg at its stage; of a leg that is still to be converted, only what is known. */
+/** A leg at its stage. Of a leg that is still to be converted, only what is known. */
 type CarriedLeg = { readonly id: string } & (
   TradedLeg | UntradedLeg | (Omit<ConvertingLeg, 'state'> & { readonly state: Partial<LegState> })
 );
 
-/** A payment at its stage. `amount`: only where the plan does not say it. */
+/** A payment at its stage. `amount`: only if the plan does not say it. */
 type CarriedPayment = { readonly id: string; readonly amount?: string } & (
   CarriedUnsent | CarriedSent | UnpaidPayment
 );
 
-/** Only what differs from `asKnownIn`; no `phase`: nothing stands against sending it. */
+/** Only what differs from `asKnownIn`. Without `phase`, nothing keeps the payment from being sent. */
 type CarriedUnsent = {
   readonly kind: 'unsent';
   readonly state: Partial<Omit<PaymentState, 'phase'>>;
@@ -73,12 +80,15 @@ type CarriedUnsent = {
   readonly needsHuman?: true;
 };
 
-/** A refusal for lack of money is handed on by its code alone: many payments may wait for the same money. */
+/**
+ * Of a refusal for lack of money, only the code is handed on, because many payments may wait for the same
+ * money.
+ */
 type CarriedPhase =
   | Extract<PaymentPhase, { kind: 'spent' }>
   | (Omit<Extract<PaymentPhase, { kind: 'short' }>, 'problem'> & { readonly code: Problem['code'] });
 
-/** `reference`: only where it is of a later generation, and so differs from the plan's. */
+/** `reference`: only if it is of a later generation than the plan's. */
 type CarriedSent = Omit<Accepted, 'reference'> & { readonly reference?: string } & (
     Omit<SentPayment, 'accepted'> | Omit<FailedPayment, 'accepted'>
   );
@@ -104,7 +114,10 @@ export function carry(state: RunState, by: Pick<Carried, 'runId' | 'knownAs'>): 
   return traceIds.some((traceId) => traceId !== null) ? { ...carried, traceIds } : carried;
 }
 
-/** Trace ids only help people and are no record, so those of the first payments are kept, as far as there is room. */
+/**
+ * Trace ids only help people and are no record. So those of the first payments are kept, as far as there is
+ * room.
+ */
 function traceIdsOf({ payments }: RunState, roomBytes: number): TraceIds {
   const traceIds: (string | null)[] = [];
   let bytes = 0;
@@ -170,7 +183,10 @@ function carryPhase(phase: Exclude<PaymentPhase, { kind: 'open' }>): CarriedPhas
   }
 }
 
-/** A payment of which only the Temporal run that hands on is known. */
+/**
+ * The state of a payment that the Temporal run which hands on knows as its own, and of which nothing else is
+ * known.
+ */
 function asKnownIn(runId: string): PaymentState {
   return { ...NEW_PAYMENT, knownIn: runId, walkedIn: runId };
 }
@@ -188,9 +204,10 @@ function differences<T extends object>(one: T, other: T): Partial<T> {
 }
 
 /**
- * Takes over what an earlier history knew of the items of the same plan, and nothing of another plan. It was handed on
- * between two writes, so what it knew as its own is complete. The Temporal run that goes on, `runId`, knows it as its own
- * too; a reset of that run does not. True when it was about this plan.
+ * Takes over what an earlier history knew of the items of the same plan, and nothing of another plan. The
+ * earlier history handed it on between two writes, so that what it knew as its own is complete. The Temporal
+ * run that goes on, `runId`, then knows this as its own too; a reset of that run does not. True when it was
+ * about this plan.
  */
 export function takeOver(state: RunState, carried: Carried, runId: string): boolean {
   const { plan } = state;
@@ -212,10 +229,16 @@ export function takeOver(state: RunState, carried: Carried, runId: string): bool
   return true;
 }
 
-/** The Temporal run that goes on, and the one before it: what that one knew, and since when of every item; null: it did not. */
+/**
+ * `from`: the Temporal run that hands on. `to`: the one that goes on. `sinceMs`: since when `from` knew all
+ * items as its own; null: it did not know all.
+ */
 type Heir = { readonly from: string; readonly to: string; readonly sinceMs: number | null };
 
-/** Of a chunk, what has ended is named by its coordinator too: `<coordinator>/<chunk>`. */
+/**
+ * The name of a Temporal run, with `to` in the place of `from`. In a chunk, it begins with the coordinator's:
+ * `<coordinator>/<chunk>`.
+ */
 function ofHeir<Id extends string | null>(of: Id, { from, to }: Heir): Id | string {
   if (of === from) return to;
   return of?.endsWith(`/${from}`) === true ? `${of.slice(0, -from.length)}${to}` : of;
@@ -223,7 +246,7 @@ function ofHeir<Id extends string | null>(of: Id, { from, to }: Heir): Id | stri
 
 function known<State extends SendState>(state: State, heir: Heir): State {
   if (state.knownIn !== null) return { ...state, knownIn: ofHeir(state.knownIn, heir) };
-  // Nobody knows what a failed call may have sent.
+  // A failed call may have sent something that is not known.
   if (heir.sinceMs === null || state.sent) return state;
   return { ...state, knownIn: heir.to, knownAtMs: heir.sinceMs };
 }

@@ -1,5 +1,5 @@
 /**
- * Where one chunk of a batch stands, as its workflow tells it to whoever asks; and what the run of the batch knows of its
+ * Where one chunk of a batch stands, as its workflow answers, and what the run of the batch knows of its
  * chunks. Counts and sums, never a payment. Pure.
  */
 import type { PlanBatch, PlanChunk } from '../batch.ts';
@@ -16,14 +16,14 @@ import {
   type PaymentRecord,
 } from './items.ts';
 
-/** What the payments of one currency come to. */
+/** The sums of the payments in one currency. */
 export type ChunkTotal = {
   readonly currency: string;
   readonly planned: string;
   readonly paid: string;
   readonly notPaid: string;
   readonly needsHuman: string;
-  /** Sum of what the service has accepted, whatever became of it. */
+  /** The sum of all payments that the service has accepted, also those that have failed since. */
   readonly accepted: string;
 };
 
@@ -33,25 +33,25 @@ export type ChunkCounts = {
   readonly paid: number;
   readonly notPaid: number;
   readonly needsHuman: number;
-  /** Without an end. */
+  /** Payments that have not ended. */
   readonly open: number;
-  /** Of those that are accepted, by a reply to a send; the others were only found. */
+  /** Accepted payments of which a reply to a send has told; of the others, a lookup has. */
   readonly sent: number;
-  /** To be sent, and waiting for something that people should know of. */
+  /** Payments that are still to be sent, and wait for something that people should know of. */
   readonly waiting: number;
 };
 
 export type ChunkState = {
   readonly number: number;
-  /** The Temporal run whose go it has heard last; null: none yet. */
+  /** The Temporal run of the batch's run whose go the chunk has heard last; null: none yet. */
   readonly heard: string | null;
-  /** Payments of it are being sent, one slice after the other. */
+  /** True while payments of the chunk are being sent, one slice after the other. */
   readonly isSending: boolean;
   readonly counts: ChunkCounts;
   readonly totals: readonly ChunkTotal[];
-  /** The first of what its payments wait for, most important first. */
+  /** The first waits of its payments, most important first. */
   readonly waits: readonly Waiting[];
-  /** What the service has refused since the run took the chunk up. */
+  /** What the service has refused since the run took up the chunk. */
   readonly refusals: Refusals;
   /** The first codes with which payments have ended unpaid, and how many each. */
   readonly unpaid: readonly Unpaid[];
@@ -68,9 +68,9 @@ export type Standing = {
   readonly number: number;
   readonly heard: string | null;
   readonly isSending: boolean;
-  /** How many it was started with. */
+  /** With how many payments the chunk was started. */
   readonly planned: number;
-  /** None before its first go. */
+  /** Empty before the first go of the chunk. */
   readonly payments: readonly PaymentRecord[];
   readonly waiting: Waiting | null;
 };
@@ -103,7 +103,9 @@ export function unpaidIn(payments: readonly PaymentRecord[]): readonly Unpaid[] 
   return summedUp(unpaid).slice(0, MOST_CODES);
 }
 
-/** The same of all chunks, the code of the most payments first. */
+/**
+ * The codes with which payments of all these chunks have ended unpaid, the code of the most payments first.
+ */
 export function unpaidOf(chunks: readonly Pick<ChunkRecord, 'state'>[]): readonly Unpaid[] {
   const all = chunks.flatMap(({ state }) => state?.unpaid ?? []);
   return summedUp(all).toSorted((a, b) => b.payments - a.payments);
@@ -115,7 +117,7 @@ function summedUp(all: readonly Unpaid[]): readonly Unpaid[] {
   return [...sums].map(([code, payments]) => ({ code, payments }));
 }
 
-/** Without the sums, which cost more than the rest. */
+/** Counts the payments. The sums are made apart, because they cost more than all the rest. */
 export function countsIn({
   planned,
   payments,
@@ -139,7 +141,7 @@ export function waitsIn({ payments, waiting }: Pick<Standing, 'payments' | 'wait
   return shownFirst([waiting, ...payments.map((record) => record.waiting)]).slice(0, MOST_WAITS);
 }
 
-/** Where an outcome is counted, and summed up. */
+/** In which column an outcome is counted, and summed up. */
 const COLUMNS = {
   PAID: 'paid',
   NOT_PAID: 'notPaid',
@@ -172,15 +174,15 @@ function nothing(currency: string): Sums {
 export type ChunkRecord = {
   readonly number: number;
   readonly planned: PlanChunk;
-  /** It has its go: its payments may leave. */
+  /** True when the chunk has its go, so that its payments may leave. */
   mayGo: boolean;
-  /** What was released when it was told last (`releases` of the run); -1: it was not told. */
+  /** The `releases` of the run when the chunk was told last; -1: it was not told. */
   toldOf: number;
   /** The state of the chunk as it was last read; null: it was not read yet, or there is no such chunk. */
   state: ChunkState | null;
-  /** It has ended, and nothing of it is open. */
+  /** True when the workflow of the chunk has ended. */
   isClosed: boolean;
-  /** Temporal has no such chunk. */
+  /** Set while Temporal has no such chunk. */
   waiting: Waiting | null;
 };
 
@@ -197,20 +199,20 @@ export function newChunks(batch: PlanBatch | null): ChunkRecord[] {
 }
 
 /**
- * True when the chunk has told the Temporal run `runId` that nothing of it is open. What it told an earlier Temporal
- * run does not count any more, even if everything was paid: a payment may have come back, or somebody may want it paid
- * again.
+ * True when the chunk has told the Temporal run `runId` that nothing of it is open. What it told an earlier
+ * Temporal run does not count any more, even if everything was paid: a payment may have come back, or a
+ * person may want it paid again.
  */
 export function isDone({ state }: ChunkRecord, runId: string | null): boolean {
   return state !== null && state.counts.open === 0 && hasHeard(state, runId);
 }
 
-/** Its go is this Temporal run's. */
+/** True when the chunk has its go from this Temporal run. */
 export function hasHeard(state: ChunkState | null, runId: string | null): boolean {
   return runId !== null && state?.heard?.startsWith(`${runId}/`) === true;
 }
 
-/** All chunks together. */
+/** The counts of all chunks together. */
 export function countsOf(chunks: readonly ChunkRecord[]): ChunkCounts {
   return sumOfCounts(
     chunks.map(
@@ -228,7 +230,7 @@ export function sumOfCounts(all: readonly ChunkCounts[]): ChunkCounts {
 
 const NONE = { planned: 0, accepted: 0, paid: 0, notPaid: 0, needsHuman: 0, open: 0, sent: 0, waiting: 0 };
 
-/** Sums over all chunks; what is planned is the plan's. */
+/** The sums of all chunks together. What is planned is as the plan says. */
 export function totalsOfChunks(
   chunks: readonly ChunkRecord[],
   batch: PlanBatch | null,

@@ -1,6 +1,7 @@
 /**
- * Conducting a batch: gives its chunks their go, a few side by side, reads how they stand when they say that there is news,
- * and tells them what has changed. The run of a batch holds no payment: what it says of them is what its chunks said last.
+ * Conducts a batch: gives its chunks their go, a few side by side; reads how they stand when they say that
+ * there is news; and tells them what has changed. The run of a batch holds no payment: it says of them what
+ * its chunks have said last.
  */
 import { lanesOf, type PlanBatch } from '../batch.ts';
 import { makeProblem } from '../problems.ts';
@@ -14,26 +15,28 @@ import type { RunInput } from './calls.ts';
 import { waitingOf, type Waiting } from '../waits.ts';
 import type { RunState } from './state.ts';
 
-/** What conducting takes of a run. */
+/** What this file needs of a run. */
 export type Conducting = {
   readonly input: Pick<RunInput, 'mode' | 'run'>;
   readonly state: RunState;
   readonly ports: Pick<Ports, 'readChunks' | 'waitUntil' | 'nowMs' | 'historyIsLong' | 'show'>;
   readonly pauses: Pauses;
-  /** What its chunks are told: whoever raises it has news for all of them. */
+  /**
+   * Counts what the run has to tell its chunks. When it is raised, all of them are told that there is news.
+   */
   releases: number;
   /** Numbers of chunks that have said that there is news. */
   readonly news: Set<number>;
   leaveLongHistory(): Promise<never>;
   takeUp(runId: string): boolean;
-  /** As which run its chunks know the Temporal run. */
+  /** The name by which the run's chunks know this Temporal run. */
   knownAs(runId: string): string;
   isOver(): boolean;
 };
 
-/** Chunks of one call: their standing fits a payload many times. */
+/** So many chunks are read or told in one call. A payload has room for many times as many. */
 const OF_ONE_CALL = 50;
-/** Whoever says nothing for so long is read again. */
+/** A chunk that says nothing for so long is read. */
 const LONGEST_SILENCE_MS = 600_000;
 
 export async function conduct(run: Conducting): Promise<void> {
@@ -72,7 +75,8 @@ export async function conduct(run: Conducting): Promise<void> {
     const knownAs = run.knownAs(answer.runId);
     if (state.knownAs !== knownAs) {
       state.stopped = null;
-      // It was reset: whoever has heard of an earlier run, or has ended since, hears of this one.
+      // The run was reset. Every chunk is told, because it has heard of an earlier Temporal run, or has ended
+      // since.
       if (state.knownAs !== null) {
         run.releases += 1;
         for (const { number } of chunks) news.add(number);
@@ -86,7 +90,7 @@ export async function conduct(run: Conducting): Promise<void> {
       if (chunk === undefined) continue;
       Object.assign(chunk, { state: standing, isClosed });
       chunk.waiting = standing === null ? missing(run, chunk) : null;
-      // One that has ended undone is started again when it is told.
+      // A chunk that has ended with something undone is told, which starts it again.
       if (isClosed && !isDone(chunk, knownAs)) chunk.toldOf = -1;
     }
     decide(run);
@@ -94,13 +98,17 @@ export async function conduct(run: Conducting): Promise<void> {
   }
 }
 
-/** Whether the batch stops by itself, and whether its first payments are accepted: all chunks hear of either. */
+/**
+ * Decides whether the batch stops by itself, and whether its first payments are accepted. All chunks are told
+ * of either.
+ */
 function decide(run: Conducting): void {
   const { state } = run;
   const { chunks, plan } = state;
   const batch = plan?.batch ?? null;
   if (batch === null) return;
-  // What an earlier run was refused is tried again.
+  // Payments that were refused to an earlier Temporal run are tried again, so that these refusals do not
+  // count.
   const own = chunks.filter(({ state: standing }) => hasHeard(standing, state.knownAs));
   const refusals = own.flatMap((chunk) => chunk.state?.refusals ?? []);
   const stopped = state.stopped ?? stopOf(batch, refusals);
@@ -109,7 +117,10 @@ function decide(run: Conducting): void {
   Object.assign(state, { stopped, isTested });
 }
 
-/** The first payments that can be paid at all, as far as that was known when the plan was made, and as it has come out. */
+/**
+ * Whether the first payments are accepted: as many as the canary says, but no more than can be paid, as the
+ * plan and the first chunk say.
+ */
 function isCanaryAccepted({ canary }: PlanBatch, { chunks: [first], knownAs }: RunState): boolean {
   if (canary === null || first === undefined) return true;
   const { state: standing } = first;
@@ -119,7 +130,10 @@ function isCanaryAccepted({ canary }: PlanBatch, { chunks: [first], knownAs }: R
   return (standing?.counts.accepted ?? 0) >= Math.min(canary, payable, payments - notPaid);
 }
 
-/** The run has ended, whichever way: its chunks end as well. What does not hear it asks by itself, later. */
+/**
+ * The run ends, in whatever way, so that its chunks end as well. A chunk that does not hear of it asks the
+ * run later.
+ */
 export async function tellEnd({
   input: { mode, run, batch },
   ports,
@@ -134,7 +148,7 @@ export async function tellEnd({
   }
 }
 
-/** The next chunks may go as soon as those before them have nothing to send any more. */
+/** Lets the next chunks go as soon as the chunks before them have nothing to send any more. */
 function letGo({ state }: Conducting): void {
   const { chunks, knownAs, plan, isTested, stopped } = state;
   if (knownAs === null) return;
@@ -142,7 +156,8 @@ function letGo({ state }: Conducting): void {
   if (batch === null) return;
   const most = lanesOf(batch);
   let sending = chunks.filter((chunk) => chunk.mayGo && isSending(chunk, knownAs)).length;
-  // The first payments are those of the first chunk: until they are accepted, no other one goes, also while it waits.
+  // The first payments are in the first chunk. Until they are accepted, no other chunk goes, even while the
+  // first one waits.
   for (const chunk of isTested || stopped !== null ? chunks : chunks.slice(0, 1)) {
     if (sending >= most) return;
     if (chunk.mayGo) continue;
@@ -151,7 +166,7 @@ function letGo({ state }: Conducting): void {
   }
 }
 
-/** Until it has heard of its go, it is about to. */
+/** A chunk that has not heard of its go yet counts as sending, because it is about to. */
 function isSending({ state, waiting }: ChunkRecord, knownAs: string): boolean {
   if (waiting !== null) return false;
   return state === null || state.isSending || (state.counts.open > 0 && !hasHeard(state, knownAs));
@@ -168,7 +183,7 @@ function missing({ ports }: Conducting, { number, waiting }: ChunkRecord): Waiti
   return waitingOf({ reason: 'person', problem, afterMs: LONGEST_SILENCE_MS }, ports.nowMs(), waiting);
 }
 
-/** Currencies of which the money is there, or never will be by a trade: they are paid. */
+/** The currencies in which the batch may pay: every leg that buys one is settled, or will never bring it. */
 export function releasedIn({ plan, legs, cancelled }: RunState): readonly string[] {
   const currencies = (plan?.batch?.totals ?? []).map(({ currency }) => currency);
   return currencies.filter((currency) =>

@@ -1,4 +1,4 @@
-/** Converting one leg: quote and trade until it is traded, has ended, or is in a person's hands. */
+/** Converts one leg: quotes and trades until the leg is traded, has ended, or is left to a person. */
 import { asForgotten } from '../writes/doubt.ts';
 import { SLOW_LOOKUP_MS } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
@@ -41,8 +41,8 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
 }
 
 /**
- * A quote is traded, or asked for again, before another leg goes on; not where only a doubt let the leg come before the sale that
- * it needs.
+ * After these answers the leg stays at work: its quote is traded, or asked for again, before another leg goes
+ * on. (Not so a leg that is held back: it came before the sale that it needs only because it was in doubt.)
  */
 function isQuoting({ step }: LegAnswer): boolean {
   return step.kind === 'quoted' || step.kind === 'requote';
@@ -73,7 +73,10 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
   }
 }
 
-/** What there is to wait for before the leg goes on; null: nothing, and no promise either, each of which costs time. */
+/**
+ * Takes the answer into the state. Returns the wait before the leg goes on; null: there is none, and no
+ * promise is made, because each costs time.
+ */
 function takeAnswer(
   run: Carrying,
   record: LegRecord,
@@ -118,7 +121,7 @@ function takeAnswer(
   }
 }
 
-/** What depends on a trade that came out worse than planned waits for a person. */
+/** The payments that need a trade which came out worse than planned wait for a person. */
 async function holdForAcceptance(
   { state, pauses }: Carrying,
   record: LegRecord,

@@ -1,6 +1,6 @@
 /**
- * What a leg that funds a batch must leave of the money that it sells, while it waits for it (`shortfall: hold`), when its
- * batch wants it no more, and what its settlement is to bring. Pure.
+ * Legs that fund a batch: what such a leg must leave of the money that it sells while it waits for money
+ * (`shortfall: hold`), when its batch does not want it any more, and what its settlement must bring. Pure.
  */
 import { compare, notNegative, subtract, sum } from '../money.ts';
 import { isFromBalances, type Leg, type Plan } from '../plan/plan.ts';
@@ -11,7 +11,10 @@ import { owedIn } from './chunk-state.ts';
 import { tradeOf, type LegRecord } from './items.ts';
 import type { RunState } from './state.ts';
 
-/** Null: it funds no batch, or does not wait for money. */
+/**
+ * What a leg must leave to others, and what it must bring; null: the leg funds no batch, or does not wait for
+ * money.
+ */
 export function fundingOf(
   state: Pick<RunState, 'plan' | 'legs' | 'chunks'>,
   record: LegRecord,
@@ -21,7 +24,7 @@ export function fundingOf(
   if (plan === null || plan.batch === null || plan.shortfall !== 'hold' || !isFromBalances(leg)) return null;
   const before = legs
     .slice(0, legs.indexOf(record))
-    // What waits for a person takes no money from those behind it.
+    // A leg that waits for a person takes no money from the legs behind it.
     .filter((other) => other.stage.kind === 'converting' && !other.stage.needsHuman)
     .map((other) => other.leg);
   return {
@@ -32,8 +35,9 @@ export function fundingOf(
 }
 
 /**
- * What a batch still pays in a currency with what was there or on its way when it was planned, and what its trades have bought
- * of it: who waits for the settlement of those does not wait for money that nobody buys.
+ * How much the batch can still pay in a currency with what was there or on its way when it was planned, and
+ * with what its trades have bought. The wait for the settlement of these trades goes by this, so that it does
+ * not wait for money that nothing brings.
  */
 export function fundedIn(state: Pick<RunState, 'plan' | 'legs' | 'chunks'>, currency: string): string {
   const { plan, legs } = state;
@@ -50,7 +54,7 @@ export function fundedIn(state: Pick<RunState, 'plan' | 'legs' | 'chunks'>, curr
   return notNegative(subtract(owed, lacking));
 }
 
-/** Whether the base had enough for the leg, and for all before it, when the plan was made. */
+/** Whether the base currency had enough for the leg, and for all legs before it, when the plan was made. */
 function wasThere({ positions, legs }: Plan, leg: Leg): boolean {
   const base = positions.find(({ currency }) => currency === leg.sell);
   if (base === undefined) return false;
@@ -59,7 +63,7 @@ function wasThere({ positions, legs }: Plan, leg: Leg): boolean {
   return compare(cost, subtract(base.withdrawable, base.low ?? '0')) <= 0;
 }
 
-/** A batch that was stopped buys nothing more: what it would buy is not paid. Null: it goes on. */
+/** Why a batch that was stopped buys nothing more: what it would buy is not paid. Null: the batch goes on. */
 export function withoutItsBatch({ stopped }: Pick<RunState, 'stopped'>, { leg }: LegRecord): Problem | null {
   return stopped === null ? null : { ...stopped, item: leg.id };
 }

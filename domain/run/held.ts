@@ -1,22 +1,25 @@
 /**
- * Whether a batch holds a payment that another batch of the policy has as well, as its chunk and its run tell it. What cannot
- * be told is held: nobody is paid by two batches (M1). Pure.
+ * Whether a batch holds a payment that another batch of the policy has as well, as its chunk and its run
+ * tell. When they cannot tell, it counts as held: no payee is paid by two batches (M1). Pure.
  */
 import type { PaymentRecord } from './items.ts';
 
-/** What has become of some payments of a chunk, by their ids as they were asked for. Those it has not taken up yet are in no list. */
+/**
+ * What has become of some payments of a chunk, by the ids with which they were asked for. A payment that the
+ * chunk has not taken up yet is in no list.
+ */
 export type ItemsOfChunk = {
-  /** Temporal run of the chunk. */
+  /** The Temporal run of the chunk. */
   readonly runId: string;
-  /** Whose go it has heard last. */
+  /** The Temporal run whose go the chunk has heard last; null: none yet. */
   readonly heard: string | null;
-  /** No other Temporal run of it can have sent anything. */
+  /** True when no other Temporal run of the chunk can have sent anything. */
   readonly isFirst: boolean;
-  /** To be sent, or in doubt. */
+  /** Payments to be sent, or in doubt. */
   readonly unsent: readonly string[];
-  /** Accepted or paid, with the service's record. */
+  /** Payments that are accepted or paid, with the ids of the service's records. */
   readonly accepted: readonly (readonly [name: string, withdrawalId: string])[];
-  /** The service has no record of it, or one that has failed. */
+  /** Payments of which the service has no record, or one that has failed. */
   readonly unpaid: readonly string[];
 };
 
@@ -52,17 +55,21 @@ export function itemsOfChunk(
 /** The run of a batch. */
 export type Coordinator =
   | { readonly kind: 'open'; readonly runId: string }
-  /** By itself: nothing of it is sent any more, unless somebody starts it again. */
+  /** It has ended by itself: nothing of the batch is sent any more, unless a person starts it again. */
   | { readonly kind: 'ended' }
-  /** Somebody has ended it, or Temporal has none: it may be gone on with as it stands. */
+  /** A person has ended it, or Temporal has no such run: the batch may go on from where it stands. */
   | { readonly kind: 'cut off' };
 
-/** A payment that the plan of its batch wants (`isWanted`) or knows to be unpayable. `madeFor`: of that plan. */
+/**
+ * A payment of the other batch. `isWanted`: false when the plan of that batch knows it to be unpayable.
+ * `madeFor`: as in that plan.
+ */
 export type Asked = { readonly name: string; readonly isWanted: boolean; readonly madeFor: string };
 
 /**
- * A batch without a plan holds nothing: it will see this one when it makes its own. What has ended unpaid is held once more
- * as soon as its run takes up what is not paid, before the chunk has heard of it.
+ * A batch without a plan holds nothing, because it will see this batch when it makes its plan. A payment that
+ * ended unpaid is held once more as soon as the run of that batch takes it up again, even before the chunk
+ * has heard of it.
  */
 export function isHeld(chunk: ItemsOfChunk, coordinator: Coordinator, asked: Asked): boolean {
   const isOpen = coordinator.kind === 'open';

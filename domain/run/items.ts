@@ -15,12 +15,15 @@ export type TradedLeg = {
   /** When this run learned of it, epoch milliseconds. */
   readonly atMs: number;
   traded: Traded;
-  /** It came out worse than planned, and nobody has accepted that; `isHeld`: it waits for a person who does. */
+  /**
+   * The trade came out worse than planned, and no person has accepted that. `isHeld`: the leg waits for a
+   * person who does.
+   */
   readonly worse: { readonly problem: Problem; readonly isHeld: boolean } | null;
-  /** False: it never will be. Null: not known yet. */
+  /** False: the trade will never settle. Null: not known yet. */
   settled: boolean | null;
 };
-/** `quoteId`: of a quote that was not traded. */
+/** `quoteId`: the leg's last quote, which was not traded. */
 export type UntradedLeg = Ended & {
   readonly kind: 'not traded';
   readonly quoteId: string | null;
@@ -28,7 +31,9 @@ export type UntradedLeg = Ended & {
 };
 export type LegStage = ConvertingLeg | TradedLeg | UntradedLeg;
 
-/** A payment that is sent once its leg is decided: `release` is null before. `needsHuman` as of a leg. */
+/**
+ * A payment that is sent once its leg is decided. `release` is null until then. `needsHuman`: as for a leg.
+ */
 export type UnsentPayment = {
   readonly kind: 'unsent';
   state: PaymentState;
@@ -65,11 +70,14 @@ export type Accepted = {
   readonly reference: string;
   readonly atMs: number;
   status: string;
-  /** An earlier run knew it as paid. If it has come back, this run checks whether somebody wants it paid again. */
+  /**
+   * An earlier Temporal run knew the payment as paid. If it has come back, this run checks whether a person
+   * wants it paid again.
+   */
   readonly isAnew?: true;
 };
 
-/** A leg, and what is known of it. */
+/** A leg, and what the run knows of it. */
 export type LegRecord = {
   readonly leg: Leg;
   stage: LegStage;
@@ -78,10 +86,10 @@ export type LegRecord = {
   isAtWork: boolean;
 };
 
-/** A payment, and what is known of it. */
+/** A payment, and what the run knows of it. */
 export type PaymentRecord = {
   readonly payment: Payment;
-  /** Null until the proceeds are known. */
+  /** Null until it is known how much the leg has brought. */
   amount: string | null;
   stage: PaymentStage;
   waiting: Waiting | null;
@@ -94,7 +102,7 @@ export type PaymentRecord = {
   traceId: string | null;
 };
 
-/** One that waits for no leg any more. */
+/** A payment that waits for no leg any more, and is to be sent. */
 export type UnsentRecord = PaymentRecord & {
   stage: UnsentPayment & { release: Release };
 };
@@ -195,7 +203,7 @@ export function isOpenPayment({ stage }: PaymentRecord): boolean {
   }
 }
 
-/** Its leg is decided, and it is neither accepted nor ended. */
+/** True when the leg of the payment is decided, and the payment is neither accepted nor ended. */
 export function isUnsent(record: PaymentRecord): record is UnsentRecord {
   return record.stage.kind === 'unsent' && record.stage.release !== null;
 }
@@ -211,7 +219,10 @@ export function tradeOf({ stage }: LegRecord): Traded | null {
   }
 }
 
-/** The service's record of a payment, whatever became of it; null while it has shown none. */
+/**
+ * The service's record of a payment, also of one that has failed since; null while the service has shown
+ * none.
+ */
 export function acceptedOf({ stage }: PaymentRecord): Accepted | null {
   switch (stage.kind) {
     case 'accepted':

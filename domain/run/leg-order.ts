@@ -1,6 +1,7 @@
 /**
- * Which leg goes when. They go in the order of the plan, one at a time, since one may sell what another one buys; a leg
- * that waits lets the next one go on, and stops only the purchases that still need its proceeds. Pure.
+ * Which leg goes when. Legs go in the order of the plan, one at a time, because one may sell what another one
+ * buys. A leg that waits lets the next one go on, and stops only the purchases that still need its proceeds.
+ * Pure.
  */
 import { sumsOf } from '../plan/amounts.ts';
 import { compare, sum } from '../money.ts';
@@ -11,13 +12,13 @@ import type { Follows } from './calls.ts';
 import type { QuoteInHand } from '../writes/leg-state.ts';
 import { openLeg, tradeOf, type LegRecord } from './items.ts';
 
-/** Why a leg that could be quoted is not, and whose trade it waits for. */
+/** Why a leg that could be quoted is not quoted, and for whose trade it waits. */
 export type HeldBack = { readonly reason: WaitReason; readonly problem: Problem };
 
-/** Null: it may go. */
+/** Why a leg may not go now; null: it may. */
 export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBack | null {
   const { leg, stage } = record;
-  // What is in doubt is looked up whatever has come of the others.
+  // A leg in doubt is looked up, however the other legs stand.
   if (stage.kind !== 'converting' || stage.state.doubt !== null) return null;
   const worse = legs.find((other) => other.stage.kind === 'traded' && other.stage.worse?.isHeld === true);
   if (worse !== undefined)
@@ -31,7 +32,10 @@ export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBac
   return { reason: 'turn', problem: makeProblem('AFTER_SALES', leg.id, { message }) };
 }
 
-/** Why a purchase is not traded whose sales brought too little: it would spend what the policy keeps. Null: it may be. */
+/**
+ * Why a purchase is not traded when the sales before it brought too little: it would spend money that the
+ * policy keeps. Null: it may be traded.
+ */
 export function withoutItsSale(legs: readonly LegRecord[], record: LegRecord): Problem | null {
   const { leg } = record;
   const sales = legs.filter((other) => feeds(other, record));
@@ -50,12 +54,12 @@ function stops({ leg: worse }: LegRecord, { leg }: LegRecord): string {
   return `Leg "${worse.id}" was traded worse than planned; leg "${leg.id}" is not traded before somebody has looked at that.`;
 }
 
-/** A leg that is not at work: the next one may go. */
+/** True when the leg is decided, waits or is held back, so that the next one may go. */
 export function isResting(legs: readonly LegRecord[], record: LegRecord): boolean {
   return openLeg(record) === null || record.waiting !== null || heldBack(legs, record) !== null;
 }
 
-/** Whether another leg is quoted at once, whatever comes of this one, or only when this one is done. */
+/** Whether another leg is quoted at once, in whatever way this one ends, or only when this one is done. */
 export function follows(legs: readonly LegRecord[], record: LegRecord): Follows {
   const rest = legs.filter((other) => other !== record);
   const converting = rest.filter(({ stage }) => stage.kind === 'converting');
@@ -64,7 +68,7 @@ export function follows(legs: readonly LegRecord[], record: LegRecord): Follows 
   return converting.some((other) => isHeld(other) && heldBack(rest, other) === null) ? 'when done' : 'none';
 }
 
-/** What the other legs have sold and bought, or may have, or are about to, for each currency. */
+/** What the other legs have sold and bought, may have, or are about to, for each currency. */
 export function tradedBeside(legs: readonly LegRecord[], record: LegRecord): readonly Money[] {
   return sumsOf(
     legs.flatMap((other): readonly Money[] => {
@@ -83,12 +87,12 @@ function feeds({ leg }: LegRecord, { leg: purchase }: LegRecord): boolean {
   return leg.buy === purchase.sell;
 }
 
-/** The sales that were traded have not brought what a purchase needs of them. */
+/** True when the sales that were traded have not brought as much as a purchase needs of them. */
 function lacksProceeds(legs: readonly LegRecord[], record: LegRecord): boolean {
   return compare(broughtFor(legs, record), record.leg.needsFromSales) < 0;
 }
 
-/** What never settles brings nothing. */
+/** What the sales have brought. A trade that will never settle brings nothing. */
 function broughtFor(legs: readonly LegRecord[], record: LegRecord): string {
   const sales = legs.filter((other) => feeds(other, record));
   return sum(
@@ -98,7 +102,7 @@ function broughtFor(legs: readonly LegRecord[], record: LegRecord): string {
   );
 }
 
-/** It may be traded, or has been where that is in doubt. */
+/** The quote of a leg that may be traded, or, in doubt, may have been. */
 function quoteInHandOf({ stage }: LegRecord): QuoteInHand | null {
   return stage.kind === 'converting' ? stage.state.quote : null;
 }

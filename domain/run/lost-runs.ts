@@ -1,14 +1,14 @@
 /**
- * Lost runs: those of which the service has records and Temporal nothing, neither the run, nor its plan, nor what people said.
- * So it is after Temporal was restored from an older backup, or where another namespace uses the same key. A new run beside
- * those of its policy waits for a person. Pure.
+ * Lost runs: the service has records of them and Temporal has nothing, neither the run, nor its plan, nor
+ * what people said. This happens when Temporal was restored from an older backup, or when another namespace
+ * uses the same key. A new run waits for a person beside lost runs of its policy. Pure.
  */
 import type { Kept } from '../people/instructions.ts';
 import { makeProblem } from '../problems.ts';
 import { runName, runOf, type RunName } from '../references.ts';
 import type { Wait } from '../waits.ts';
 
-/** The runs of a policy whose records a list shows; of each the newest record, and nothing else. */
+/** The runs of a policy of which a list shows records, and for each the time of its newest record. */
 export class SeenRuns {
   readonly #own: RunName;
   readonly #newest = new Map<string, { readonly run: RunName; readonly atMs: number }>();
@@ -19,9 +19,10 @@ export class SeenRuns {
   }
 
   /**
-   * @param reference what the record carries
+   * Notes the run of a record.
+   * @param reference the reference or the tag of the record
    * @param createdAt when the service made it
-   * @returns false: no list need keep the record
+   * @returns always false: no list need keep the record
    */
   note(reference: string | null, createdAt: string): false {
     // Many records of a list are of other policies.
@@ -33,12 +34,12 @@ export class SeenRuns {
     return false;
   }
 
-  /** Something of this run is there: it was started before, and adopts what was done. */
+  /** True when the list shows a record of this run: it was started before, and adopts what was done. */
   get hasOwn(): boolean {
     return this.#newest.has(runName(this.#own));
   }
 
-  /** The others with a record that is no older than this, epoch milliseconds; the newest first. */
+  /** The other runs with a record that is no older than this, epoch milliseconds; the newest first. */
   othersSince(sinceMs: number): readonly RunName[] {
     const own = runName(this.#own);
     return [...this.#newest]
@@ -50,7 +51,10 @@ export class SeenRuns {
 
 const LIST_NAME = /^lost-runs-[\w-]{12}$/;
 
-/** Name of a list of lost runs, by which a person lets a run go beside exactly these. @param digest twelve letters of `[A-Za-z0-9_-]` */
+/**
+ * The name of a list of lost runs. With it, a person lets a run go beside exactly these runs.
+ * @param digest makes twelve letters of `[A-Za-z0-9_-]`
+ */
 export function lostRunsName(lost: readonly RunName[], digest: (texts: readonly string[]) => string): string {
   return `lost-runs-${digest(lost.map(runName).toSorted())}`;
 }
@@ -65,12 +69,15 @@ export function isLetGo({ instructions }: Kept, name: string): boolean {
   return instructions.some((said) => said.kind === 'go-on' && said.item === name);
 }
 
-/** A person who starts the lost runs again is heard soon. */
+/** Short, so that a person who starts the lost runs again sees soon that this run goes on. */
 const ASK_AGAIN_MS = 15_000;
-/** So many are named. */
+/** The message names so many runs at most. */
 const NAMED = 5;
 
-/** @param name of the list; `policyFile`: as the run was started with */
+/**
+ * @param of `policyFile`: as the run was started with
+ * @param name the name of the list
+ */
 export function besideLostRuns(
   of: { readonly run: RunName; readonly policyFile: string; readonly isBatch: boolean },
   lost: readonly RunName[],
@@ -92,7 +99,7 @@ export function besideLostRuns(
   return { afterMs: ASK_AGAIN_MS, reason: 'person', problem };
 }
 
-/** A word as a shell takes it. */
+/** A word as people type it into a shell. */
 function typed(word: string): string {
   return /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,6 +1,6 @@
 /**
- * The durable waits of a run: how long each is, that people see it with its reason, and that whoever wakes the run ends
- * it early.
+ * The durable waits of a run: how long each is, how people see it with its reason, and how a person who wakes
+ * the run ends it early.
  */
 import type { Problem } from '../problems.ts';
 import { safetyWaitText, waitingOf, type Wait, type Waiting } from '../waits.ts';
@@ -8,24 +8,24 @@ import { activityFailed } from './activity-failed.ts';
 import { growing } from './growing.ts';
 import type { Ports, StepFailed } from './ports.ts';
 
-/** What may wait: an item, or the run. */
+/** An item, or the run, which may wait. */
 type Waiter = { waiting: Waiting | null };
 
-/** What the waits of one waiter in a row have come to. */
+/** How often or how long one waiter has waited in a row. */
 type Pace = {
   readonly moneyTimes: number;
   readonly serviceMs: number;
-  /** When it first waited for its turn, epoch milliseconds; null: it does not. */
+  /** When the waiter began to wait for its turn, epoch milliseconds; null: it does not wait for it. */
   readonly turnSinceMs: number | null;
 };
 
 const AT_FIRST: Pace = { moneyTimes: 0, serviceMs: 0, turnSinceMs: null };
 const LONGEST_MONEY_WAIT_MS = 300_000;
-/** Pauses at the service's own pace are shown once they have come to more than this in a row. */
+/** Pauses at the service's own pace are shown once they come to more than this in a row. */
 const PATIENT_MS = 60_000;
 const LONGEST_POLL_WAIT_MS = 600_000;
 
-/** What waits, looks, and waits for the same again so soon has waited all the time. */
+/** A waiter that looks, and waits for the same again within this time, has waited all the time. */
 const SAME_WAIT_MS = 300_000;
 
 const NEVER = (): boolean => false;
@@ -33,9 +33,9 @@ const NEVER = (): boolean => false;
 export class Pauses {
   readonly #ports: Pick<Ports, 'waitUntil' | 'nowMs' | 'show'>;
   readonly #paces = new Map<Waiter, Pace>();
-  /** What was shown last of each waiter, by the code of its problem. */
+  /** The last wait that was shown of each waiter, for each code of a problem. */
   readonly #shown = new Map<Waiter, Map<string, Waiting>>();
-  /** Until then, an earlier history may have waited for what is shown for the first time. */
+  /** Until this moment, a wait that is shown for the first time may have begun in an earlier history. */
   readonly #inheritsUntilMs: number;
   #asked = 0;
 
@@ -45,24 +45,24 @@ export class Pauses {
     this.#inheritsUntilMs = isContinued ? ports.nowMs() + SAME_WAIT_MS : 0;
   }
 
-  /** Counts people's wake-ups and cancels. */
+  /** How often people have woken or cancelled the run. */
   get asked(): number {
     return this.#asked;
   }
 
   /**
-   * Somebody wants everything looked at now: every wait ends, and so does at once the next one of a call that is under
-   * way. In a replay the signal may stand before the answer of that call, which it followed when it happened, or the
-   * other way round: the same must come of both.
+   * A person wants the run to look at everything now. Every wait ends, and so does at once the next wait of a
+   * call that is under way. In a replay, the signal may come before the answer of that call although it came
+   * after it, or the other way round: both orders must lead to the same.
    */
   wake(): void {
     this.#asked += 1;
   }
 
   /**
-   * A wait as it is made and shown. Whoever waits for money asks for ever later, up to 5 min: each time costs a read of
-   * the balances, and history. What waits at the service's own pace, or for its turn, for longer than a minute altogether
-   * is shown (M8).
+   * The wait as the run makes it and shows it. An item that waits for money asks for it ever later, up to 5
+   * min, because each question costs a read of the balances, and history. An item that waits for more than a
+   * minute altogether, at the service's own pace or for its turn, is shown (M8).
    */
   paced(waiter: Waiter, wait: Wait): Wait {
     const { moneyTimes, serviceMs, turnSinceMs } = this.#paces.get(waiter) ?? AT_FIRST;
@@ -76,7 +76,8 @@ export class Pauses {
         return totalMs > PATIENT_MS ? { ...wait, reason: 'outage' } : wait;
       }
       case 'turn': {
-        // Most of the time passes while the question is open.
+        // This takes the time on the clock, because most of it passes while the call that asks for the turn
+        // is under way.
         const sinceMs = turnSinceMs ?? this.#ports.nowMs();
         this.#paces.set(waiter, { ...AT_FIRST, turnSinceMs: sinceMs });
         return this.#ports.nowMs() - sinceMs > PATIENT_MS ? wait : { ...wait, reason: 'service' };
@@ -93,21 +94,22 @@ export class Pauses {
     }
   }
 
-  /** The waiter does not wait any more. Whoever says so shows it with what comes next. */
+  /** The waiter does not wait any more. The caller shows this with what comes next. */
   goesOn(waiter: Waiter): void {
     this.#paces.delete(waiter);
     waiter.waiting = null;
   }
 
-  /** Money has come: more may follow soon. */
+  /** Money has come. More may follow soon, so that the pauses begin short again. */
   allSoon(): void {
     this.#paces.clear();
   }
 
   /**
-   * A durable wait, shown with its reason; a wake-up ends it early. It stays shown while whoever waits looks again: most
-   * often the answer is the same, and a held run should not be told as running in between.
-   * @param asked people's wake-ups as they stood before the call that led to this wait
+   * A durable wait, shown with its reason. A person who wakes the run ends it early. It stays shown while the
+   * item looks again: most often the answer is the same, and a held run should not be told as running in
+   * between.
+   * @param asked the count `asked` as it stood before the call that led to this wait
    */
   async pause(waiter: Waiter, wait: Wait, asked: number, isNews: () => boolean = NEVER): Promise<void> {
     this.show(waiter, wait);
@@ -119,14 +121,14 @@ export class Pauses {
     this.#ports.show();
   }
 
-  /** The same for whoever shows several at once. */
+  /** Sets the wait that is shown; a caller with several waits shows them all at once. */
   note(waiter: Waiter, wait: Wait): void {
     const shown = this.#shown.get(waiter) ?? new Map<string, Waiting>();
     waiter.waiting = waitingOf(wait, this.#ports.nowMs(), this.#before(waiter, wait, shown));
     this.#shown.set(waiter, shown.set(wait.problem.code, waiter.waiting));
   }
 
-  /** The same wait as it was shown before; null: it begins now. */
+  /** The same wait as it was shown before; null: this wait begins now. */
   #before(waiter: Waiter, wait: Wait, shown: ReadonlyMap<string, Waiting>): Waiting | null {
     const { code } = wait.problem;
     if (waiter.waiting?.problem.code === code) return waiter.waiting;
@@ -136,13 +138,16 @@ export class Pauses {
     return nowMs < this.#inheritsUntilMs ? { ...wait, wakeAtMs: nowMs } : null;
   }
 
-  /** A durable wait that a wake-up, or what is news to the waiter, ends early; true when one did. */
+  /**
+   * A durable wait that ends early when a person wakes the run, or when there is news for the waiter. True
+   * when it ended early.
+   */
   sleep(ms: number, asked: number, isNews: () => boolean = NEVER, why?: string): Promise<boolean> {
     return this.#ports.waitUntil(() => this.#asked !== asked || isNews(), Math.max(ms, 1), why);
   }
 }
 
-/** Beside the timer of a wait. */
+/** The text beside the timer of a wait. */
 function whyOf({ problem: { code, item }, safeAtMs }: Wait, nowMs: number): string {
   if (safeAtMs !== undefined) {
     const text = safetyWaitText(safeAtMs, nowMs);
@@ -151,7 +156,9 @@ function whyOf({ problem: { code, item }, safeAtMs }: Wait, nowMs: number): stri
   return item === null ? `Looks again: ${code}` : `Looks again for ${item}: ${code}`;
 }
 
-/** A poll that is stopped again and again is asked for ever later, up to 10 min: each time costs history. */
+/**
+ * A poll that is stopped again and again is tried ever later, up to 10 min, because each time costs history.
+ */
 export function backedOff(wait: Wait, times: number): Wait {
   return { ...wait, afterMs: growing(wait.afterMs, times - 1, LONGEST_POLL_WAIT_MS) };
 }
@@ -162,7 +169,10 @@ export function itemFailed(item: string, { message }: StepFailed, times: number)
   return { ...wait, problem: { ...wait.problem, item } };
 }
 
-/** A status that is in no list: it may mean anything, so that it is waited out, and somebody has to say what it means. */
+/**
+ * The problem of a status that is in no list. It may mean anything, so the run waits until a person says what
+ * it means.
+ */
 export function statusUnknown(of: {
   readonly item: string;
   readonly subject: string;

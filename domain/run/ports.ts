@@ -1,4 +1,7 @@
-/** What a run awaits or asks of the world: the activities, durable waits, and its own facts. `workflows/run.ts` gives it. */
+/**
+ * What a run awaits or asks from outside: the activities, durable waits, and facts about itself.
+ * `workflows/run.ts` gives it.
+ */
 import type { Instruction } from '../people/instructions.ts';
 import type { RunName } from '../references.ts';
 import type { Mode } from '../service/records.ts';
@@ -36,15 +39,19 @@ export type Ports = {
   recordInstruction(call: {
     readonly mode: Mode;
     readonly run: RunName;
-    /** Its id is the Temporal run's: pressed again in another one, it is said again. */
+    /**
+     * The activity makes its id from the Temporal run. If the button is pressed again in another Temporal
+     * run, that is another instruction.
+     */
     readonly instruction: Omit<Extract<Instruction, { kind: 'cancel' }>, 'id'>;
   }): Promise<void>;
   /**
-   * Which Temporal run this is, asked in the task that may end it: a reset to any event asks anew (but see `runThatGoesOn`).
-   * Workflow code that branched on its own id would break replay; what was answered is history.
+   * Which Temporal run this is, asked in the task that may end it, so that after a reset to any event it is
+   * asked anew (but see `runThatGoesOn`). Workflow code that decided by its own id would break replay. An
+   * answer of an activity is in the history.
    */
   tellRun(): Promise<{ readonly runId: string }>;
-  /** Tells what keeps people's instructions that the run ends. */
+  /** Tells the workflow that keeps people's instructions that the run ends. */
   tellEnd(): Promise<void>;
   /**
    * Pauses until `condition` holds, at most `timeoutMs`; false when the time was up.
@@ -52,20 +59,20 @@ export type Ports = {
    */
   waitUntil(condition: () => boolean, timeoutMs?: number, why?: string): Promise<boolean>;
   nowMs(): number;
-  /** The history has grown so long that the run should go on in a new one. */
+  /** True when the history is so long that the run should go on in a new one. */
   historyIsLong(): boolean;
-  /** Id and `originalExecutionRunId` (another one after a reset) of the Temporal run. */
+  /** The id of the Temporal run, and its `originalExecutionRunId`, which differs after a reset. */
   readonly runId: string;
   readonly originalRunId: string;
-  /** Called whenever the state has changed: shows it to people. */
+  /** Shows the state to people. The run calls this whenever the state has changed. */
   show(): void;
 };
 
 /**
- * Asks, last of all, which Temporal run this is. Returns it where `goesOn` finds something to do for it; null: it may end. A
- * worker that stands still for seconds lets Temporal record an answer before the task that asked is over, so that a reset keeps
- * what an earlier run was told: nothing ends by such an answer, and it is asked once more. Where nothing was reset there is no
- * other run.
+ * Asks, last of all, which Temporal run this is. Returns that run if `goesOn` finds something to do in it;
+ * null: the run may end. When a worker stands still for seconds, Temporal may record the answer before the
+ * task that asked is over. A reset then keeps the answer that an earlier Temporal run got. Such an answer
+ * ends nothing: the run asks once more. Without a reset, there is no other Temporal run.
  */
 export async function runThatGoesOn(
   { tellRun, runId: own, originalRunId }: Pick<Ports, 'tellRun' | 'runId' | 'originalRunId'>,
@@ -79,7 +86,10 @@ export async function runThatGoesOn(
   }
 }
 
-/** The run cannot go on: no plan, another policy, a broken invariant. Carries what a person must know. */
+/**
+ * The run cannot go on: it has no plan, a plan for another policy, or a broken invariant. Carries what a
+ * person must know.
+ */
 export class RunRefused extends Error {
   override readonly name = 'RunRefused';
   readonly code: string;
@@ -97,7 +107,7 @@ export class StepFailed extends Error {
   override readonly name = 'StepFailed';
 }
 
-/** The failure of a step as an answer; everything else is thrown on. */
+/** The failure of a step, as an answer. Any other error is thrown on. */
 export function failed(error: unknown): StepFailed {
   if (error instanceof StepFailed) return error;
   throw error;

@@ -25,21 +25,23 @@ import { add, sum } from '../money.ts';
 /** Where a run stands, for a terminal: one line per step. */
 export type Progress = {
   readonly status: ReportStatus;
-  /** What happens now, or was last done, item by item, in plan order. */
+  /** The step that is under way or was done last, item by item, in the order of the plan. */
   readonly items: readonly {
     readonly id: string;
     readonly kind: 'plan' | 'leg' | 'payment' | 'batch';
     readonly step: string;
     readonly waiting: Waiting | null;
   }[];
-  /** Of a batch; null: it has none, or is not planned yet. */
+  /** How the batch stands; null: the run has no batch, or no plan yet. */
   readonly batch: BatchProgress | null;
   /**
-   * The run is cancelled, and has not ended yet. `by`: who said so; null until somebody has read it. Absent: it is not
-   * cancelled, or has ended.
+   * Set while the run is cancelled and has not ended. `by`: who said so; null until a command has read it.
    */
   readonly cancel?: { readonly by: string | null };
-  /** Payments of a batch that still waits for its plan, as whoever asks has read; absent: nobody has, or there are none. */
+  /**
+   * How many payments a batch has that still waits for its plan, as the command has read; absent: it has not,
+   * or there are none.
+   */
   readonly submitted?: number;
 };
 
@@ -67,12 +69,12 @@ export type BatchProgress = BatchStanding & {
   readonly others: BatchStanding;
 };
 
-/** Part of it, as of a report. */
+/** A part of the progress, as for a report. */
 export type ProgressPage = { readonly progress: Progress; readonly next: number | null };
 
 const PAYMENTS_OF_A_PAGE = 100;
 
-/** Puts the parts together. */
+/** Reads all parts and puts them together. */
 export async function readProgress(read: (offset: number) => Promise<ProgressPage>): Promise<Progress> {
   let { progress, next } = await read(0);
   while (next !== null) {
@@ -136,7 +138,7 @@ function standingOfReport({ payments, totals, problems }: Report): BatchStanding
     counts: {
       planned: payments.length,
       accepted: accepted.length,
-      // Which of them were only found a report does not say.
+      // A report does not say which of the accepted payments a lookup has found.
       sent: accepted.length,
       waiting: 0,
       paid: of('PAID'),
@@ -165,7 +167,7 @@ function withTotals(total: ChunkTotal, chunks: readonly ChunkState[]): ChunkTota
   return all;
 }
 
-/** Item by item, in words, for a terminal; the part that begins at this payment. */
+/** The part of the progress that begins at this payment: item by item, in words, for a terminal. */
 export function progressPage(state: RunState, offset: number): ProgressPage {
   const plan = {
     id: 'plan',
@@ -200,10 +202,16 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
   };
 }
 
-/** Part of a report of a run. The first one of a batch says how it stands besides; absent of all others. */
+/**
+ * A part of the report of a run. For a batch, the first part also has how the batch stands; the other parts
+ * do not.
+ */
 export type RunPage = ReportPage & { readonly progress?: Progress };
 
-/** As `reportPage`. How a batch stands takes no second question then, and no worker once its result has it. */
+/**
+ * As `reportPage`, with how a batch stands. So this needs no second question, and no worker once the run's
+ * result has it.
+ */
 export function runPage(state: RunState, offset: number): RunPage {
   const page = reportPage(state, offset);
   if (offset > 0 || page.chunks === 0) return page;
@@ -222,7 +230,7 @@ function batchOf(state: RunState): BatchProgress | null {
   };
 }
 
-/** `planned` of the sums is the whole batch's. */
+/** How these chunks stand. In the sums, `planned` is that of the whole batch. */
 function standingOf({ plan }: RunState, chunks: readonly ChunkRecord[]): BatchStanding {
   const waits = chunks.flatMap(({ waiting, state }) => [waiting, ...(state?.waits ?? [])]);
   return {

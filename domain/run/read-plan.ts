@@ -1,4 +1,7 @@
-/** Reading the plan of a run: the one that counts, for the policy that the run was given, as a person was shown it. */
+/**
+ * Reads the plan of a run: the plan that counts, for the policy with which the run was started, as a person
+ * was shown it.
+ */
 import { isAsShown, movesOf } from '../plan/moves.ts';
 import { wholePlan, type Plan } from '../plan/plan.ts';
 import { runName } from '../references.ts';
@@ -9,7 +12,10 @@ import { growing } from './growing.ts';
 import { RunRefused, StepFailed, failed } from './ports.ts';
 import type { Reading } from './parts.ts';
 
-/** How soon a run asks again for a plan that is still being made: each time costs history. */
+/**
+ * How soon a run asks again for a plan that is still being made. The pauses grow, because each question costs
+ * history.
+ */
 const POLL_MS = { first: 2_000, most: 30_000 };
 
 const CANCELLED: Problem = {
@@ -43,7 +49,8 @@ export async function readPlan(run: Reading): Promise<Plan> {
     failures = 0;
     switch (answer.kind) {
       case 'plan':
-        // A cancel that cannot be kept may wait at the same time.
+        // If there was no wait for the plan, none is ended: a cancel that cannot be recorded may wait at the
+        // same time.
         if (asks > 1) pauses.goesOn(state);
         return asShown(input, wholePlan(answer.plan));
       case 'other policy':
@@ -63,7 +70,7 @@ export async function readPlan(run: Reading): Promise<Plan> {
   }
 }
 
-/** What a person has said yes to is what is carried out (M4). */
+/** Only the plan to which a person has said yes is carried out (M4). */
 function asShown(input: RunInput, plan: Plan): Plan {
   const { shown } = input;
   if (isAsShown(plan, shown)) return plan;

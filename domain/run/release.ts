@@ -1,6 +1,6 @@
 /**
- * Which payments need not wait any more: each waits for its own leg alone, until that is decided. What is released and
- * cannot be paid is not sent, and why is said. Pure.
+ * Which payments need not wait any more. Each waits only for its own leg, until that is decided. A payment
+ * that is released but cannot be paid is not sent, and the reason is told. Pure.
  */
 import { amountOf, bringerOf } from '../plan/amounts.ts';
 import { brokenPaymentLimit } from '../plan/limits.ts';
@@ -10,7 +10,10 @@ import type { Problem } from '../problems.ts';
 import { acceptedOf, legProblem, tradeOf, type LegRecord, type PaymentRecord } from './items.ts';
 import type { RunState } from './state.ts';
 
-/** Traded and settled, or not traded for good: nothing about the leg can change what is paid of it. */
+/**
+ * True when the leg is traded and settled, or not traded for good: nothing about it can change any more what
+ * is paid.
+ */
 export function isDecided({ stage }: LegRecord, isCancelled: boolean): boolean {
   switch (stage.kind) {
     case 'converting':
@@ -22,7 +25,10 @@ export function isDecided({ stage }: LegRecord, isCancelled: boolean): boolean {
   }
 }
 
-/** The amounts that are known only once their leg has brought the money; cut by the rounding that the policy names. */
+/**
+ * Sets the amounts that are known only once their leg has brought the money, cut by the rounding that the
+ * policy names.
+ */
 export function fixAmounts({ payments, legs }: Pick<RunState, 'payments' | 'legs'>): void {
   const planned = payments.map(({ payment }) => payment);
   for (const record of payments) {
@@ -48,12 +54,15 @@ export function release(state: RunState, limits: Limits | null): void {
   }
 }
 
-/** The sums of what is paid, one payment after the other in the order of the plan: limits bind them too (M4). */
+/**
+ * Adds up what is paid, one payment after the other in the order of the plan, because limits hold for the
+ * sums too (M4).
+ */
 class PaidSums {
   readonly #limits: Limits | null;
-  /** By currency: what was accepted, wherever it stands in the plan, and what came before. */
+  /** The sum for each currency: all accepted payments of the plan, and the payments before this one. */
   readonly #sums = new Map<string, string>();
-  /** Currencies in which something before is of an amount that is not known yet. */
+  /** Currencies in which a payment before this one has an amount that is not known yet. */
   readonly #unknown = new Set<string>();
 
   constructor(payments: readonly PaymentRecord[], limits: Limits | null) {
@@ -61,7 +70,7 @@ class PaidSums {
     for (const record of payments) if (acceptedOf(record) !== null) this.#add(record);
   }
 
-  /** Whether it can be told yet, and then what the payment breaks. */
+  /** Whether it is known yet if the payment breaks a limit, and which limit it breaks. */
   next(record: PaymentRecord): { readonly isKnown: boolean; readonly broken: Problem | null } {
     const { amount, payment } = record;
     const { currency } = payment;
@@ -87,11 +96,15 @@ class PaidSums {
   }
 }
 
-/** A payment whose leg was not traded, or will never settle, is not sent; whether it was is looked for all the same. */
+/**
+ * Why a payment is not sent whose leg was not traded, or will never settle. The run still looks whether it
+ * was sent.
+ */
 function broughtNothing(record: PaymentRecord, leg: string, found: LegRecord | undefined): Problem | null {
   const item = record.payment.id;
   const { currency } = record.payment;
-  // `sell: all` with nothing to sell: the plan has no leg, and what depends on it gets no money (M3).
+  // `sell: all` with nothing to sell: the plan has no leg, and a payment that depends on it gets no money
+  // (M3).
   if (found === undefined)
     return {
       code: 'LEG_NOT_TRADED',
@@ -101,14 +114,14 @@ function broughtNothing(record: PaymentRecord, leg: string, found: LegRecord | u
     };
   const problem = whyNothing(found);
   if (problem === null) return null;
-  // The leg's own problem says the rest, once.
+  // The leg's own problem says the rest, and only there.
   const message = `Leg "${leg}" brought no ${currency}`;
   return problem.code === 'CANCELLED'
     ? { code: 'CANCELLED', item, message: `${message}: the run was cancelled.`, fix: 'See the leg.' }
     : { code: 'LEG_NOT_TRADED', item, message: `${message}.`, fix: 'See the leg.' };
 }
 
-/** What kept a leg from bringing money; null: it has brought it, or may yet. */
+/** Why a leg has brought no money for good; null: it has brought it, or may yet. */
 function whyNothing(record: LegRecord): Problem | null {
   switch (record.stage.kind) {
     case 'converting':

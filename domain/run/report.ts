@@ -28,7 +28,10 @@ import type { Evidence, RunState } from './state.ts';
 /** A failure in Temporal has this many problems at most. The report has all. */
 export const MAX_PROBLEMS_IN_FAILURE = 50;
 
-/** The states of a run, with the same words everywhere. The last two: somebody ended it in Temporal. */
+/**
+ * The states of a run, with the same words everywhere. The last two: it was ended in Temporal, by a person or
+ * by a time limit.
+ */
 export type ReportStatus =
   'COMPLETED' | 'PARTIAL' | 'FAILED' | 'CANCELLED' | 'HELD' | 'RUNNING' | 'TERMINATED' | 'TIMED_OUT';
 
@@ -37,7 +40,7 @@ export type Report = {
   readonly run: string;
   readonly workflowId: string;
   readonly policy: { readonly name: string; readonly hash: string };
-  /** Who started the run; null: nobody has told. */
+  /** Who started the run; null: not known. */
   readonly startedBy: string | null;
   readonly status: ReportStatus;
   /**
@@ -62,7 +65,7 @@ export type ReportLeg = {
   readonly buy: string;
   /** Where the planned amount comes from. */
   readonly why: LegReason['kind'];
-  /** What was to be sold or bought; null: not known any more. */
+  /** The amount that was to be sold or bought; null: not known any more. */
   readonly planned: Pick<LegAmount, 'side' | 'value'> | null;
   /** The price guard in words; null: any price was taken. */
   readonly guard: string | null;
@@ -87,7 +90,7 @@ export type ReportPayment = {
   readonly currency: string;
   readonly amount: string | null;
   readonly withdrawalId: string | null;
-  /** The service's word. */
+  /** The status as the service says it. */
   readonly status: string | null;
   readonly outcome: PaymentOutcome;
   readonly reason: string | null;
@@ -114,17 +117,20 @@ export function makeReport(state: RunState): Report {
  */
 export type ReportPage = {
   readonly report: Report;
-  /** Of each payment of this part; like evidence, they may differ in a repeat. */
+  /**
+   * The trace id of each payment of this part. Like evidence, these may differ when the report is made again.
+   */
   readonly traceIds: readonly (string | null)[];
-  /** The payments of a chunk, which `report` has not then. */
+  /** The payments of a chunk. `report` does not have them then. */
   readonly rows?: readonly PaymentRow[];
   readonly next: number | null;
   readonly chunks: number;
 };
 
 /**
- * A payment without the names of its fields, so that those of a chunk are in one part as a rule: each further part makes a
- * worker read the whole history of a chunk that has ended once more. Reference null: the payment's own.
+ * A payment without the names of its fields, so that one part mostly has all payments of a chunk. For each
+ * further part, a worker would have to read the whole history of a chunk that has ended once more.
+ * `reference` is null where it is the payment's first one.
  */
 export type PaymentRow = readonly [
   id: string,
@@ -138,25 +144,26 @@ export type PaymentRow = readonly [
   reason: string | null,
 ];
 
-/** What a chunk ends with. `firstPage` of its report needs no worker then. */
+/** The result of a chunk. It has `firstPage`, so that reading this part needs no worker. */
 export type ChunkResult = ChunkState & { readonly firstPage: ReportPage };
 
 /**
- * The part that begins at this payment. Legs, evidence and what is wrong with the run itself are in the first one. Fails where
- * there is no such payment: a run that has just gone on in a new history knows its payments a moment later.
+ * The part of the report that begins at this payment. Legs, evidence and problems of the run itself are in
+ * the first part. Throws when there is no such payment: a run that has just gone on in a new history knows
+ * its payments a moment later.
  */
 export function reportPage(state: RunState, offset: number): ReportPage {
   const { payments, ...page } = pageFrom(state, offset, reportPayment);
   return { ...page, report: { ...page.report, payments } };
 }
 
-/** The same of a chunk, with its payments in rows. */
+/** The same for a chunk, with its payments in rows. */
 export function chunkPage(state: RunState, offset: number): ReportPage {
   const { payments, ...page } = pageFrom(state, offset, rowOf(runName(state.run)));
   return { ...page, rows: payments };
 }
 
-/** @param shape how a payment is carried */
+/** @param shape gives a payment the shape in which this part has it */
 function pageFrom<T>(state: RunState, offset: number, shape: (record: PaymentRecord) => T) {
   if (offset > 0 && offset >= state.payments.length)
     throw new RangeError(`The payments from ${offset} on cannot be told now; ask again.`);
@@ -212,15 +219,15 @@ function withoutRows({ rows, ...page }: ReportPage): ReportPage {
 
 /** Reads one part of a report. */
 export type ReadPage = (offset: number) => Promise<ReportPage>;
-/** The same of a chunk; null: Temporal has none. */
+/** Reads one part of a chunk's report; null: Temporal has no such chunk. */
 export type ReadChunkPage = (offset: number) => Promise<ReportPage | null>;
 
 /** How many chunks are asked at a time. A worker answers one after the other, and no question may wait for long. */
 const SIDE_BY_SIDE = 3;
 
 /**
- * The parts of a report in the order of its payments; the first one has the run itself.
- * @param ofChunk reads the parts of a chunk of its batch, from 1
+ * The parts of a report, in the order of its payments. The first part has the run itself.
+ * @param ofChunk reads the parts of a chunk of the run's batch, from 1
  */
 export async function* reportPages(
   read: ReadPage,
@@ -270,7 +277,7 @@ export async function readReport(
   return joined(parts);
 }
 
-/** @param parts the first of them has the run itself */
+/** @param parts the first part has the run itself */
 export function joined(parts: readonly Report[]): Report {
   const [first, ...others] = parts;
   if (first === undefined) throw new RangeError('A report has at least one part.');
@@ -285,8 +292,8 @@ export function joined(parts: readonly Report[]): Report {
 }
 
 /**
- * A run hears late of what its chunks have paid. If all payments of the plan are there, the totals are counted from
- * them.
+ * A run hears late of what its chunks have paid. If all payments of the plan are in the report, the totals
+ * are counted from them.
  */
 function totalsSeen(
   told: readonly ReportTotal[],
@@ -367,8 +374,8 @@ function problemsOf({
 function isDone({ stage }: LegRecord | PaymentRecord): boolean {
   switch (stage.kind) {
     case 'traded':
-      // A trade that came out worse than planned is never green before somebody has accepted it. Nor is a trade that
-      // will never settle.
+      // A trade that came out worse than planned never counts as done before a person has accepted it. Nor
+      // does a trade that will never settle.
       return stage.worse === null && stage.settled !== false;
     case 'paid':
       return true;
@@ -456,7 +463,7 @@ function totalsNow(state: RunState): readonly ReportTotal[] {
   return state.chunks.length > 0 ? totalsOfBatch(state) : totalsOf(state.payments.map(summandOf));
 }
 
-/** What a payment adds to the totals. */
+/** What the totals need of a payment. */
 type Summand = Pick<ReportPayment, 'currency' | 'amount' | 'outcome'>;
 
 function summandOf(record: PaymentRecord): Summand {

@@ -1,4 +1,6 @@
-/** What a run will still take of the organisation's money, as other runs ask for it before they plan. Pure. */
+/**
+ * What a run will still take from the organisation's money. Other runs ask for this before they plan. Pure.
+ */
 import type { Leg, Plan } from '../plan/plan.ts';
 import { add } from '../money.ts';
 import { mostSold, reservedBy, type Reserved, type Unsent } from '../plan/reserved.ts';
@@ -8,8 +10,8 @@ import { releasedIn } from './conduct.ts';
 import { adoptPlan, newRunState, type RunState } from './state.ts';
 
 /**
- * Null while there is no plan. What the service may have taken already is told as such: whoever reads the balances after
- * it may find it there once more.
+ * What a run will still take; null while it has no plan. Where the service may have taken some of it already,
+ * the answer says so: a run that reads the balances after it may find the same money there once more.
  * @param runId the run's own Temporal run; null: what it has done is not known
  */
 export function reservedIn(state: RunState, runId: string | null): readonly Reserved[] | null {
@@ -37,12 +39,13 @@ export function reservedIn(state: RunState, runId: string | null): readonly Rese
     const { currency, dependsOn } = payment;
     unsent.push({ currency, amount, dependsOn });
     const needed = legs.find(({ leg }) => leg.id === dependsOn)?.stage;
-    // Sent only once its leg is traded, which it is known not to be.
+    // The payment is sent only once its leg is traded, and this leg is known not to be traded.
     const cannotBeSent = needed?.kind === 'converting' && !isUntold(needed.state);
     const isKnownUnsent = cannotBeSent && !stage.state.sent && stage.state.doubt === null;
     if (isAtWork || (isUntold(stage.state) && !isKnownUnsent)) untold.add(currency);
   }
-  // What a batch pays once it is bought. What it pays already, only its chunks know to the moment.
+  // This adds what a batch pays once it is bought. How much it still pays of other currencies, only its
+  // chunks know at any moment.
   const released = releasedIn(state);
   for (const { currency } of plan.batch?.payable ?? [])
     if (!released.includes(currency))
@@ -53,7 +56,7 @@ export function reservedIn(state: RunState, runId: string | null): readonly Rese
   });
 }
 
-/** Of a run of which nothing but its plan is known. */
+/** The same for a run of which only the plan is known. */
 export function reservedOfPlan(plan: Plan, runId: string | null): readonly Reserved[] {
   const state = newRunState(plan.run, '', plan.policy);
   adoptPlan(state, plan);

@@ -1,8 +1,8 @@
 /**
- * A run, readable from top to bottom as the business reads: plan, convert, wait for settlement, pay, track. Each leg goes
- * its own way and releases its own payments. It decides nothing about replies (the steps in `writes/` do) and knows no
- * Temporal: everything that it awaits comes through `Ports`, so that a model can drive the same code. It ends when no
- * item is open; never while something is in doubt (M3, M8).
+ * A run, readable from top to bottom as the business reads: plan, convert, wait for settlement, pay, track.
+ * Each leg goes its own way and releases its own payments. The run decides nothing about replies (the steps
+ * in `writes/` do) and knows no Temporal: everything that it awaits comes through `Ports`, so that a model
+ * can drive the same code. It ends when no item is open, and never while something is in doubt (M3, M8).
  */
 import { minuteText } from '../waits.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
@@ -24,7 +24,7 @@ import { adoptPlan, forgetAllBut, isUndone, takeUp, undoneIn, type RunState } fr
 import { track } from './track.ts';
 import { Pauses } from './pauses.ts';
 
-/** Of a chunk its go says how many. */
+/** For a chunk, its go says how many. */
 const PAYMENTS_OF_A_CALL = 25;
 
 /** One run. `complete` ends with every item decided, or throws `RunRefused`. */
@@ -195,7 +195,8 @@ export class Run implements Carrying {
     const isBatch = this.state.chunks.length > 0;
     // An activity tells the chunks. The question must come after it, in the task that may end the run.
     if (isBatch) await this.#end();
-    // A batch asks also when everybody is paid. Whoever resets it wants to know which payments have come back.
+    // A batch asks even when everything is paid. A person who resets it wants to know which payments have
+    // come back.
     if (!isBatch && !isUndone(this.state)) return false;
     return (await runThatGoesOn(this.ports, (runId) => this.#takesUpBy(runId, isBatch))) !== null;
   }
@@ -255,9 +256,9 @@ export class Run implements Carrying {
     await tellEnd(this);
   }
 
-  // What the parts of a run need of it.
+  // What the parts of a run need of the run.
 
-  /** Only once there is one. */
+  /** Throws before there is a plan. */
   get plan(): Plan {
     if (this.#plan === null) throw new RangeError('There is no plan yet.');
     return this.#plan;
@@ -359,7 +360,7 @@ export class Run implements Carrying {
     if (this.state.chunks[number - 1] !== undefined) this.news.add(number);
   }
 
-  /** Somebody wants everything to be checked now. */
+  /** A person wants the run to check everything now. */
   wake(): void {
     this.pauses.wake();
     const { chunks, knownAs } = this.state;

@@ -1,4 +1,4 @@
-/** Waiting for the settlement of one leg: the money that it bought must be there before it is paid on. */
+/** Waits for the settlement of one leg: the money that it bought must be there before it is paid on. */
 import type { SettleSettings } from '../policy.ts';
 import { minuteText, type Wait } from '../waits.ts';
 import type { SettlementCall } from './calls.ts';
@@ -11,7 +11,10 @@ import { fundedIn } from './funding.ts';
 /** What people are told of a settlement, and how often in a row its poll was stopped. */
 type Watch = { readonly lateAtMs: number; isLate: boolean; unknownStatus: string | null; stops: number };
 
-/** Late: it says so, and goes on waiting. Nobody waits once the run is cancelled. */
+/**
+ * A settlement that is late is told as late, and the run goes on waiting. Once the run is cancelled, it does
+ * not wait any more.
+ */
 export async function settle(run: Carrying, record: LegRecord): Promise<void> {
   const { stage } = record;
   if (stage.kind !== 'traded') return;
@@ -48,7 +51,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
   const isOver = (): boolean => !isOpen || state.cancelled;
   pauses.show(record, settlementWait(run, record, stage, watch));
   if (!watch.isLate) {
-    // A timer says whether it is late, never the clock, which a replay may see otherwise.
+    // A timer says that it is late, never the clock, which may stand elsewhere in a replay.
     const leftMs = Math.max(watch.lateAtMs - ports.nowMs(), 1);
     const why = `${record.leg.id} settles late from ${minuteText(watch.lateAtMs)} on`;
     watch.isLate = !(await ports.waitUntil(isOver, leftMs, why));
@@ -103,7 +106,7 @@ function settlementWait(
   { traded, atMs }: TradedLeg,
   { isLate, lateAtMs, unknownStatus }: Watch,
 ): Wait {
-  // The poller looks by itself every few seconds; there is no timer of ours to show.
+  // The poll looks by itself every few seconds, so that there is no timer to show.
   const afterMs = 0;
   if (unknownStatus !== null)
     return {

@@ -1,6 +1,6 @@
 /**
  * The one state of a run, as its workflow keeps it: what is known of the run, and of each leg and payment.
- * Whatever a run shows, hands on or asks for is made from it. Pure.
+ * Everything that a run shows, hands on or asks for is made from it. Pure.
  */
 import { fixedAmountOf } from '../plan/amounts.ts';
 import type { Sides } from '../plan/cost.ts';
@@ -19,7 +19,10 @@ import {
   type PaymentRecord,
 } from './items.ts';
 
-/** One wire call or look, for a person who wants to know how an outcome came about. Never anything secret. */
+/**
+ * One request to the service, for a person who wants to know how an outcome came about. Never anything
+ * secret.
+ */
 export type Evidence = {
   readonly at: string;
   readonly item: string;
@@ -27,7 +30,7 @@ export type Evidence = {
   readonly result: string;
   readonly traceId: string | null;
   readonly replayed: boolean | null;
-  /** What a quote would bring, whether it was traded or not; null: it was no quote. */
+  /** The quote, whether it was traded or not; null: it was another request. */
   readonly quote: (Sides & { readonly id: string }) | null;
 };
 
@@ -35,20 +38,20 @@ export type Evidence = {
 export type RunState = {
   readonly run: RunName;
   readonly workflowId: string;
-  /** That the run was started with, then the plan's. */
+  /** The policy with which the run was started, and later the plan's. */
   policy: { readonly name: string; readonly hash: string };
-  /** Who started the run; null while nobody has told. */
+  /** Who started the run; null while that is not known. */
   startedBy: string | null;
   plan: Plan | null;
   legs: LegRecord[];
   payments: PaymentRecord[];
-  /** Of a batch, which holds the payments; empty for other kinds. */
+  /** The chunks of a batch, which hold its payments; empty for other kinds. */
   chunks: ChunkRecord[];
-  /** As which Temporal run its chunks were read last; null: not yet. */
+  /** The name by which the chunks knew the run when they were read last; null: they were not read yet. */
   knownAs: string | null;
-  /** Why nothing more of the batch is sent; null: it is. */
+  /** Why nothing more of the batch is sent; null: nothing has stopped it. */
   stopped: Problem | null;
-  /** Its first payments were accepted: the others may leave. */
+  /** True when the batch's first payments were accepted, so that the others may leave. */
   isTested: boolean;
   /** What the run as a whole waits for (the plan, say); items have their own. */
   waiting: Waiting | null;
@@ -59,7 +62,10 @@ export type RunState = {
   evidence: Evidence[];
 };
 
-/** Evidence is a help, not a record: the first calls of a long run and its newest ones, as many as fit a payload. */
+/**
+ * Evidence is a help, not a record. Of a long run, the first requests and the newest ones are kept, as many
+ * as fit a payload.
+ */
 const MAX_EVIDENCE = 100;
 
 export function newRunState(run: RunName, workflowId: string, policy: RunState['policy']): RunState {
@@ -83,7 +89,7 @@ export function newRunState(run: RunName, workflowId: string, policy: RunState['
   };
 }
 
-/** Takes the plan into the state: of every planned item nothing is known. */
+/** Takes the plan into the state. Nothing is known yet of its items. */
 export function adoptPlan(state: RunState, plan: Plan): void {
   state.plan = plan;
   state.policy = plan.policy;
@@ -107,16 +113,19 @@ export function newRecord(payment: Payment): PaymentRecord {
 export function addEvidence(state: Pick<RunState, 'evidence'>, evidence: readonly Evidence[]): void {
   const all = [...state.evidence, ...evidence];
   const half = MAX_EVIDENCE / 2;
-  // What is asked for again and again stands in the middle.
+  // Requests that are made again and again stand in the middle, and are left out.
   state.evidence = all.length <= MAX_EVIDENCE ? all : [...all.slice(0, half), ...all.slice(-half)];
 }
 
 // A reset means: try again what is not done.
 
-/** What a Temporal run other than the one that ended it would take up once more. */
+/** What another Temporal run than the one that ended it would take up again. */
 type Undone = { readonly legs: readonly LegRecord[]; readonly payments: readonly PaymentRecord[] };
 
-/** A payment waits for its undone leg, and a leg is tried again only while an unpaid payment of the plan needs it. */
+/**
+ * A payment waits for its undone leg. A leg is tried again only if no payment of the plan depends on it, or
+ * one does that is not paid.
+ */
 function undoneOf({ legs, payments }: RunState): Undone {
   return {
     legs: legs.filter((record) => {
@@ -137,15 +146,16 @@ export function isUndone({ legs, payments }: RunState): boolean {
   return [...legs, ...payments].some((record) => endedIn(record) !== null);
 }
 
-/** Temporal runs in which something has ended that another one takes up at once. */
+/** The Temporal runs that have ended something which another Temporal run takes up at once. */
 export function undoneIn(state: RunState): readonly string[] {
   const { legs, payments } = undoneOf(state);
   return [...new Set([...legs, ...payments].flatMap((record) => endedIn(record) ?? []))];
 }
 
 /**
- * Takes up once more what a Temporal run other than `runId` has ended: a leg with every payment that was not paid because
- * of it. What that run knew is looked up anew. True when there was something.
+ * Takes up again what another Temporal run than `runId` has ended, and with a leg every payment that was not
+ * paid because of it. What the other run knew of these is forgotten and looked up anew. True when there was
+ * something.
  */
 export function takeUp(state: RunState, runId: string): boolean {
   const undone = undoneOf(state);
@@ -160,17 +170,17 @@ export function takeUp(state: RunState, runId: string): boolean {
   return legs.length + payments.length > 0;
 }
 
-/** What is paid is followed once more to its terminal status, by the record that is known. */
+/** Follows every paid payment once more to its terminal status, by the record that is known. */
 export function followAnew({ payments }: RunState, nowMs: number): void {
   for (const record of payments) {
     const { stage } = record;
     if (stage.kind !== 'paid') continue;
-    // It is late by the time that it takes from now on.
+    // Whether it is late counts from now on.
     moveTo(record, { kind: 'accepted', accepted: { ...stage.accepted, atMs: nowMs, isAnew: true } });
   }
 }
 
-/** Temporal run whose call ended the item undone; null: none has. */
+/** The Temporal run whose call ended the item undone; null: the item has not ended so. */
 function endedIn({ stage }: LegRecord | PaymentRecord): string | null {
   switch (stage.kind) {
     case 'converting':
@@ -186,7 +196,7 @@ function endedIn({ stage }: LegRecord | PaymentRecord): string | null {
   }
 }
 
-/** Items whose records the service does not show begin anew: they are looked up before anything is sent. */
+/** Items whose records the service does not show begin anew. They are looked up before anything is sent. */
 export function forgetAllBut(
   state: RunState,
   shown: { readonly tradeIds: readonly string[]; readonly withdrawalIds: readonly string[] },

@@ -1,24 +1,25 @@
 /**
- * When a batch stops by itself: `stop_after` of its policy, counted over all of its chunks since the run took it up, and its
- * first payments (`canary`), which must be accepted before the others leave. Pure.
+ * When a batch stops by itself, by two rules of its policy: `stop_after`, counted over all of its chunks
+ * since the run took it up, and `canary`, its first payments, which must be accepted before the others leave.
+ * Pure.
  */
 import type { PlanBatch } from '../batch.ts';
 import { compare } from '../money.ts';
 import { isRunCode, makeProblem, type Problem } from '../problems.ts';
 import { acceptedOf, type PaymentRecord } from './items.ts';
 
-/** What the service has said to the payments of one chunk. */
+/** How often the service has accepted and refused payments of one chunk. */
 export type Refusals = {
   readonly refused: number;
-  /** Accepted or refused. */
+  /** Payments that were accepted or refused. */
   readonly sent: number;
-  /** The newest refusals in a row that have the same code; null: the last payment was not refused. */
+  /** The newest refusals in a row with the same code; null: the last payment was not refused. */
   readonly inARow: { readonly code: string; readonly times: number } | null;
 };
 
 type Rules = Pick<PlanBatch, 'stopAfter' | 'canary'>;
 
-/** @param runId as whom the payments were ended: what another Temporal run has ended is tried again, and counts no more */
+/** @param runId the Temporal run whose refusals count; what another one has ended is tried again */
 export function refusalsIn(payments: readonly PaymentRecord[], runId: string | null): Refusals {
   let refused = 0;
   let accepted = 0;
@@ -49,7 +50,7 @@ export function stopOf({ stopAfter, canary }: Rules, all: readonly Refusals[]): 
   if (stopAfter === null) return null;
   const { failed, ratioPercent, sameCode } = stopAfter;
   if (failed !== null && refused >= failed) return stopped(`${refused} payments were refused`);
-  // A few payments say nothing about a share of many.
+  // A few payments say nothing about the share that would be refused of many.
   if (ratioPercent !== null && sent >= RATIO_AFTER && compare(percent(refused, sent), ratioPercent) >= 0)
     return stopped(`${refused} of ${sent} payments were refused`);
   const row = all.find(({ inARow }) => sameCode !== null && inARow !== null && inARow.times >= sameCode);
@@ -60,7 +61,7 @@ export function stopOf({ stopAfter, canary }: Rules, all: readonly Refusals[]): 
 
 const RATIO_AFTER = 20;
 
-/** Cut to two digits behind the point. */
+/** A share in percent, cut to two decimals. */
 function percent(part: number, whole: number): string {
   return (Math.floor((part * 10_000) / whole) / 100).toFixed(2);
 }

@@ -1,6 +1,7 @@
 /**
- * Tracking: follows accepted payments to their terminal status, `PAID` at a paid status and not before, and says what is
- * late or has a status that nobody knows. Takes what paying takes.
+ * Follows accepted payments to their terminal status: a payment is `PAID` at a paid status, and not before.
+ * Tells of payments that are late, or have a status that is in no list. Uses the same parts of a run as
+ * paying.
  */
 import type { Problem } from '../problems.ts';
 import { minuteText, type Wait } from '../waits.ts';
@@ -9,7 +10,7 @@ import type { Paying } from './parts.ts';
 import { NOBODY, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
 
-/** How an accepted payment that has no terminal status stands: what people are told of it. */
+/** What people are told of an accepted payment that has no terminal status. */
 type Follow = { isWatched: boolean; isUnknown: boolean; isLate: boolean };
 
 export async function track(paying: Paying): Promise<void> {
@@ -28,7 +29,7 @@ function isFollowed(record: PaymentRecord): record is PaymentRecord & { stage: S
   return record.stage.kind === 'accepted' || record.stage.kind === 'paid';
 }
 
-/** Accepted, and without a final status. */
+/** True when the payment is accepted and has no terminal status. */
 function isUnderWay(record: PaymentRecord): record is PaymentRecord & { stage: SentPayment } {
   return record.stage.kind === 'accepted';
 }
@@ -39,13 +40,14 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
   const byId = new Map(payments.map((record) => [record.payment.id, record]));
   let stops = 0;
   for (;;) {
-    // While something is unsent `pay` leaves, between two calls that write.
+    // While a payment is unsent, `pay` goes on in a new history, between two calls that write.
     if (!payments.some(isUnsent) && ports.historyIsLong()) await paying.leaveLongHistory();
     await ports.waitUntil(() => paying.isOver() || (!paying.isSending && payments.some(isFollowed)));
     if (paying.isOver()) return;
     const followed = payments.filter(isFollowed);
     const known = new Set(followed.map(({ stage }) => stage.accepted));
-    // Another one was accepted meanwhile, or is followed anew: it is asked about as well.
+    // True when another payment was accepted meanwhile, or is followed anew: then the poll must ask about it
+    // too.
     const isOutdated = (): boolean =>
       !paying.isSending && payments.filter(isFollowed).some(({ stage }) => !known.has(stage.accepted));
     const { asked } = pauses;
@@ -90,7 +92,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     paying.takeUp(runId);
     stops = wait === null ? 0 : stops + 1;
     if (wait !== null) await pauses.pause(state, backedOff(wait, stops), asked, isOutdated);
-    // The next poll may last long, and tells nothing while all is well.
+    // The wait is ended now, because the next poll may last long, and tells nothing while all is well.
     pauses.goesOn(state);
     ports.show();
   }
@@ -101,10 +103,13 @@ function callOf(paying: Paying): Pick<WithdrawalsCall, 'plan' | 'chunk'> {
   return chunk === undefined ? { plan } : { plan, chunk };
 }
 
-/** A payment, and the acceptance that is watched: taken up once more, it is accepted anew. */
+/** A payment, and the acceptance that is watched. A payment that is taken up again is accepted anew. */
 type Watched = { readonly record: PaymentRecord; readonly accepted: Accepted };
 
-/** An accepted payment without a terminal status after `late_after` is late, and says so. By timers, as in `pay`. */
+/**
+ * An accepted payment without a terminal status after `late_after` is late, and is told as late. This uses
+ * timers, as `pay` does.
+ */
 async function noticeLate(paying: Paying, followOf: FollowOf): Promise<void> {
   const { state, ports, lateAfterMs } = paying;
   const { payments } = state;
@@ -115,7 +120,8 @@ async function noticeLate(paying: Paying, followOf: FollowOf): Promise<void> {
   for (;;) {
     await ports.waitUntil(() => paying.isOver() || (!paying.isSending && payments.some(isNew)));
     if (paying.isOver()) return;
-    // One timer for all that were accepted by now: what is accepted later has the next one.
+    // One timer serves all payments that are accepted by now. Payments that are accepted later get the next
+    // one.
     const watched: readonly Watched[] = payments
       .filter(isUnderWay)
       .filter(isNew)
@@ -136,7 +142,7 @@ async function noticeLate(paying: Paying, followOf: FollowOf): Promise<void> {
   }
 }
 
-/** Shows what an accepted payment waits for that people should know: a status in no list, or a late one. */
+/** Shows why people should know of an accepted payment: its status is in no list, or it is late. */
 function tell({ pauses, lateAfterMs }: Paying, record: PaymentRecord, { isUnknown, isLate }: Follow): void {
   const isShown = isUnderWay(record) && (isUnknown || isLate);
   if (!isShown) {

@@ -6,7 +6,10 @@ import type { SettlementCall } from './calls.ts';
 
 type Unpaid = SettlementCall['unpaid'];
 
-/** Each record stands for one payment: equal ones are not all paid by the first. */
+/**
+ * The payments for which no record is found. Each record counts for one payment, so that of two equal
+ * payments one record pays only one.
+ */
 export function notPaidBy(records: readonly Withdrawal[], { plan, unpaid }: SettlementCall): Unpaid {
   const left = [...records];
   return unpaid.filter((payment) => {
@@ -16,7 +19,10 @@ export function notPaidBy(records: readonly Withdrawal[], { plan, unpaid }: Sett
   });
 }
 
-/** By its tag, or, where lists show none, by what could be it. */
+/**
+ * Whether a record may be of this payment: by its tag or, where the list shows no tag, by its account and
+ * amount.
+ */
 function mayBe(run: RunName, payment: Unpaid[number], record: Withdrawal): boolean {
   if (record.tag !== null) return generationOf(reference(run, payment.id), record.tag) !== null;
   const sameAccount = record.withdrawalAccountId === null || record.withdrawalAccountId === payment.account;
