@@ -31,10 +31,7 @@ export const acceptInstruction =
       return { ...instruction, atMs, date: new Date(atMs).toISOString().slice(0, 10) };
     });
 
-/**
- * False for instructions that stop or start sending: of these, the last one that was said counts, whatever
- * its time.
- */
+/** False for instructions that stop or start sending: the last one that was said counts, at any time. */
 function needsTheTime({ kind }: Instruction): boolean {
   return kind !== 'cancel' && kind !== 'go-on' && kind !== 'superseded';
 }

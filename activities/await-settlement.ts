@@ -43,8 +43,7 @@ async function pollOnce(deps: Deps, call: SettlementCall): Promise<Polled<Settle
   const { settled, failed } = deps.facts.tradeStatuses;
   // A failed trade brings no money, however much of it is there from elsewhere.
   if (failed.includes(status)) return answer({ kind: 'failed', status });
-  // After a reset or a new start, payments may already have used the money. Then a settled status is enough,
-  // too.
+  // After a reset or a new start, payments may have used the money already: a settled status is enough.
   const { foundRecords, madeFor } = call.plan;
   const maybePaid = foundRecords || madeFor !== ActivityContext.current().info.workflowExecution?.runId;
   const isSettled = settled.includes(status);
@@ -77,10 +76,7 @@ function answer(settlement: Settlement): Polled<Settlement> {
   return { kind: 'answer', answer: settlement };
 }
 
-/**
- * A run that was reset does not know that it was cancelled before, and needs no money any more: so this is
- * asked here.
- */
+/** Not settled yet. Asks first whether the run is cancelled: after a reset, the run does not know it. */
 async function waitOn(
   deps: Deps,
   call: SettlementCall,

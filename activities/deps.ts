@@ -52,11 +52,9 @@ export type Deps = {
    * Without it, they are about the run.
    */
   readonly instructions: {
-    /**
-     * @throws InstructionsMissing when Temporal has no workflow that would keep the instructions of the run
-     */
+    /** @throws InstructionsMissing when Temporal has no workflow for the instructions of the run */
     read(mode: Mode, run: RunName, chunk?: number): Promise<Kept>;
-    /** What all Temporal runs of the workflow `instructions` before this one hold. */
+    /** What all Temporal runs of the workflow `instructions` before `runId` hold. */
     readEarlier(mode: Mode, run: RunName, runId: string, chunk?: number): Promise<Kept>;
     /**
      * Opens the workflow that keeps them. With `onlyIfKnown` they must have been kept before: if they are
@@ -75,15 +73,9 @@ export type Deps = {
     read(mode: Mode, run: RunName, patienceMs: number): Promise<PlanState>;
     /** Whether a plan was made; the instructions do not matter here. */
     isMade(mode: Mode, run: RunName): Promise<boolean>;
-    /**
-     * The input with which the newest workflow `plan` was started, whoever started it; null where there is
-     * none.
-     */
+    /** The input of the newest workflow `plan`, whoever started it; null where there is none. */
     readInput(mode: Mode, run: RunName): Promise<PlanInput | null>;
-    /**
-     * The plan that an earlier, completed `plan` of the same id has made. `runId` is a Temporal run that may
-     * be that one.
-     */
+    /** The plan that an earlier `plan` of the same id has made, perhaps in the Temporal run `runId`. */
     readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
   };
   /** The chunks of batches, and the runs that coordinate them, as Temporal shows them. */
@@ -93,10 +85,7 @@ export type Deps = {
      * of the newest one.
      */
     readInput(workflowId: string, runId?: string): Promise<ChunkInput | null>;
-    /**
-     * What the run of a batch says to one of its chunks. `over`: the run has ended by itself. Null: it cannot
-     * be asked.
-     */
+    /** What the run of a batch says to a chunk. `over`: it has ended by itself. Null: it cannot be asked. */
     readGo(mode: Mode, run: RunName, number: number): Promise<Go | 'over' | null>;
     readState(
       mode: Mode,
@@ -107,10 +96,7 @@ export type Deps = {
     tell(mode: Mode, run: RunName, number: number): Promise<boolean>;
     /** Starts a chunk again with the payments that it had. Does nothing where Temporal has no such chunk. */
     startAgain(mode: Mode, run: RunName, number: number): Promise<void>;
-    /**
-     * Starts the run of a batch again, after it has ended, with the input that it had. False: a run is still
-     * open.
-     */
+    /** Starts the ended run of a batch again, with the input that it had. False: a run is still open. */
     reopenRun(mode: Mode, run: RunName): Promise<boolean>;
   };
   /** One spender at a time: turns of the runs of one organisation. */
@@ -133,15 +119,9 @@ export type Deps = {
       records: readonly Withdrawal[],
       withinMs: number,
     ): Promise<readonly string[]>;
-    /**
-     * Which other run of the same policy and date has done the item of this name, holds it, or may have done
-     * it.
-     */
+    /** Which other run of this policy and date has done this item, holds it, or may have done it. */
     doneElsewhere(mode: Mode, run: RunName, item: string): Promise<Rival>;
-    /**
-     * Those of these runs of which Temporal has nothing at all: no run, no plan, and nothing that people
-     * said.
-     */
+    /** The runs of which Temporal has nothing at all: no run, no plan, and nothing that people said. */
     unknown(mode: Mode, runs: readonly RunName[]): Promise<readonly RunName[]>;
     /** How long Temporal keeps a workflow that has ended. */
     keptForMs(): Promise<number>;
@@ -161,10 +141,7 @@ export type Deps = {
       mode: Mode,
       suspects: readonly Suspect[],
     ): Promise<{ readonly held: ReadonlyMap<string, Holder>; readonly silent: string | null }>;
-    /**
-     * The runs that were planned before this one, and whose payments it may not have seen when it was planned
-     * at `madeAtMs`.
-     */
+    /** Runs planned before this one, which this one may not have seen when it was planned at `madeAtMs`. */
     plannedBeside(of: OfBatch, madeAtMs: number): Promise<readonly RunName[]>;
   };
   /** What people have halted, in memory (`halt-gate.ts`). */
@@ -179,10 +156,7 @@ export type Deps = {
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */
   readonly isCurrentAttempt: (info: Info) => Promise<boolean>;
-  /**
-   * Whether this worker has been asked to end. Then an activity that only waits leaves the rest to another
-   * worker.
-   */
+  /** Whether this worker is asked to end. An activity that only waits then leaves it to another worker. */
   readonly isStopping: () => boolean;
   /**
    * Called at named moments, before and after every effect, poll and result. It does nothing, but in tests

@@ -1,16 +1,13 @@
 /**
  * What people and histories see of an error that an activity throws. The error's own text is left out,
  * because it may contain anybody's data (M6). Its class, its code and the place in our sources are enough to
- * report it by.
+ * report.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
 import { withoutStack } from '../domain/without-stack.ts';
 
-/**
- * Wraps an activity, so that its failures say only what stopped it. After a few of them, the workflow tells
- * people.
- */
+/** Wraps an activity: its failures say only what stopped it. After a few, the workflow tells people. */
 export function guarded<Call, Answer>(act: (call: Call) => Promise<Answer>): (call: Call) => Promise<Answer> {
   return async (call) => {
     try {

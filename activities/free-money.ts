@@ -55,7 +55,7 @@ function takenBy(others: readonly OthersReserved[], currency: string): string {
   );
 }
 
-/** Sales that have yet to leave the balance. There are none where the service takes them at the trade. */
+/** Sales whose money has yet to leave the balance; none where the service takes it at the trade. */
 async function stillLeaving(
   deps: Deps,
   turn: OwnTurn,

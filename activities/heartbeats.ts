@@ -1,13 +1,8 @@
-/**
- * Sends heartbeats while an activity works, so that a killed worker is noticed in seconds. The UI shows what
- * they tell.
- */
+/** Heartbeats of an activity at work: a killed worker is noticed in seconds, and the UI shows progress. */
 import { heartbeat } from '@temporalio/activity';
 import { HEARTBEAT_TIMEOUT_MS } from '../workflows/limits.ts';
 
-/**
- * @param work gets a function that tells how far the work has come; the next attempt finds what was told last
- */
+/** @param work gets a function that tells its progress; the next attempt finds what was told last */
 export async function beating<T>(work: (tell: (progress: unknown) => void) => Promise<T>): Promise<T> {
   let told: unknown;
   const timer = setInterval(() => heartbeat(told), HEARTBEAT_TIMEOUT_MS / 4);

@@ -1,7 +1,7 @@
 /**
- * Whether a run may plan in the place of another one (design: "One run, one plan"): nothing of the other run
- * was executed, and nothing of it can arrive any more. Only the service's records tell what it has sent.
- * Moves nothing.
+ * Whether a run may plan in the place of another one (design: "One run, one plan"): nothing of that run was
+ * executed, and nothing of it can arrive any more. Only the service's records tell what it has sent. Moves
+ * nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { saidOfExecuted, successorIn } from '../domain/people/instructions.ts';

@@ -1,7 +1,4 @@
-/**
- * The instructions of a run, for activities that send nothing and may meet a run of which nothing is kept
- * yet.
- */
+/** The instructions of a run, for activities that send nothing, and of a run that may have none yet. */
 import { NOTHING_KEPT, type Kept } from '../domain/people/instructions.ts';
 import { InstructionsMissing, type Deps, type OfBatch } from './deps.ts';
 

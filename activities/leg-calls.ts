@@ -11,7 +11,7 @@ import type { Driver } from './driver.ts';
 
 /**
  * Runs the steps of one call. Gives the turn back when the leg was computed from balances and does not go on
- * at once, and no other such leg does.
+ * at once, and no other leg does.
  */
 export async function carriedOut(
   driver: Driver,
@@ -33,8 +33,7 @@ export function turnGivenBack(
   { leg, follows, tradedSoFar }: LegCall,
   step: LegAnswer['step'],
 ): { readonly mayHaveTraded: boolean } | null {
-  // This leg takes no turn. But runs that plan with balances must know that the lists may not show its trade
-  // yet.
+  // This leg takes no turn, but runs that plan with balances must know that lists may lack its trade.
   if (!isFromBalances(leg)) return mayHaveTraded(step) ? { mayHaveTraded: true } : null;
   const isFollowed = follows === 'at once' || (follows === 'when done' && isDone(step));
   if (isFollowed || goesOn(step)) return null;

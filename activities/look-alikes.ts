@@ -27,10 +27,7 @@ type AskedAlike = OfBatch & {
   readonly chunks: readonly (readonly BatchPayment[])[];
   /** Records that were created before this are not looked for. */
   readonly sinceMs: number;
-  /**
-   * Since this moment, the payments' own keys answer for them. Our runs are not asked about records that were
-   * created since.
-   */
+  /** Our runs are not asked about records created since then: the payments' own keys answer for those. */
   readonly ownSinceMs: number;
 };
 

@@ -39,10 +39,7 @@ export async function noteRuns(deps: Deps, seen: SeenRuns, sinceMs: number): Pro
   return stopped === null ? null : listUnread('whether Temporal has lost runs of the policy is not known');
 }
 
-/**
- * @param ofBatch the runs that the list of withdrawals showed while the batch was read; null: the run has no
- * batch
- */
+/** @param ofBatch the runs that the withdrawals showed while the batch was read; null: there is no batch */
 export async function heldByLostRuns(
   deps: Deps,
   of: Pick<PlanInput, 'mode' | 'run' | 'policyFile'>,

@@ -1,6 +1,4 @@
-/**
- * A moment on both clocks of a machine. On a machine that slept, the monotonic clock may have stood still.
- */
+/** A moment on both clocks of a machine. When it slept, the monotonic clock may have stood still. */
 import type { Clock } from './deps.ts';
 
 /** Milliseconds on each clock. */

@@ -111,10 +111,7 @@ const before = new Map<string, { readonly atMs: number; readonly value: BeforeTu
 const MOST_KEPT = 2;
 const KEPT_MS = 600_000;
 
-/**
- * Reads the batch and looks for what others have paid of it. This takes a while, so that it is not done in
- * the turn.
- */
+/** Reads the batch and looks for what others have paid of it: this takes a while, too long for the turn. */
 export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTurn | Stopped> {
   const key = keyOf(of);
   const known = before.get(key);

@@ -1,7 +1,4 @@
-/**
- * What a plan is made from: the policy and the files of a run as this worker reads them, and one reading of
- * the service.
- */
+/** What a plan is made from: policy and files as this worker reads them, and one reading of the service. */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { Manifest, SeenBatch } from '../domain/batch.ts';
 import { sumsOf } from '../domain/plan/amounts.ts';
@@ -130,17 +127,14 @@ export async function observeInTurn(
 
 /**
  * The first run that may still take the currency that this policy sells, where nobody can tell how much. A
- * rebalancing needs no such run named: it leaves the currency alone.
+ * rebalancing does not wait for it, but leaves the currency alone.
  */
 function untoldBy(policy: Policy, others: readonly OthersReserved[]): Untold | null {
   if (policy.kind !== 'convert' || !plansWithBalances(policy)) return null;
   return untoldIn([policy.convert.sell], others);
 }
 
-/**
- * The first run that may still take one of these currencies, where nobody can tell how much; null: there is
- * none.
- */
+/** The first run that may take one of these, where nobody can tell how much; null: there is none. */
 export function untoldIn(currencies: readonly string[], others: readonly OthersReserved[]): Untold | null {
   for (const currency of currencies) {
     const isUntold = (one: Reserved): boolean => one.currency === currency && !one.isTold;
@@ -181,10 +175,7 @@ type Rates =
   | { readonly ok: true; readonly rates: ReferenceRates | null }
   | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
 
-/**
- * The reference rates that the guard names. Where the file was not given, there are none, and the plan
- * refuses.
- */
+/** The reference rates that the guard names; none if the file was not given: the plan then refuses. */
 function readRates(policy: Policy, files: PlanInput['files']): Rates {
   const file = referenceFileOf(policy.guard);
   if (file === null) return { ok: true, rates: null };
@@ -192,9 +183,7 @@ function readRates(policy: Policy, files: PlanInput['files']): Rates {
   return text === undefined ? { ok: true, rates: null } : loadReferenceRates(text, file);
 }
 
-/**
- * The wait after a read that failed: long for a fault of the configuration, otherwise as the service asks.
- */
+/** The wait after a read that failed: long for a fault of configuration, else as the service asks. */
 export function unreadableService(reply: Reply<unknown>): Wait {
   const follow = followUp(reply);
   const problem = problemOf(reply, 'plan', ADVICE[follow.class]);

@@ -38,9 +38,7 @@ export async function findOthers(
   return 'wait' in listed ? listed : { beganAtMs, suspects, ...listed };
 }
 
-/**
- * Goes on from an earlier search: looks only for what is new since it began, and adds it to what was found.
- */
+/** Goes on from an earlier search: looks for what is new since it began, and adds what it found. */
 export async function findNewOthers(
   deps: Deps,
   asked: Asked,
@@ -80,10 +78,7 @@ export async function askOthers(
   return { wait: { afterMs: ASK_AGAIN_MS, reason: 'outage', problem } };
 }
 
-/**
- * Records with the tag of another run of the policy: which payments they pay, and which of the records have
- * failed.
- */
+/** Records with another run's tag: which payments they pay, and which of the records have failed. */
 async function listedOfOthers(
   deps: Deps,
   { run, names, sinceMs }: Asked,

@@ -1,6 +1,4 @@
-/**
- * A worker carries out only runs of its own mode. A run of the other mode waits for a worker of that mode.
- */
+/** A worker carries out only runs of its own mode. Any other run waits for a worker of its mode. */
 import type { Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Mode } from '../domain/service/records.ts';

@@ -27,7 +27,7 @@ const INLINE_MS = 60_000;
 const PAUSE_MS = { shortest: 1_000, longestInline: 8_000, longest: 30_000 };
 /** After more failed polls in a row than this, people are told. */
 const PATIENT_POLLS = 5;
-/** Once people are told, the workflow asks again after this long, and each time later. */
+/** Once people are told, the workflow asks again after this long, and later each time in a row. */
 const OUTAGE_MS = 60_000;
 /** How often a poll that sleeps looks whether its worker is to end. */
 const SLEEP_STEP_MS = 500;
@@ -149,8 +149,8 @@ export function notYet(what: string, nextRetryDelayMs: number): ApplicationFailu
 }
 
 /**
- * Null when the keys of this worker are those of the plan's organisation. A key of another one sees nothing,
- * and that would prove nothing.
+ * The wait when a key of this worker is not of the plan's organisation and mode; null: the keys are. Such a
+ * key sees nothing, which proves nothing.
  */
 export function foreignReader(deps: Deps, plan: PlanHead): Wait | null {
   const { reader, service } = deps;

@@ -24,10 +24,7 @@ export const readChunks =
       return { chunks, runId: ownRunId() };
     });
 
-/**
- * Tells a chunk that is open. A chunk that has ended with something undone is started again; its keys make
- * that safe.
- */
+/** Tells an open chunk. A chunk that has ended with something undone is started again, safe by its keys. */
 async function tell(deps: Deps, { mode, run, isEnding }: ChunksCall, number: number): Promise<void> {
   if (isEnding) await deps.instructions.end(mode, run, number);
   if (await deps.chunks.tell(mode, run, number)) return;

@@ -26,9 +26,7 @@ const TOO_LONG = 'the list could not be read to its end in time';
 
 type Scans = Deps['scans'];
 
-/**
- * A call that waits for an answer. `stopped` is null when the list was read as far back as the call asked.
- */
+/** A call that waits for an answer. `stopped`: null when the list was read as far as the call asked. */
 type Asker = {
   readonly question: Question<Withdrawal>;
   readonly untilMs: number;
@@ -55,9 +53,7 @@ type Scan = {
   readonly goesOnFromMs: number | null;
   /** The pages that it has read, for calls that may still join it. */
   readonly pages: (readonly Withdrawal[])[];
-  /**
-   * `whole`: the list has no further page. `cut short`: no call wanted more, or the list could not be read.
-   */
+  /** `whole`: the list has no further page. `cut short`: no call wanted more, or a page failed. */
   state: 'under way' | 'whole' | 'cut short';
 };
 
@@ -197,8 +193,7 @@ class OneByOne {
     const askers = this.#next;
     const beganAtMs = this.#clock.monotonicMs();
     const questions = [...askers.keys()].map(({ question }) => question);
-    // Kept until the end of the scan. If the memory forgets it meanwhile, the calls that this scan serves
-    // still get it.
+    // Kept to the end of the scan: this scan's calls get it even if the memory forgets it meanwhile.
     const known = this.#memory?.known ?? null;
     const goesOnFromMs = known?.goesOnFrom(questions, beganAtMs) ?? null;
     const followers: Askers = new Map();
@@ -244,8 +239,7 @@ class OneByOne {
       if (findings.isAll) asker.end(findings, null);
     }
     for (const [asker, findings] of scan.askers) {
-      // Where the scan goes on from an earlier one, the memory has what is older, and each call gets both at
-      // the end.
+      // If the scan goes on from an earlier one, the memory has the rest, and calls get both at the end.
       if (findings.take(page, newestMs) && goesOnFromMs === null) asker.end(findings, null);
       else if (now > asker.untilMs) asker.end(findings, unread(TOO_LONG));
     }

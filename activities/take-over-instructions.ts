@@ -1,7 +1,4 @@
-/**
- * `takeOverInstructions`: reads what all earlier Temporal runs of a workflow `instructions` hold, from their
- * histories.
- */
+/** `takeOverInstructions`: reads from histories what all earlier runs of a workflow `instructions` hold. */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { keptPage } from '../domain/people/instructions.ts';
 import type { Activities } from '../workflows/calls.ts';

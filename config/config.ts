@@ -108,10 +108,7 @@ function readMode(text: string | undefined, problems: ConfigurationProblem[]): M
   return null;
 }
 
-/**
- * People type the build id into commands, and Temporal puts it behind a delimiter in its own names of
- * versions.
- */
+/** People type it into commands, and Temporal puts it behind a delimiter in its names of versions. */
 const BUILD_ID = /^[A-Za-z0-9][A-Za-z0-9.-]{0,63}$/;
 
 function readBuildId(text: string | undefined, problems: ConfigurationProblem[]): string | null {
@@ -126,10 +123,7 @@ function readBuildId(text: string | undefined, problems: ConfigurationProblem[])
   return null;
 }
 
-/**
- * The deployment always has the name of the task queue: another name could be that of another queue's
- * deployment.
- */
+/** The deployment has the queue's name: another name could be that of another queue's deployment. */
 function unfitForBuilds(taskQueue: string): readonly Problem[] {
   if (canNameDeployment(taskQueue)) return [];
   return [

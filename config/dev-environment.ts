@@ -52,10 +52,7 @@ export async function withDevEnvironment(env: NodeJS.ProcessEnv, cwd: string): P
   };
 }
 
-/**
- * The folder of reference rates for workers of a working folder: beside the policies in a checkout, else in the folder
- * itself.
- */
+/** The folder of reference rates: beside the policies in a checkout, else the working folder itself. */
 export function devFilesFolder(cwd: string): string {
   const policies = join(cwd, 'policies');
   return existsSync(policies) ? policies : cwd;

@@ -1,6 +1,4 @@
-/**
- * The two errors with which configuration and connections fail. Commands turn them into exit codes 3 and 7.
- */
+/** The two errors of configuration and connections. Commands turn them into exit codes 3 and 7. */
 import type { Problem, ProblemCode } from '../domain/problems.ts';
 
 /** One thing that is wrong; in a file it has its place and the line. */

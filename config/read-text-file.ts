@@ -14,10 +14,7 @@ type Refusal = { readonly ok: false; readonly isMissing: boolean; readonly messa
 /** No file that Cambist reads for a person is larger. */
 const MAX_BYTES = 1024 * 1024;
 
-/**
- * Reads the file at `path`. Refuses at once a file that is not a regular one or is larger than 1 MiB. Never
- * throws.
- */
+/** Reads the file at `path`. Refuses at once one that is not regular or is above 1 MiB. Never throws. */
 export async function readTextFile(path: string): Promise<TextFile> {
   const opened = await openRegularFile(path);
   if (!opened.ok) return opened;

@@ -1,7 +1,4 @@
-/**
- * Connections to Temporal, by Temporal's own variables and profile files, and the search attributes that runs
- * need.
- */
+/** Connections to Temporal, by its own variables and profile files, and the search attributes of runs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Client,
@@ -31,9 +28,7 @@ const CONNECT_LIMIT_MS = 5_000;
 /** When connecting takes longer than this, the person is told what the command waits for. */
 const SILENT_MS = 2_000;
 const RETRY_MS = 500;
-/**
- * When a workflow refuses a query, it is asked again: so many times in all, with this pause after the first.
- */
+/** A query that a workflow refuses is asked so many times in all, with this pause after the first. */
 const QUESTION_TRIES = 8;
 const ASK_AGAIN_MS = 50;
 /** At the pace of the retries, this takes some seconds. */

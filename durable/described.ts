@@ -29,10 +29,7 @@ export function isOpen({ status }: Shown): boolean {
   return status.name === 'RUNNING' || status.name === 'PAUSED';
 }
 
-/**
- * True when a worker may answer a question about the workflow. Temporal refuses all questions about a paused
- * workflow.
- */
+/** True when a worker may answer questions about it. Temporal refuses them for a paused workflow. */
 export function canBeAsked(shown: Shown): boolean {
   return shown.status.name !== 'PAUSED';
 }

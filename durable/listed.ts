@@ -16,10 +16,7 @@ export type Wanted = {
 /** The condition `isOpen` in a query. No query names the status of a paused workflow, since older servers refuse it. */
 export const IS_OPEN = 'CloseTime IS NULL';
 
-/**
- * A query in Temporal's language. Nothing is escaped: names of policies, and ids of workflows, have no quotes
- * in them.
- */
+/** A query for Temporal. Nothing is escaped: policies' names and workflows' ids have no quotes in them. */
 export function queryFor({ types, mode, policy = null, also = [] }: Wanted): string {
   return [
     `WorkflowType IN (${types.map((type) => `'${type}'`).join(', ')})`,

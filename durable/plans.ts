@@ -141,10 +141,7 @@ export async function readPlannedText(client: Client, { credentials, run }: Plan
   return typeof text === 'string' ? text : null;
 }
 
-/**
- * The input with which the newest `plan` was started. The caller checks it, because anybody may have started
- * a `plan`.
- */
+/** The input of the newest `plan`. The caller checks it, because anybody may have started a `plan`. */
 export async function readPlanInput(client: Client, mode: Mode, run: RunName): Promise<PlanInput | null> {
   const newest = await describe(client, planIdOf(mode, run));
   const input = newest === null ? null : await inputOf(client, newest);
@@ -160,10 +157,7 @@ async function inputOf(client: Client, { workflowId, runId }: Shown): Promise<un
   return (await readStart(client, workflowId, runId))?.input;
 }
 
-/**
- * Why the plan was refused for good; null for an end after which a new start may help (terminated, timed out,
- * cancelled).
- */
+/** Why the plan was refused for good; null where a new start may help (terminated, timed out, cancelled). */
 function problemsOfRefusal(error: unknown): readonly Problem[] | null {
   if (error instanceof PlanUnreadable)
     return [

@@ -1,7 +1,4 @@
-/**
- * The worker's own connection to Temporal, through the native part of the SDK. It uses the same profile as
- * the client.
- */
+/** The worker's connection to Temporal, by the native part of the SDK and the same profile as the client. */
 import { NativeConnection } from '@temporalio/worker';
 import { unreachable, type Profile } from '../config/temporal.ts';
 

@@ -28,10 +28,7 @@ export type DevServerOptions = {
   readonly onSpawn?: (pid: number) => void;
 };
 
-/**
- * With these settings, timers fire at once when they are due, and a queue is read as soon as something is in
- * it.
- */
+/** With these, timers fire at once when they are due, and a queue is read as soon as it has something. */
 const SHORT_TIMERS = [
   'history.timerProcessorMaxTimeShift="50ms"',
   'history.timerProcessorMaxPollRPS=1000',
@@ -245,8 +242,7 @@ const children = new Set<ChildProcess>();
 function endWithThisProcess(child: ChildProcess): void {
   if (children.size === 0) {
     process.on('exit', killAll);
-    // Placed before all other listeners, because a listener that has done its part may remove itself from the
-    // list.
+    // Before all other listeners, because one that has done its part may remove itself from the list.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       process.prependListener(signal, endUnlessHandled);
   }

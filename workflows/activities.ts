@@ -1,6 +1,4 @@
-/**
- * The activities as the workflows call them: all timeouts and the retry policy of each, with the reason for the numbers.
- */
+/** The activities as workflows call them: timeouts and retry policy of each, with their reasons. */
 import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from './calls.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from './limits.ts';
@@ -25,8 +23,8 @@ export const reads = proxyActivities<
 });
 
 /**
- * Calls without which `instructions` cannot go on, and which ask Temporal or the clock of the service. They
- * are tried again until they work. A command that waits for the answer meanwhile says so.
+ * Calls that `instructions` needs before it can answer. They are tried again until they give an answer. A
+ * command that waits for them meanwhile says so.
  */
 export const keeping = proxyActivities<Pick<Activities, 'takeOverInstructions' | 'acceptInstruction'>>({
   startToCloseTimeout: '2m',
@@ -70,16 +68,13 @@ export const polls = proxyActivities<
   cancellationType: 'TRY_CANCEL',
 });
 
-/**
- * Calls that move money. They end by themselves or when the time of their attempt is over, never by a cancel.
- */
+/** Calls that move money. They end by themselves or by their attempt's deadline, never by a cancel. */
 export const writes = proxyActivities<
   Pick<Activities, 'requestQuote' | 'executeTrade' | 'createWithdrawals'>
 >({
   startToCloseTimeout: WRITE_LIMITS.startToCloseMs,
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
-  // An attempt fails only by a crash, a lost worker or a fault of ours. What the service says comes back as a
-  // result.
+  // Only a crash, a lost worker or a fault of ours fails an attempt. All outcomes are results.
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m', maximumAttempts: ATTEMPTS },
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
 });

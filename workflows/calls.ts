@@ -44,10 +44,7 @@ export type Observed =
   /** An earlier completed `plan` of the same id: its plan counts for ever. */
   | { readonly kind: 'made'; readonly plan: KeptPlan }
   | { readonly kind: 'wait'; readonly wait: Wait }
-  /**
-   * The policy or its files cannot be read, or the run may have no plan. No plan is made, and nothing is
-   * sent.
-   */
+  /** No plan is made, nothing is sent: policy or files cannot be read, or the run may have no plan. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
 /** A start by a schedule: the nominal time, and when Temporal started it; epoch milliseconds. */

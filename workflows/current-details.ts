@@ -28,8 +28,7 @@ export function showStanding(text: string): void {
 
 /** Notes a step that the workflow task under way has begun. */
 export function showStep(step: string, isTimer = false): void {
-  // The workflow knows the event that started the task as the last one. The event that completes the task
-  // follows it.
+  // The last event that the workflow knows started the task. The next one completes the task.
   steps.add(workflowInfo().historyLength + 1, step, isTimer);
   steps.keepLast(MOST_STEPS);
   show();

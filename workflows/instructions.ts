@@ -37,10 +37,7 @@ import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
 import { requireHandedOn } from './handed-on.ts';
 
-/**
- * Longer than any window, and than the service keeps anything: for runs that end without telling this
- * workflow.
- */
+/** For runs that end without telling: longer than any window, and than the service keeps anything. */
 const KEPT_MS = 90 * 86_400_000;
 
 /** @param carried what the Temporal run before this one handed on; a start from outside gives none */

@@ -58,9 +58,7 @@ export function turnIdOf(mode: Mode, organisation: string): string {
   return `${mode.toLowerCase()}/${organisation}/turn`;
 }
 
-/**
- * Id of the workflow whose history keeps what is halted in a mode. No run can have it: a run's id has a dot.
- */
+/** Id of the workflow that keeps what is halted in a mode. A run's id has a dot, so none is the same. */
 export function haltIdOf(mode: Mode): string {
   return `${mode.toLowerCase()}/halt`;
 }
@@ -160,10 +158,7 @@ export const runEndedSignal = defineSignal('runEnded');
 
 /** The input of `turn`. */
 export type TurnInput = { readonly mode: Mode; readonly organisation: string };
-/**
- * `run`: the name of the run that asks. `isPlanning`: the run is about to read the balances with which it
- * plans.
- */
+/** `run`: the run's name. `isPlanning`: the run is about to read the balances that it plans with. */
 export type TurnAsk = { readonly run: string; readonly isPlanning: boolean };
 /** Waits for the turn, a few seconds at most. */
 export const takeTurnUpdate = defineUpdate<TurnAnswer, [TurnAsk]>('take');

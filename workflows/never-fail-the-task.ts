@@ -15,8 +15,7 @@ export async function neverFailTheTask<T>(work: () => Promise<T>): Promise<T> {
 /** The failure to throw instead of an error. */
 export function failureOfTheRun(error: unknown): unknown {
   if (error instanceof TemporalFailure) return error;
-  // The SDK reports trouble in a replay with errors of its own, which must stay failures of the workflow
-  // task.
+  // The SDK's own errors about a replay must stay failures of the workflow task.
   if (error instanceof Error && error.name === 'DeterminismViolationError') return error;
   const message = error instanceof Error ? error.message : String(error);
   return ApplicationFailure.create({

@@ -93,8 +93,7 @@ async function compiled(
     ...(input.insteadOf !== undefined && { insteadOf: input.insteadOf }),
   });
   const goesOn = result.ok && result.plan.legs.some(isFromBalances);
-  // A batch keeps its turn until its plan can be read, because the next batch must see which payments this
-  // one has.
+  // A batch keeps its turn until its plan can be read: the next batch must see what it holds.
   const isBatch = result.ok && observed.batch !== null;
   if (observed.hasTurn && !goesOn && !isBatch) await giveTurnBack(input, observed.observation.credentials);
   if (result.ok) return keptPlan(result.plan);

@@ -112,8 +112,7 @@ async function tellEnd({ mode, run: name }: RunInput): Promise<void> {
 
 function temporalPorts(input: RunInput, state: RunState, carried: Carried | null): Ports {
   const info = workflowInfo();
-  // The start of a run has set the status `RUNNING`. A new history of it inherits the status that was shown
-  // last.
+  // A start has set the status `RUNNING`. A new history inherits the status that was shown last.
   let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
     readPlan: (call) => orStepFailed(reads.readPlan(call)),

@@ -50,9 +50,7 @@ export function signalStep(name: string): string {
 export class Steps {
   readonly #byTask = new Map<number, string>();
 
-  /**
-   * @param isTimer a timer beside a call adds no step: it only says how long the workflow waits for the call
-   */
+  /** @param isTimer a timer beside a call adds no step: it only limits how long the workflow waits */
   add(task: number, step: string, isTimer = false): void {
     const before = this.#byTask.get(task);
     if (before === undefined) this.#byTask.set(task, step);

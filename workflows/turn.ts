@@ -48,10 +48,7 @@ const PATIENCE_MS = 10_000;
  */
 const IDLE_MS = 7 * 86_400_000;
 
-/**
- * Far sooner than Temporal suggests, because a worker that has to read the history anew answers no run
- * meanwhile.
- */
+/** Far below Temporal's limit: a worker that reads the history anew answers no run meanwhile. */
 const LONG_HISTORY_EVENTS = 1_000;
 
 const isRunName = lineOf(200);

@@ -6,8 +6,7 @@ import { condition } from '@temporalio/workflow';
 import type { Ports } from '../domain/run/ports.ts';
 
 export const waitUntil: Ports['waitUntil'] = (holds, timeoutMs, why) => {
-  // Each promise of a workflow costs time. A condition that is already true needs none of Temporal's
-  // promises.
+  // Each promise of a workflow costs time. A condition that is true already needs none of Temporal's.
   if (holds()) return Promise.resolve(true);
   if (timeoutMs === undefined) return condition(holds).then(() => true);
   return condition(holds, timeoutMs, why === undefined ? {} : { summary: why });

@@ -32,9 +32,7 @@ import type { Evidence, RunState } from './state.ts';
 export type Carried = {
   /** The plan to which all this belongs; null while there is none. */
   readonly plan: string | null;
-  /**
-   * The head of a chunk's plan. Absent where the chunk had no go yet, and for a run, which reads its plan.
-   */
+  /** The head of a chunk's plan; absent before its first go, and for a run, which reads its plan. */
   readonly head?: PlanHead;
   /**
    * For a chunk that was reset and has asked nothing since: the `originalExecutionRunId` that showed the
@@ -80,10 +78,7 @@ type CarriedUnsent = {
   readonly needsHuman?: true;
 };
 
-/**
- * Of a refusal for lack of money, only the code is handed on, because many payments may wait for the same
- * money.
- */
+/** A lack of money is handed on by its code alone: many payments may wait for the same money. */
 type CarriedPhase =
   | Extract<PaymentPhase, { kind: 'spent' }>
   | (Omit<Extract<PaymentPhase, { kind: 'short' }>, 'problem'> & { readonly code: Problem['code'] });
@@ -114,10 +109,7 @@ export function carry(state: RunState, by: Pick<Carried, 'runId' | 'knownAs'>): 
   return traceIds.some((traceId) => traceId !== null) ? { ...carried, traceIds } : carried;
 }
 
-/**
- * Trace ids only help people and are no record. So those of the first payments are kept, as far as there is
- * room.
- */
+/** Trace ids only help people, so those of the first payments are kept, as far as there is room. */
 function traceIdsOf({ payments }: RunState, roomBytes: number): TraceIds {
   const traceIds: (string | null)[] = [];
   let bytes = 0;
@@ -183,10 +175,7 @@ function carryPhase(phase: Exclude<PaymentPhase, { kind: 'open' }>): CarriedPhas
   }
 }
 
-/**
- * The state of a payment that the Temporal run which hands on knows as its own, and of which nothing else is
- * known.
- */
+/** A payment's state when the Temporal run that hands on knows it as its own, and nothing more is known. */
 function asKnownIn(runId: string): PaymentState {
   return { ...NEW_PAYMENT, knownIn: runId, walkedIn: runId };
 }

@@ -35,7 +35,7 @@ export type ChunkCounts = {
   readonly needsHuman: number;
   /** Payments that have not ended. */
   readonly open: number;
-  /** Accepted payments of which a reply to a send has told; of the others, a lookup has. */
+  /** Accepted payments that a reply to a send has shown; a lookup has shown the others. */
   readonly sent: number;
   /** Payments that are still to be sent, and wait for something that people should know of. */
   readonly waiting: number;
@@ -103,9 +103,7 @@ export function unpaidIn(payments: readonly PaymentRecord[]): readonly Unpaid[] 
   return summedUp(unpaid).slice(0, MOST_CODES);
 }
 
-/**
- * The codes with which payments of all these chunks have ended unpaid, the code of the most payments first.
- */
+/** The codes with which payments of these chunks have ended unpaid, the most frequent code first. */
 export function unpaidOf(chunks: readonly Pick<ChunkRecord, 'state'>[]): readonly Unpaid[] {
   const all = chunks.flatMap(({ state }) => state?.unpaid ?? []);
   return summedUp(all).toSorted((a, b) => b.payments - a.payments);

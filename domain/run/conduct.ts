@@ -21,9 +21,7 @@ export type Conducting = {
   readonly state: RunState;
   readonly ports: Pick<Ports, 'readChunks' | 'waitUntil' | 'nowMs' | 'historyIsLong' | 'show'>;
   readonly pauses: Pauses;
-  /**
-   * Counts what the run has to tell its chunks. When it is raised, all of them are told that there is news.
-   */
+  /** Counts what the run has to tell its chunks. When it is raised, all of them are told. */
   releases: number;
   /** Numbers of chunks that have said that there is news. */
   readonly news: Set<number>;
@@ -75,8 +73,7 @@ export async function conduct(run: Conducting): Promise<void> {
     const knownAs = run.knownAs(answer.runId);
     if (state.knownAs !== knownAs) {
       state.stopped = null;
-      // The run was reset. Every chunk is told, because it has heard of an earlier Temporal run, or has ended
-      // since.
+      // The run was reset: every chunk is told, having heard of an earlier Temporal run or ended since.
       if (state.knownAs !== null) {
         run.releases += 1;
         for (const { number } of chunks) news.add(number);
@@ -98,17 +95,13 @@ export async function conduct(run: Conducting): Promise<void> {
   }
 }
 
-/**
- * Decides whether the batch stops by itself, and whether its first payments are accepted. All chunks are told
- * of either.
- */
+/** Decides whether the batch stops, and whether its first payments are accepted: all chunks hear of it. */
 function decide(run: Conducting): void {
   const { state } = run;
   const { chunks, plan } = state;
   const batch = plan?.batch ?? null;
   if (batch === null) return;
-  // Payments that were refused to an earlier Temporal run are tried again, so that these refusals do not
-  // count.
+  // Refusals under an earlier Temporal run do not count, because these payments are tried again.
   const own = chunks.filter(({ state: standing }) => hasHeard(standing, state.knownAs));
   const refusals = own.flatMap((chunk) => chunk.state?.refusals ?? []);
   const stopped = state.stopped ?? stopOf(batch, refusals);
@@ -130,10 +123,7 @@ function isCanaryAccepted({ canary }: PlanBatch, { chunks: [first], knownAs }: R
   return (standing?.counts.accepted ?? 0) >= Math.min(canary, payable, payments - notPaid);
 }
 
-/**
- * The run ends, in whatever way, so that its chunks end as well. A chunk that does not hear of it asks the
- * run later.
- */
+/** The run ends, so that its chunks end as well. A chunk that does not hear of it asks the run later. */
 export async function tellEnd({
   input: { mode, run, batch },
   ports,

@@ -11,10 +11,7 @@ import { owedIn } from './chunk-state.ts';
 import { tradeOf, type LegRecord } from './items.ts';
 import type { RunState } from './state.ts';
 
-/**
- * What a leg must leave to others, and what it must bring; null: the leg funds no batch, or does not wait for
- * money.
- */
+/** What a leg must leave and bring; null: the leg funds no batch, or does not wait for money. */
 export function fundingOf(
   state: Pick<RunState, 'plan' | 'legs' | 'chunks'>,
   record: LegRecord,

@@ -31,19 +31,14 @@ export type UntradedLeg = Ended & {
 };
 export type LegStage = ConvertingLeg | TradedLeg | UntradedLeg;
 
-/**
- * A payment that is sent once its leg is decided. `release` is null until then. `needsHuman`: as for a leg.
- */
+/** A payment to be sent once its leg is decided: until then `release` is null. `needsHuman`: as for a leg. */
 export type UnsentPayment = {
   readonly kind: 'unsent';
   state: PaymentState;
   release: Release | null;
   needsHuman: boolean;
 };
-/**
- * The service has a record of it. The run follows it as long as the run is open, also once it is paid, because it may
- * come back.
- */
+/** The service has a record of it. An open run follows it even once it is paid: it may come back. */
 export type SentPayment = { readonly kind: 'accepted' | 'paid'; readonly accepted: Accepted };
 /** The service has a record of it, which says that it never will be paid. */
 export type FailedPayment = Ended & { readonly kind: 'failed'; readonly accepted: Accepted };
@@ -95,10 +90,7 @@ export type PaymentRecord = {
   waiting: Waiting | null;
   /** A call that may send it is under way. */
   isAtWork: boolean;
-  /**
-   * The trace id of the service's last reply to a send of it. Null also where an earlier history sent it and a reset
-   * lost that.
-   */
+  /** The trace id of the service's last reply to a send; null also where a reset lost that reply. */
   traceId: string | null;
 };
 
@@ -219,10 +211,7 @@ export function tradeOf({ stage }: LegRecord): Traded | null {
   }
 }
 
-/**
- * The service's record of a payment, also of one that has failed since; null while the service has shown
- * none.
- */
+/** The service's record of a payment, even of one that has failed; null: the service has shown none. */
 export function acceptedOf({ stage }: PaymentRecord): Accepted | null {
   switch (stage.kind) {
     case 'accepted':

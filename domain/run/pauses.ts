@@ -76,8 +76,7 @@ export class Pauses {
         return totalMs > PATIENT_MS ? { ...wait, reason: 'outage' } : wait;
       }
       case 'turn': {
-        // This takes the time on the clock, because most of it passes while the call that asks for the turn
-        // is under way.
+        // By the clock, because most of the time passes while the call that asks for the turn is open.
         const sinceMs = turnSinceMs ?? this.#ports.nowMs();
         this.#paces.set(waiter, { ...AT_FIRST, turnSinceMs: sinceMs });
         return this.#ports.nowMs() - sinceMs > PATIENT_MS ? wait : { ...wait, reason: 'service' };
@@ -156,9 +155,7 @@ function whyOf({ problem: { code, item }, safeAtMs }: Wait, nowMs: number): stri
   return item === null ? `Looks again: ${code}` : `Looks again for ${item}: ${code}`;
 }
 
-/**
- * A poll that is stopped again and again is tried ever later, up to 10 min, because each time costs history.
- */
+/** A poll that is stopped again and again is tried ever later, to 10 min: each time costs history. */
 export function backedOff(wait: Wait, times: number): Wait {
   return { ...wait, afterMs: growing(wait.afterMs, times - 1, LONGEST_POLL_WAIT_MS) };
 }
@@ -169,10 +166,7 @@ export function itemFailed(item: string, { message }: StepFailed, times: number)
   return { ...wait, problem: { ...wait.problem, item } };
 }
 
-/**
- * The problem of a status that is in no list. It may mean anything, so the run waits until a person says what
- * it means.
- */
+/** A status that is in no list may mean anything: the run waits until a person says what it means. */
 export function statusUnknown(of: {
   readonly item: string;
   readonly subject: string;

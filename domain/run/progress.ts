@@ -34,9 +34,7 @@ export type Progress = {
   }[];
   /** How the batch stands; null: the run has no batch, or no plan yet. */
   readonly batch: BatchProgress | null;
-  /**
-   * Set while the run is cancelled and has not ended. `by`: who said so; null until a command has read it.
-   */
+  /** Set from the cancel to the end of the run. `by`: who said so; null until a command has read it. */
   readonly cancel?: { readonly by: string | null };
   /**
    * How many payments a batch has that still waits for its plan, as the command has read; absent: it has not,
@@ -202,16 +200,10 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
   };
 }
 
-/**
- * A part of the report of a run. For a batch, the first part also has how the batch stands; the other parts
- * do not.
- */
+/** A part of a run's report. The first part of a batch also says how the batch stands. */
 export type RunPage = ReportPage & { readonly progress?: Progress };
 
-/**
- * As `reportPage`, with how a batch stands. So this needs no second question, and no worker once the run's
- * result has it.
- */
+/** As `reportPage`, and how a batch stands: no second question is needed, and no worker after the end. */
 export function runPage(state: RunState, offset: number): RunPage {
   const page = reportPage(state, offset);
   if (offset > 0 || page.chunks === 0) return page;

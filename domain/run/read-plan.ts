@@ -1,7 +1,4 @@
-/**
- * Reads the plan of a run: the plan that counts, for the policy with which the run was started, as a person
- * was shown it.
- */
+/** Reads the plan that counts for a run, made from the policy of its input, and as a person was shown it. */
 import { isAsShown, movesOf } from '../plan/moves.ts';
 import { wholePlan, type Plan } from '../plan/plan.ts';
 import { runName } from '../references.ts';
@@ -12,10 +9,7 @@ import { growing } from './growing.ts';
 import { RunRefused, StepFailed, failed } from './ports.ts';
 import type { Reading } from './parts.ts';
 
-/**
- * How soon a run asks again for a plan that is still being made. The pauses grow, because each question costs
- * history.
- */
+/** How soon a run asks again for a plan that is being made, ever later: each time costs history. */
 const POLL_MS = { first: 2_000, most: 30_000 };
 
 const CANCELLED: Problem = {
@@ -49,8 +43,7 @@ export async function readPlan(run: Reading): Promise<Plan> {
     failures = 0;
     switch (answer.kind) {
       case 'plan':
-        // If there was no wait for the plan, none is ended: a cancel that cannot be recorded may wait at the
-        // same time.
+        // Ends the wait for the plan, if there was one: a cancel that cannot be recorded may wait as well.
         if (asks > 1) pauses.goesOn(state);
         return asShown(input, wholePlan(answer.plan));
       case 'other policy':

@@ -10,10 +10,7 @@ import type { Problem } from '../problems.ts';
 import { acceptedOf, legProblem, tradeOf, type LegRecord, type PaymentRecord } from './items.ts';
 import type { RunState } from './state.ts';
 
-/**
- * True when the leg is traded and settled, or not traded for good: nothing about it can change any more what
- * is paid.
- */
+/** True when nothing about the leg can change what is paid: it is settled, or not traded for good. */
 export function isDecided({ stage }: LegRecord, isCancelled: boolean): boolean {
   switch (stage.kind) {
     case 'converting':
@@ -25,10 +22,7 @@ export function isDecided({ stage }: LegRecord, isCancelled: boolean): boolean {
   }
 }
 
-/**
- * Sets the amounts that are known only once their leg has brought the money, cut by the rounding that the
- * policy names.
- */
+/** Sets amounts that are known once their leg has brought the money, by the rounding of the policy. */
 export function fixAmounts({ payments, legs }: Pick<RunState, 'payments' | 'legs'>): void {
   const planned = payments.map(({ payment }) => payment);
   for (const record of payments) {
@@ -54,10 +48,7 @@ export function release(state: RunState, limits: Limits | null): void {
   }
 }
 
-/**
- * Adds up what is paid, one payment after the other in the order of the plan, because limits hold for the
- * sums too (M4).
- */
+/** Adds up what is paid, in the order of the plan, because limits hold for the sums too (M4). */
 class PaidSums {
   readonly #limits: Limits | null;
   /** The sum for each currency: all accepted payments of the plan, and the payments before this one. */
@@ -96,15 +87,11 @@ class PaidSums {
   }
 }
 
-/**
- * Why a payment is not sent whose leg was not traded, or will never settle. The run still looks whether it
- * was sent.
- */
+/** Why a payment is not sent if its leg brings nothing. The run still looks whether it was sent. */
 function broughtNothing(record: PaymentRecord, leg: string, found: LegRecord | undefined): Problem | null {
   const item = record.payment.id;
   const { currency } = record.payment;
-  // `sell: all` with nothing to sell: the plan has no leg, and a payment that depends on it gets no money
-  // (M3).
+  // `sell: all` with nothing to sell: there is no leg, and its payments get no money (M3).
   if (found === undefined)
     return {
       code: 'LEG_NOT_TRADED',

@@ -44,8 +44,7 @@ export type Report = {
   readonly startedBy: string | null;
   readonly status: ReportStatus;
   /**
-   * Where each currency of a rebalancing stood when the plan was made, and what decided its trades; empty for other
-   * kinds.
+   * Where each currency of a rebalancing stood when it was planned, and what decided its trades; else empty.
    */
   readonly positions: readonly ReportPosition[];
   readonly legs: readonly ReportLeg[];
@@ -73,9 +72,7 @@ export type ReportLeg = {
   readonly buyAmount: string | null;
   /** Bought ÷ sold, 12 significant digits. */
   readonly rate: string | null;
-  /**
-   * The cost of the trade against the reference rates of the plan; null: there is no trade, or there are no such rates.
-   */
+  /** The cost of the trade against the plan's reference rates; null: no trade, or no such rates. */
   readonly cost: Cost | null;
   readonly quoteId: string | null;
   readonly tradeId: string | null;
@@ -117,9 +114,7 @@ export function makeReport(state: RunState): Report {
  */
 export type ReportPage = {
   readonly report: Report;
-  /**
-   * The trace id of each payment of this part. Like evidence, these may differ when the report is made again.
-   */
+  /** The trace id of each payment of this part. Like evidence, they may differ in another report. */
   readonly traceIds: readonly (string | null)[];
   /** The payments of a chunk. `report` does not have them then. */
   readonly rows?: readonly PaymentRow[];
@@ -340,14 +335,10 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
   };
 }
 
-/**
- * The state of a run: `HELD` while anything waits for longer than the service's own pace, and an end state once no item
- * is open.
- */
+/** `HELD` while anything waits longer than the service's own pace; an end state once no item is open. */
 export function statusOf(state: RunState): ReportStatus {
   if (!state.ended) return shownWaits(state).length > 0 ? 'HELD' : 'RUNNING';
-  // A cancel shows in what it did to the items. After a reset, only the instruction still says that the run was
-  // cancelled.
+  // A cancel shows in the items. After a reset, only the instruction still says that it was given.
   const ended = [...state.refusals, ...problemsOf(state)];
   const codes = [
     ...ended.map(({ code }) => code as string),
@@ -389,9 +380,7 @@ function isDone({ stage }: LegRecord | PaymentRecord): boolean {
   }
 }
 
-/**
- * Everything that the run waits for now, in the order of the items. Short waits at the service's own pace do not count.
- */
+/** All that the run waits for now, in the order of the items, but no waits at the service's own pace. */
 export function shownWaits(state: RunState): readonly Waiting[] {
   const items = [...state.legs, ...state.payments, ...state.chunks];
   const ofChunks = state.chunks.flatMap((chunk) => chunk.state?.waits ?? []);

@@ -1,6 +1,4 @@
-/**
- * What a run will still take from the organisation's money. Other runs ask for this before they plan. Pure.
- */
+/** What a run will still take from the organisation's money. Other runs ask before they plan. Pure. */
 import type { Leg, Plan } from '../plan/plan.ts';
 import { add } from '../money.ts';
 import { mostSold, reservedBy, type Reserved, type Unsent } from '../plan/reserved.ts';

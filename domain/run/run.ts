@@ -195,8 +195,7 @@ export class Run implements Carrying {
     const isBatch = this.state.chunks.length > 0;
     // An activity tells the chunks. The question must come after it, in the task that may end the run.
     if (isBatch) await this.#end();
-    // A batch asks even when everything is paid. A person who resets it wants to know which payments have
-    // come back.
+    // A batch asks even when all is paid: a person who resets it wants to know what has come back.
     if (!isBatch && !isUndone(this.state)) return false;
     return (await runThatGoesOn(this.ports, (runId) => this.#takesUpBy(runId, isBatch))) !== null;
   }
@@ -215,10 +214,7 @@ export class Run implements Carrying {
     return goesOn;
   }
 
-  /**
-   * An answer has come from this Temporal run. Takes up again what another one has ended. True when there was
-   * something.
-   */
+  /** Takes up again what another Temporal run than `runId` has ended. True when there was something. */
   takeUp(runId: string): boolean {
     const isTaken = takeUp(this.state, runId);
     if (isTaken) this.#release();
@@ -298,19 +294,13 @@ export class Run implements Carrying {
 
   // A history that goes on in another one.
 
-  /**
-   * What the next history of the run begins with. After a reset, only what this history has learned itself is handed on
-   * as its own.
-   */
+  /** What the next history begins with. After a reset, only what this history learned is its own. */
   handOn(): Carried {
     const { runId } = this.ports;
     return carry(this.state, { runId, knownAs: this.knownAs(runId) });
   }
 
-  /**
-   * The name under which its chunks know this run. Histories that follow one another are one run. A reset begins
-   * another.
-   */
+  /** The name by which the chunks know this run. A reset begins another run, a new history does not. */
   knownAs(runId: string): string {
     return runId === this.ports.originalRunId ? (this.#carried?.knownAs ?? runId) : runId;
   }

@@ -19,10 +19,7 @@ import {
   type PaymentRecord,
 } from './items.ts';
 
-/**
- * One request to the service, for a person who wants to know how an outcome came about. Never anything
- * secret.
- */
+/** One request to the service, for people who ask how an outcome came about. Never anything secret. */
 export type Evidence = {
   readonly at: string;
   readonly item: string;

@@ -46,8 +46,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     if (paying.isOver()) return;
     const followed = payments.filter(isFollowed);
     const known = new Set(followed.map(({ stage }) => stage.accepted));
-    // True when another payment was accepted meanwhile, or is followed anew: then the poll must ask about it
-    // too.
+    // True when another payment was accepted or is followed anew: the next poll asks about it too.
     const isOutdated = (): boolean =>
       !paying.isSending && payments.filter(isFollowed).some(({ stage }) => !known.has(stage.accepted));
     const { asked } = pauses;
@@ -120,8 +119,7 @@ async function noticeLate(paying: Paying, followOf: FollowOf): Promise<void> {
   for (;;) {
     await ports.waitUntil(() => paying.isOver() || (!paying.isSending && payments.some(isNew)));
     if (paying.isOver()) return;
-    // One timer serves all payments that are accepted by now. Payments that are accepted later get the next
-    // one.
+    // One timer for all payments accepted by now. Payments accepted later get the next timer.
     const watched: readonly Watched[] = payments
       .filter(isUnderWay)
       .filter(isNew)

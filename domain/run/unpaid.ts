@@ -19,10 +19,7 @@ export function notPaidBy(records: readonly Withdrawal[], { plan, unpaid }: Sett
   });
 }
 
-/**
- * Whether a record may be of this payment: by its tag or, where the list shows no tag, by its account and
- * amount.
- */
+/** Whether a record may be of this payment: by its tag or, without one, by account and amount. */
 function mayBe(run: RunName, payment: Unpaid[number], record: Withdrawal): boolean {
   if (record.tag !== null) return generationOf(reference(run, payment.id), record.tag) !== null;
   const sameAccount = record.withdrawalAccountId === null || record.withdrawalAccountId === payment.account;

@@ -57,10 +57,7 @@ async function readChunkInput(
   return start?.type === PAYMENTS_TYPE && isRecord(start.input) ? (start.input as ChunkInput) : null;
 }
 
-/**
- * What the run of a batch says to one of its chunks. `over`: the run has ended by itself. Null: it cannot be
- * asked.
- */
+/** What the run of a batch says to a chunk. `over`: the run has ended by itself. Null: it cannot be asked. */
 async function readGo(client: Client, mode: Mode, run: RunName, number: number): Promise<Go | 'over' | null> {
   const workflowId = workflowIdOf(mode, run);
   const shown = await describe(client, workflowId);

@@ -64,10 +64,7 @@ export function otherBatchesOf(client: Client) {
   };
 }
 
-/**
- * Chunks of other batches of the policy that were open since then, and whose memo has the hash of one of
- * these names.
- */
+/** Chunks of the policy's other batches, open since then, whose memo has the hash of one of these names. */
 async function suspectsOf(
   client: Client,
   of: Of,
@@ -112,10 +109,7 @@ async function holdersOf(client: Client, mode: Mode, suspects: readonly Suspect[
   return { held, silent: null };
 }
 
-/**
- * Which of these payments one chunk has paid or holds; a batch without a plan has none. Null: the chunk does
- * not answer.
- */
+/** Which of these payments a chunk has paid or holds; none without a plan. Null: it does not answer. */
 async function heldBy(
   client: Client,
   mode: Mode,

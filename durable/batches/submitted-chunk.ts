@@ -1,7 +1,4 @@
-/**
- * Reads a chunk of a batch from the input with which it was started. What the chunk has done since does not
- * matter.
- */
+/** Reads a chunk of a batch from its first input. What the chunk has done since does not matter. */
 import type { Client } from '@temporalio/client';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { RunName } from '../../domain/references.ts';

@@ -1,7 +1,4 @@
-/**
- * How a worker answers a drill of the kill switch. A drill does nothing but show that a halt stops every
- * worker.
- */
+/** How a worker answers a drill of the kill switch, which only shows that a halt stops every worker. */
 import type { Client } from '@temporalio/client';
 import { drillOf, type Closed, type Halt, type HaltedWrite } from '../../domain/halt.ts';
 import type { Mode } from '../../domain/service/records.ts';

@@ -14,10 +14,7 @@ import { readEvents, timeOf, valuesOf } from '../history.ts';
 
 export type HaltsOf = { readonly client: Client; readonly mode: Mode };
 
-/**
- * The halts that were read, and of which version of the record: a record that has not changed is not read
- * again.
- */
+/** The halts that were read, and the version of their record: it is read again only if it changed. */
 export type HaltReading = {
   readonly version: string;
   readonly halts: readonly Halt[];

@@ -119,10 +119,7 @@ async function heldBy(client: Client, workflowId: string, runId: string): Promis
 /** Temporal's number for "the workflow continued as new", as opposed to a retry or a cron schedule. */
 const CONTINUED_AS_NEW = 1;
 
-/**
- * What a Temporal run took over, and which Temporal run did that: a history that a reset has copied names
- * another one.
- */
+/** What a Temporal run took over, and which one did it: a history that a reset copied names another. */
 async function takenOver(
   client: Client,
   events: HistoryEvents,

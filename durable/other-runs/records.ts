@@ -21,20 +21,14 @@ type Of = { readonly client: Client; readonly mode: Mode; readonly run: RunName 
 /** At most so many runs are asked one question. A record that none of them knows belongs to no run. */
 const MOST_RUNS = 200;
 const QUESTION_LIMIT_MS = 2_500;
-/**
- * The time for all questions of one call. A run without a worker must not use up the time in which a write
- * may be sent.
- */
+/** For all questions of a call: a run without a worker must not use up the time for the write. */
 const ALL_QUESTIONS_LIMIT_MS = 5_000;
 const ASKED_AT_ONCE = 10;
 /** The reports of Temporal runs that have ended, which do not change any more. */
 const ended = new Map<string, Report>();
 const MOST_KEPT = 500;
 
-/**
- * The ids of those records that another run, or any chunk of a batch (this run's own included), counts as its
- * own.
- */
+/** Ids of the records that another run, or any chunk of a batch (even of this run), counts as its own. */
 export async function recordsOfOthers(
   of: Of,
   records: readonly Withdrawal[],

@@ -83,8 +83,7 @@ async function readReserved(of: TurnOf, others: readonly string[]): Promise<read
 async function reservedOf({ client, mode }: TurnOf, run: RunName): Promise<OthersReserved> {
   const told = await askRun(client, workflowIdOf(mode, run));
   if (told !== 'silent' && told !== null) return { run, reserved: told };
-  // The run has not read a plan yet, or does not answer. Then its plan, if there is one, says what it may
-  // take.
+  // The run has read no plan yet, or does not answer. Its plan, if there is one, says what it may take.
   if (!(await isPlanMade(client, mode, run))) return { run, reserved: [] };
   const state = await readPlan(client, mode, run, 0);
   if (state.kind !== 'plan') return { run, reserved: [] };
