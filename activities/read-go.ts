@@ -129,8 +129,8 @@ async function answerOf(deps: Deps, call: GoCall, { inPlace, given, plans }: Own
   const go = await inPlace(() => deps.chunks.readGo(mode, run, number));
   if (go === 'over') {
     const name = `/${runId}`;
-    // The chunk was reset and has heard nothing in this Temporal run; or its run has ended without hearing what the
-    // chunk took up again. Whoever reset it wants the rest to be tried again.
+    // The chunk was reset and has heard nothing in this Temporal run; or its run has ended without hearing
+    // what the chunk took up again. The person who reset it wants its unpaid payments tried again.
     const isToGoOn = call.isOpen || call.heard?.endsWith(name) !== true;
     const isReset = call.originalRunId !== runId && isToGoOn;
     if (isReset && !(await deps.chunks.reopenRun(mode, run))) return null;

@@ -58,7 +58,7 @@ export function turnIdOf(mode: Mode, organisation: string): string {
   return `${mode.toLowerCase()}/${organisation}/turn`;
 }
 
-/** Id of the workflow that keeps what is halted in a mode. A run's id has a dot, so none is the same. */
+/** Id of the workflow that keeps what is halted in a mode. No run has it, because a run's id has a dot. */
 export function haltIdOf(mode: Mode): string {
   return `${mode.toLowerCase()}/halt`;
 }
