@@ -11,7 +11,7 @@ import type { Place } from '../place.ts';
 import { readPayments, type TracedPayment } from '../follow/read-run.ts';
 import type { RunFacts } from '../follow/runs.ts';
 
-/** The status of a row of which the run says nothing yet. */
+/** The result of a row about which the run says nothing yet. */
 const PENDING: RowResult = {
   outcome: 'PENDING',
   withdrawalId: null,
@@ -20,7 +20,7 @@ const PENDING: RowResult = {
   traceId: null,
 };
 
-/** So many lines are written at once. */
+/** This many lines are written at once. */
 const LINES = 500;
 
 /**
