@@ -166,7 +166,7 @@ export function factsIn({ spec, action, policies }: ScheduleDescription): Schedu
   };
 }
 
-/** The dates of this year and the next on which one of its days of the week is left out. */
+/** The dates of this year and the next on which the schedule starts nothing though their day of the week is named. */
 function leftOutOf({ policy, schedule, daysOff, nowMs }: Wanted): readonly string[] {
   const today = todayIn(policy.zone, nowMs);
   const last = `${Number(today.slice(0, 4)) + 1}-12-31`;
