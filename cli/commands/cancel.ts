@@ -66,7 +66,7 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
   });
 }
 
-/** So many movements are named. */
+/** At most this many movements are named. */
 const SHOWN = 50;
 
 function sentText(sent: readonly string[] | null): readonly string[] {
