@@ -1,4 +1,4 @@
-/** `cambist cancel RUN`: what is not sent stays unsent. */
+/** `cambist cancel RUN`: cancels a run, so that its unsent items stay unsent. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';

@@ -11,7 +11,7 @@ export const SUPERSEDED = 'superseded';
 type Said = { readonly id: string; readonly by: string; readonly why: string };
 
 export type Instruction =
-  /** What is not sent stays unsent. */
+  /** Unsent items of the run stay unsent. */
   | (Said & { readonly kind: 'cancel' })
   /** `item` null: takes a cancel back. An item: the cause of its wait is gone, try it now. */
   | (Said & { readonly kind: 'go-on'; readonly item: string | null })

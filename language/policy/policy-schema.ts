@@ -283,7 +283,7 @@ function kindOf<Kind extends (typeof KINDS)[number]>(kind: Kind) {
   });
 }
 
-/** `kind: convert`: one conversion, then withdrawals of what was bought. */
+/** `kind: convert`: one conversion, then withdrawals in the bought currency. */
 export const ConvertSchema = z
   .strictObject({
     policy: version,

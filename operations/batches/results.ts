@@ -1,6 +1,6 @@
 /**
- * Writes what became of each payment of a batch behind its row, into a new file. The file gets its name only when it is
- * whole, so that nobody ever reads half of it. It streams: nothing held in memory grows with the batch.
+ * Writes the outcome of each payment of a batch behind its row, into a new file. The file gets its name only when it is
+ * complete, so that nobody ever reads half of it. Rows are written as they are read: memory does not grow with the batch.
  */
 import { access, constants, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';

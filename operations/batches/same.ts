@@ -36,7 +36,7 @@ function isSame(planned: readonly ChunkDigest[], given: readonly ChunkDigest[]):
 
 /**
  * The refusal of a file that is another batch, with the rows that differ.
- * @param of `chunks`: how many chunks were submitted; null: nobody knows, since the submission was not completed
+ * @param of `chunks`: how many chunks were submitted; null: not known, since the submission was not completed
  */
 export async function batchChanged(
   place: Place,

@@ -23,7 +23,7 @@ export type Submission = {
   readonly onSubmitted: (payments: number) => void;
 };
 
-/** Resolves when every chunk is there. @throws CommandFailure when another batch is there, or the file changes meanwhile */
+/** Resolves when every chunk is there. @throws CommandFailure when another batch is there, or the file has changed */
 export async function submitBatch(place: Place, submission: Submission): Promise<void> {
   const { run, batch, onSubmitted } = submission;
   const { file, manifest } = batch;

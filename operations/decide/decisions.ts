@@ -47,7 +47,7 @@ export type LegSubject = {
   readonly opensAtMs: number;
 };
 
-/** What can be read of trades and withdrawals. */
+/** The calls that read trades and withdrawals. */
 type Reader = Pick<ServiceClient, 'trade' | 'withdrawal' | 'listTrades' | 'listWithdrawals'>;
 
 export type ExecutedVerdict =

@@ -39,7 +39,7 @@ export type FollowOptions = {
   readonly run: RunName;
   /** True: go on following while the run is held. */
   readonly stay: boolean;
-  /** Aborted when the person has left. */
+  /** Aborted when the person leaves. */
   readonly left: AbortSignal;
   /** Asks Temporal whether no worker has taken the first task. */
   readonly isUntaken: () => Promise<boolean>;

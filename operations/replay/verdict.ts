@@ -176,7 +176,7 @@ function itemsOf({ legs, payments }: Report) {
 
 // Replaying many runs at once.
 
-/** What became of one of many runs. */
+/** The result for one of many runs. */
 export type Replayed = {
   readonly run: RunName;
   readonly before: string;

@@ -7,7 +7,7 @@ import type { Progress } from '../../domain/run/progress.ts';
 import { CommandFailure } from '../failure.ts';
 
 /**
- * The id of a run: the one that a person asks for, else today in the policy's zone.
+ * The id of a run: the one that a person asks for, otherwise today in the policy's zone.
  * @throws CommandFailure for an id without a date, or of a date to come
  */
 export function idOfRun(asked: string | undefined, today: string): string {
