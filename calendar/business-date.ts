@@ -1,16 +1,18 @@
 /**
  * Business dates, send windows and durations (design: "Identity", "Before every write"). A date is counted in the policy's
- * zone; the moments that bound its writes are epoch milliseconds, fit for a workflow.
+ * zone. The moments that bound its writes are epoch milliseconds, so that a workflow can use them.
  */
 import { DateTime, IANAZone } from 'luxon';
 
-/** The moments between which a run of one date may write, all epoch milliseconds. */
+/** The moments between which a run of one date may write, all in epoch milliseconds. */
 export type SendWindows = {
-  /** No write before it: the date begins in the zone. */
+  /** No write is sent before this moment, at which the date begins in the zone. */
   readonly opensAtMs: number;
-  /** No trade from here on: the date ended in the zone 2 h ago. */
+  /** No trade is sent from this moment on, 2 h after the date has ended in the zone. */
   readonly tradesUntilMs: number;
-  /** No withdrawal from here on: 00:00 UTC of the date plus 5 days 12 h, inside the 7 days for which its key is kept. */
+  /**
+   * No withdrawal is sent from this moment on: 00:00 UTC of the date plus 5 days 12 h. The service keeps its key for 7 days.
+   */
   readonly withdrawalsUntilMs: number;
 };
 
@@ -27,8 +29,8 @@ export function todayIn(zone: string, nowMs: number): string {
 }
 
 /**
- * The send windows of a run of `date` (`2026-11-21`) in `zone`. They are exact when clocks change, also where midnight is
- * skipped.
+ * The send windows of a run of `date` (`2026-11-21`) in `zone`. They are exact on days on which clocks change, also where
+ * the clocks skip midnight.
  */
 export function sendWindowsOf(date: string, zone: string): SendWindows {
   if (!isCalendarDate(date)) throw new RangeError(`"${date}" is not a calendar date`);
@@ -43,14 +45,14 @@ export function sendWindowsOf(date: string, zone: string): SendWindows {
 const SETTLEMENT_DAYS = { IMMEDIATE: 0, T0: 0, T1: 1, T2: 2 } as const;
 
 /**
- * The last moment (UTC) of the date by which a trade of `date` settles: business days from Monday to Friday are counted,
- * holidays are not known.
+ * The last moment (UTC) of the day by which a trade of `date` settles. Monday to Friday count as business days; holidays are
+ * not known here.
  */
 export function settlesBeforeMs(date: string, window: keyof typeof SETTLEMENT_DAYS): number {
   return endOfBusinessDayMs(date, SETTLEMENT_DAYS[window]);
 }
 
-/** The end (UTC) of the business day that comes so many business days after `date`. */
+/** The end (UTC) of the business day that comes this many business days after `date`. */
 function endOfBusinessDayMs(date: string, businessDays: number): number {
   let day = DateTime.fromISO(date, { zone: 'utc' });
   for (let left = businessDays; left > 0;) {
@@ -60,10 +62,15 @@ function endOfBusinessDayMs(date: string, businessDays: number): number {
   return day.toMillis() + DAY_MS;
 }
 
-/** So many business days after its window, a purchase counts as arrived, whatever status the service gives it. */
+/**
+ * A purchase counts as arrived this many business days after its settlement window, whatever status the service gives it.
+ */
 const DAYS_OF_GRACE = 2;
 
-/** From when on a trade counts as settled though no status says so: its window (none told: the longest) and two business days. */
+/**
+ * The moment from which a trade counts as settled even if no status says so: the end of its settlement window (the longest
+ * when the service names none) and two business days.
+ */
 export function settledAtTheLatestMs(trade: {
   readonly createdAt: string;
   readonly settlementWindow: keyof typeof SETTLEMENT_DAYS | null;
@@ -72,7 +79,10 @@ export function settledAtTheLatestMs(trade: {
   return endOfBusinessDayMs(date, SETTLEMENT_DAYS[trade.settlementWindow ?? 'T2'] + DAYS_OF_GRACE);
 }
 
-/** The business date with which a run id begins (`2026-11-21`, `2026-11-21-weekly`); null when it has none, or is no id of a run. */
+/**
+ * The business date with which a run id begins (`2026-11-21`, `2026-11-21-weekly`); null when the text begins with no date,
+ * or is no id of a run.
+ */
 export function dateOfRunId(id: string): string | null {
   const match = /^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-[a-z0-9_-]{1,53})?$/.exec(id);
   const date = match?.[1];
@@ -87,7 +97,7 @@ export function isZone(zone: string): boolean {
   return true;
 }
 
-/** Asking the engine about a zone takes longer than reading the rest of a policy, so the answers are kept. */
+/** Known answers are kept, since the engine takes longer to answer for a zone than we take to read the rest of a policy. */
 const knownZones = new Set<string>();
 
 /** The exact name of a zone that was written in other capitals; null when there is no such zone. */
@@ -112,7 +122,10 @@ export function parseDuration(text: string): number | null {
   return durationMs <= 366 * DAY_MS ? durationMs : null;
 }
 
-/** The shortest exact text of a duration, which `parseDuration` reads back: `6h`, `90m`; `1500ms` below whole seconds. */
+/**
+ * The shortest exact text of a duration: `6h`, `90m`; `1500ms` below whole seconds. `parseDuration` reads whole seconds
+ * back.
+ */
 export function formatDuration(durationMs: number): string {
   const unit = UNITS.find(({ ms }) => durationMs >= ms && durationMs % ms === 0);
   return unit === undefined ? `${durationMs}ms` : `${durationMs / unit.ms}${unit.letter}`;

@@ -7,7 +7,7 @@ import type { TimeOfDay } from '../domain/policy.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** How far ahead is looked: two years. */
+/** Two years: clock changes are looked for this far ahead. */
 const LOOK_AHEAD_MS = 731 * DAY_MS;
 
 export type UnsafeTime = {
@@ -17,7 +17,7 @@ export type UnsafeTime = {
   readonly nearest: TimeOfDay;
 };
 
-/** What is wrong with a time of day in a zone in the two years from `nowMs` on; null: every day has it once. */
+/** The problem of a time of day in a zone in the two years after `nowMs`; null: every day has this time exactly once. */
 export function unsafeTime(at: TimeOfDay, zone: string, nowMs: number): UnsafeTime | null {
   const changes = changesOf(zone, nowMs);
   const minute = at.hour * 60 + at.minute;
@@ -33,10 +33,13 @@ export function unsafeTime(at: TimeOfDay, zone: string, nowMs: number): UnsafeTi
   return { days, nearest: { hour: Math.floor(near / 60), minute: near % 60 } };
 }
 
-/** Times by the clocks of the zone, as milliseconds as if the zone were UTC: from, and before, which they do not come once. */
+/**
+ * The local times that are skipped, or that come twice: from `fromMs` until before `beforeMs`. They are milliseconds as if
+ * the zone were UTC.
+ */
 type Change = { readonly what: 'skipped' | 'twice'; readonly fromMs: number; readonly beforeMs: number };
 
-/** The date on which the minute of the day is in the change; null: it is not. */
+/** The date on which this minute of the day is inside the change; null: it is not. */
 function dateWithin({ fromMs, beforeMs }: Change, minute: number): string | null {
   for (const ms of [fromMs, beforeMs - 1]) {
     const timeMs = Math.floor(ms / DAY_MS) * DAY_MS + minute * MINUTE_MS;
@@ -45,7 +48,7 @@ function dateWithin({ fromMs, beforeMs }: Change, minute: number): string | null
   return null;
 }
 
-/** Every change of the zone's clocks from `nowMs` on, found where its distance from UTC differs from one day to the next. */
+/** Every change of the zone's clocks after `nowMs`. There is one between two days with different offsets from UTC. */
 function changesOf(zone: string, nowMs: number): readonly Change[] {
   const rules = IANAZone.create(zone);
   const offsetMs = (ms: number): number => rules.offset(ms) * MINUTE_MS;

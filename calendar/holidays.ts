@@ -1,6 +1,6 @@
 /**
  * Days off: dates that a policy lists, or the public and bank holidays of a country or a part of one, by ISO codes (`FR`,
- * `US-NY`, `DE-BY`). The library that knows them is large, so it is loaded only when a policy names a calendar.
+ * `US-NY`, `DE-BY`). The library with the holidays is large, so it is loaded only when a policy names a calendar.
  */
 import type { Schedule } from '../domain/policy.ts';
 
@@ -28,7 +28,7 @@ async function daysOffIn(name: string): Promise<DaysOff> {
   if (!(await calendarNames()).has(name)) throw new RangeError(`there is no calendar "${name}"`);
   const { default: Holidays } = await import('date-holidays');
   const [country = '', state = '', region = ''] = name.split('-');
-  // The moments are then local ones, as if the place had the clocks of UTC.
+  // The library then gives local moments, as if the clocks of the place were at UTC.
   const calendar = new Holidays(country, state, region, {
     languages: 'en',
     timezone: 'UTC',
@@ -37,9 +37,9 @@ async function daysOffIn(name: string): Promise<DaysOff> {
   const years = new Map<number, ReadonlyMap<string, DayOff>>();
   const inYear = (year: number): ReadonlyMap<string, DayOff> => {
     const days = new Map<string, DayOff>();
-    // The year before is needed too, for holidays of several days.
+    // A holiday of several days may begin in the year before.
     for (const { start, end, name: called } of [year - 1, year].flatMap((one) => calendar.getHolidays(one))) {
-      // A date is a day off when its noon is. Half a day off that begins at noon does not count.
+      // A date is a day off when its noon is inside the holiday. Half a day off that begins at noon does not count.
       for (let noonMs = noonOf(start); noonMs < end.getTime(); noonMs += DAY_MS) {
         const date = new Date(noonMs).toISOString().slice(0, 10);
         if (noonMs > start.getTime() && !days.has(date)) days.set(date, { name: called });

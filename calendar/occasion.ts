@@ -1,19 +1,19 @@
-/** Why a schedule made a start, by the times of the start alone: Temporal says no more. Pure. */
+/** Why a schedule made a start. Temporal does not tell this, so it is found by the times of the start. Pure. */
 import { DateTime } from 'luxon';
 import type { TimeOfDay } from '../domain/policy.ts';
 import { todayIn } from './business-date.ts';
 
 /**
- * `clock`: Temporal started it at the schedule's time, or soon after. `person`: it started at another time, so somebody
- * triggered it. `backfill`: its time is so long ago that Temporal itself would have dropped it, so somebody asked for that
- * date.
+ * `clock`: Temporal started it at the schedule's time, or soon after. `person`: Temporal started it at another time, so a
+ * person triggered it. `backfill`: its time is so long ago that Temporal itself would have dropped it, so a person asked for
+ * that date.
  */
 export type Occasion = 'clock' | 'person' | 'backfill';
 
 /** Temporal needs a moment to start what is due. */
 const SLACK_MS = 60_000;
 
-/** The business date of a start for `nominalMs`, and what brought it about. All times in epoch milliseconds. */
+/** The business date of a start for `nominalMs`, and its occasion. All times in epoch milliseconds. */
 export function occasionOf(
   { at, zone }: { readonly at: TimeOfDay; readonly zone: string },
   times: { readonly nominalMs: number; readonly startedAtMs: number; readonly catchUpMs: number },

@@ -1,6 +1,6 @@
 /**
  * The days of a schedule (design: "Schedules"): on which dates it starts a policy, and why not on the others. The caller
- * brings the days off (`holidays.ts`) and, where it counts, the moment from which to look.
+ * gives the days off (`holidays.ts`) and, where it counts, the moment from which to look.
  */
 import { DateTime } from 'luxon';
 import type { Schedule, TimeOfDay } from '../domain/policy.ts';
@@ -15,9 +15,9 @@ export type ScheduledDay =
   | { readonly kind: 'holiday'; readonly name: string | null }
   /** The policy leaves this date out. */
   | { readonly kind: 'skip' }
-  /** Not one of its days of the week. */
+  /** The date is not one of the schedule's days of the week. */
   | { readonly kind: 'other day' }
-  /** Outside its first and last date. */
+  /** The date is before the schedule's first date or after its last one. */
   | { readonly kind: 'before start' }
   | { readonly kind: 'after end' };
 
@@ -31,10 +31,10 @@ export function scheduledDay(schedule: Schedule, daysOff: DaysOff, date: string)
   return off === null ? { kind: 'run' } : { kind: 'holiday', name: off.name };
 }
 
-/** Far enough for a hundred weekly runs. A schedule without a run for so long counts as having none. */
+/** Far enough for a hundred weekly runs. A schedule that has no run in this time counts as a schedule without runs. */
 const MOST_DAYS = 3 * 366;
 
-/** A day of the week of the schedule, within its bounds. */
+/** A date on one of the schedule's days of the week, between its first and last date. */
 type DatedDay = {
   readonly date: string;
   readonly day: Extract<ScheduledDay, { readonly kind: 'run' | 'holiday' | 'skip' }>;
@@ -64,7 +64,7 @@ export function* scheduledDays(schedule: Schedule, daysOff: DaysOff, from: strin
 /** A day to come, with the moment at which its run starts or would start. */
 export type ComingDay = DatedDay & { readonly atMs: number };
 
-/** The days from `fromMs` on, up to the last of so many `runs`; fewer runs where the schedule has no more. */
+/** The days after `fromMs`, up to the day of the last of `runs` runs; fewer when the schedule has no more. */
 export function comingDays(
   {
     schedule,

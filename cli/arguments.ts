@@ -1,10 +1,10 @@
-/** What many commands read first: the settings of the environment, and the policy that a command line names. */
+/** Reads what many commands need first: the settings of the environment, and the policy that a command line names. */
 import { loadSettings, type Settings } from '../config/config.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import { readDecimals, readPolicyFile, type PolicyFile } from '../operations/policy-file.ts';
 import type { Output } from './terminal/output.ts';
 
-/** The settings; warnings are said. @throws ConfigurationError with every problem */
+/** The settings. Warnings go to stderr. @throws ConfigurationError with every problem */
 export async function readSettings(output: Output): Promise<Settings> {
   const { io } = output;
   const settings = await loadSettings(io.env, io.cwd);
@@ -12,7 +12,7 @@ export async function readSettings(output: Output): Promise<Settings> {
   return settings;
 }
 
-/** One policy; warnings are said. @throws CommandFailure with every mistake */
+/** One policy. Warnings go to stderr. @throws CommandFailure with every mistake */
 export async function readPolicy(output: Output, file: string): Promise<PolicyFile> {
   const { caller } = output;
   const decimals = await readDecimals(caller);

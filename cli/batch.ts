@@ -15,7 +15,7 @@ import { rowCount } from './views/row-count.ts';
 
 export type BatchOption = { readonly batch?: string };
 
-/** With what the batch should come to. */
+/** With the control totals that the batch should have. */
 export type BatchOptions = BatchOption & {
   readonly expectCount?: number;
   readonly expectTotal?: readonly Money[];
@@ -53,7 +53,7 @@ function addTotal(text: string, before: readonly Money[] = []): readonly Money[]
   return [...before, total];
 }
 
-/** @throws CommandFailure when a batch is named for a policy that has its payments, if any, in itself */
+/** @throws CommandFailure when a batch is named for a policy of another kind than payout */
 export function refuseBatch(options: BatchOption, { kind }: Policy): void {
   if (options.batch === undefined || kind === 'payout') return;
   throw new CommandFailure('bad input', [
@@ -66,7 +66,7 @@ export function refuseBatch(options: BatchOption, { kind }: Policy): void {
   ]);
 }
 
-/** @throws CommandFailure where something is expected of a batch, and none is named */
+/** @throws CommandFailure where a control total is given without a batch */
 export function requireBatchOfTotals({ batch, expectCount, expectTotal }: BatchOptions): void {
   if (batch !== undefined || (expectCount === undefined && expectTotal === undefined)) return;
   throw new CommandFailure('bad input', [
@@ -85,12 +85,12 @@ export function isPayout(
   return policyFile.policy.kind === 'payout';
 }
 
-/** So many mistakes are shown, and as many warnings; the rest is counted. */
+/** At most this many mistakes are shown, and as many warnings; the rest is counted. */
 const SHOWN = 50;
-/** So many are in the document of `--json`: a document that nobody could load helps nobody. */
+/** The document of `--json` has at most this many, so that a program can load it. */
 export const LISTED = 10_000;
 
-/** Reads the whole file, and shows meanwhile how far it is. */
+/** Reads the whole file, and shows how many rows are read by now. */
 export async function readBatch(
   output: Output,
   batch: BatchFile,
@@ -105,7 +105,7 @@ export async function readBatch(
 }
 
 /**
- * The batch that is to run, read to its last row; null when none is named.
+ * The batch that is to run, read to its last row; null when the person named none.
  * @throws CommandFailure with its mistakes
  */
 export async function readBatchToRun(
@@ -140,10 +140,10 @@ export async function readBatchToRun(
   return { file, manifest };
 }
 
-/** So much time passes between two lines of a long submission. */
+/** A long submission shows a line at most this often. */
 const BETWEEN_MS = 2_000;
 
-/** Hears how many payments are submitted, and says it now and then. */
+/** Returns a function that is told how many payments are submitted, and that shows the number now and then. */
 export function submissionCount(output: Output, batch: ReadBatch | null): (payments: number) => void {
   const { now, say } = output.caller;
   let saidAtMs = now();

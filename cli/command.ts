@@ -1,6 +1,6 @@
 /**
- * What all commands share: `--json`, the help that teaches, and how an action becomes an exit code. Each command's file
- * exports one function that gives it its options, its help and its action.
+ * What all commands share: `--json`, the examples and exit codes in the help, and how an action becomes an exit code. Each
+ * command's file exports one function that gives it its options, its help and its action.
  */
 import type { Command } from 'commander';
 import type { Ending } from '../domain/endings.ts';
@@ -11,13 +11,13 @@ import { addSections, exitCodeLines } from './terminal/help.ts';
 import { inLine } from './line.ts';
 import { Output } from './terminal/output.ts';
 
-/** One use of the command line. The action that was chosen leaves its ending here. */
+/** One use of the command line. The action that ran leaves its ending here. */
 export type Session = { readonly io: Io; readonly argv: readonly string[]; ending: Ending };
 
-/** Options as commander hands them over: every command has `--json`. */
+/** The options that every command has, as commander gives them. */
 export type JsonOption = { readonly json?: true };
 
-/** How a command may end that tells of a run; one that follows it may be left besides (`detached`). */
+/** How a command may end that shows a run. A command that follows a run may also end as `detached`. */
 export const RUN_ENDINGS: readonly Ending[] = [
   'done',
   'bad input',
@@ -47,7 +47,7 @@ export function teach(
   ]);
 }
 
-/** Runs an action: its failure is shown, and either way the session knows how the command ended. */
+/** Runs an action. Shows its failure, and keeps in either case how the command ended. */
 export async function act(
   session: Session,
   options: JsonOption,
@@ -63,7 +63,7 @@ export async function act(
   }
 }
 
-/** What knows every error is loaded only now: most commands never need it. */
+/** The file that knows every error is loaded only now, since most commands never need it. */
 async function describeFailure(error: unknown): Promise<CommandFailure> {
   const { failureOf } = await import('../operations/failure-of.ts');
   return failureOf(error);
@@ -75,7 +75,7 @@ async function differenceOf({ texts }: CommandFailure): Promise<string | null> {
   return difference(texts.before, texts.after);
 }
 
-/** What is wrong with an option is shown in the line that was typed. */
+/** The failure, with each mistake of an option shown in the line that the person typed. */
 function shownIn(failure: CommandFailure, argv: readonly string[]): CommandFailure {
   const problems = failure.problems.map((problem) => inLine(problem, argv));
   return new CommandFailure(failure.ending, problems, failure.texts);

@@ -1,19 +1,19 @@
 /**
- * The commands, in the order in which the help shows them. Each is a file of its own, loaded when it is used: what one
- * needs costs the others no time.
+ * The commands, in the order in which the help shows them. Each is a file of its own, which is loaded only when the command
+ * is used, so that its packages cost the others no time.
  */
 import type { Command } from 'commander';
 import type { Session } from './command.ts';
 
 export type CommandEntry = {
-  /** Its name, and what is typed behind it. */
+  /** Its name and its arguments. */
   readonly term: string;
   readonly summary: string;
-  /** True where it must know all the others. */
+  /** True where the command must know all other commands. */
   readonly needsAll?: true;
-  /** Loads it; what comes back gives the command its options, its help and its action. */
+  /** Loads the function that gives the command its options, its help and its action. */
   readonly load: () => Promise<(command: Command, session: Session) => void>;
-  /** The commands that are typed behind it, where it is only their first word. */
+  /** The commands whose first word this is, such as those of `schedule`. */
   readonly commands?: readonly CommandEntry[];
 };
 
@@ -171,7 +171,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
 ];
 
-/** What a command is called. */
+/** The name of a command. */
 export function nameOf({ term }: CommandEntry): string {
   return term.split(' ')[0] ?? '';
 }

@@ -1,4 +1,7 @@
-/** The question before live money: nothing moves, and nothing is armed to move it, unless a person or `--yes` says so. */
+/**
+ * The question before live money: nothing moves, and nothing is allowed to move it later, unless a person says yes or gives
+ * `--yes`.
+ */
 import type { Mode } from '../domain/service/records.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import type { Output } from './terminal/output.ts';
@@ -6,18 +9,18 @@ import type { Output } from './terminal/output.ts';
 export type LiveQuestion = {
   /** The person has answered already, by `--yes`. */
   readonly isAnswered: boolean;
-  /** What it is about: a run, or what is to be applied. */
+  /** The run or the change that the question is about. */
   readonly place: string;
-  /** What a yes would do, for the refusal: `this moves live money`. */
+  /** What a yes would do, for the text of the refusal: `this moves live money`. */
   readonly consequence: string;
-  /** What stays as it was without a yes: `nothing was sent`. */
+  /** What is unchanged without a yes: `nothing was sent`. */
   readonly otherwise: string;
   readonly question: string;
-  /** What the person says yes to; asked for only when there is somebody to read it. */
+  /** Returns what the person says yes to. Called only when there is a person to read it. */
   readonly tell: () => Promise<readonly string[]>;
 };
 
-/** @returns what was shown, null when nobody was asked. @throws CommandFailure without a yes */
+/** @returns the lines that were shown; null when no person was asked. @throws CommandFailure without a yes */
 export async function confirmLive(
   output: Output,
   { isAnswered, place, consequence, otherwise, question, tell }: LiveQuestion,
@@ -42,7 +45,9 @@ export async function confirmLive(
   return lines;
 }
 
-/** Starting a schedule's runs by hand, or letting a paused one start them again. @throws CommandFailure without a yes */
+/**
+ * Asks before a schedule starts a run by hand, or a paused schedule starts runs again. @throws CommandFailure without a yes
+ */
 export async function confirmSchedule(
   output: Output,
   of: { readonly mode: Mode; readonly isAnswered: boolean; readonly words: string; readonly what: string },

@@ -1,6 +1,6 @@
 /**
- * Follows a run on a terminal, for the commands that start one: shows how it goes, and says how it ended or what it waits
- * for. Leaving it changes nothing.
+ * Follows a run on a terminal, for the commands that start or reset one: shows its progress, and tells how it ended or what
+ * it waits for. When a person leaves it, this changes nothing.
  */
 import type { Ending } from '../domain/endings.ts';
 import { runName, type RunName } from '../domain/references.ts';
@@ -17,22 +17,22 @@ import type { Output } from './terminal/output.ts';
 import { ProgressView } from './views/progress-view.ts';
 import { reportText, statusSentence } from './views/report-text.ts';
 
-/** A run, and who watches it. */
+/** A run, and how the command follows it. */
 export type Following = {
   readonly output: Output;
   readonly place: Place;
   readonly run: RunName;
-  /** Of the policy that it was started with. */
+  /** The hash of the policy that the run was started with. */
   readonly policyHash: string;
-  /** Who has started it; null: not this command. */
+  /** Who has started it; null: not known. */
   readonly startedBy: string | null;
-  /** Stay while it is held. */
+  /** True: go on following while it is held. */
   readonly stay: boolean;
-  /** What a command makes of the report at the end; absent: the report is all there is to say. */
+  /** Turns the report at the end into what the command prints; absent: it prints the report. */
   readonly tell?: (report: Report) => Told;
 };
 
-/** `document` of `--json`; `lines` stand below the report. */
+/** `document` is for `--json`; `lines` are printed below the report. */
 export type Told = { readonly document: unknown; readonly lines: readonly string[] };
 
 /** Shows the run until it ends, is held, or the person leaves. */
@@ -93,7 +93,7 @@ async function showFollowed(of: Following, followed: Followed, shown: ProgressVi
   }
 }
 
-/** The run's work goes to a build of which nobody is there; null: it does not, or nobody can tell. */
+/** The problem that the run's work goes to a build without workers; null: it does not, or this is not known. */
 async function buildIsGone({ output, place, run }: Following): Promise<Problem | null> {
   const facts = await describeRun(place.client, place.mode, run).catch(() => null);
   const trouble = facts === null ? null : await whyNobodyAnswers(place, facts, output.io.now());
@@ -106,10 +106,10 @@ function tellOf({ tell }: Following, report: Report): Told {
   return tell?.(report) ?? { document: report, lines: [] };
 }
 
-/** How long the one who leaves is kept waiting for a document. */
+/** A person who leaves waits at most this long for the document. */
 const LEAVING_MS = 2_000;
 
-/** The report when a person leaves; what is known without a worker, if none answers at once. */
+/** The report when a person leaves. When no worker answers at once, it has only what the command knows without one. */
 async function reportSoFar(of: Following): Promise<Report> {
   const { output, place, run: name } = of;
   if (!output.isJson) return reportAtStart(of);
@@ -122,7 +122,7 @@ async function reportSoFar(of: Following): Promise<Report> {
   }
 }
 
-/** The run as far as this command knows it. */
+/** The report that the command can make without a worker. */
 function reportAtStart(
   { place, run, policyHash, startedBy }: Following,
   problems: Report['problems'] = [],

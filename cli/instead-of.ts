@@ -1,4 +1,4 @@
-/** `--instead-of` of the command `run`: what it must come with, what is shown before, and that it is said. */
+/** `--instead-of` of the command `run`: the options that it needs, what the person is shown, and the instruction. */
 import type { Policy } from '../domain/policy.ts';
 import { isRunPart, runName, type RunName } from '../domain/references.ts';
 import { judgeInstead, takePlace, type AskedInstead, type Instead } from '../operations/start/instead-of.ts';
@@ -14,8 +14,8 @@ type InsteadOptions = {
 };
 
 /**
- * The run whose place is to be taken; null when none is named.
- * @param run what is to take it. @throws CommandFailure for a place that it cannot take
+ * The run whose place the new run is to take; null when the person named none.
+ * @param run the new run. @throws CommandFailure when it can never take this place
  */
 export function insteadOfAsked(
   options: InsteadOptions,
@@ -44,22 +44,22 @@ function whyNot(
   return null;
 }
 
-/** What was shown, and of which runs. */
+/** What the person was shown, and the two runs. */
 type Told = Instead & { readonly asked: AskedInstead };
 
-/** Shows what would change; null where no place is to be taken. @throws CommandFailure when it cannot be taken */
+/** Shows what would change; null where the run takes no place. @throws CommandFailure when it may not take the place */
 export async function tellInstead(output: Output, asked: AskedStart): Promise<Told | null> {
   const { place, settings, run, policyFile, insteadOf: old, now } = asked;
   if (old === null) return null;
   const places = { place, settings, run, old };
   const instead = await judgeInstead(places);
-  // Only this needs what compares texts.
+  // The package that compares texts is loaded only here.
   const { insteadLines } = await import('./views/instead-text.ts');
   output.note(...insteadLines(instead, policyFile, now()));
   return { ...instead, asked: places };
 }
 
-/** From here on nothing of the old run is sent. */
+/** Keeps the instruction. From then on nothing of the old run is sent. */
 export async function takePlaceOf(
   output: Output,
   { asked, isSaid }: Told,

@@ -2,12 +2,15 @@
 import { excerptOf, type Trouble } from '../language/text/problem.ts';
 import { CommandFailure } from '../operations/failure.ts';
 
-/** What was typed does not go together. @param place the option or argument that it is about */
+/**
+ * A mistake that the parser does not see, such as options that exclude each other. @param place the option or argument with
+ * the mistake
+ */
 export function mistake(place: string, message: string, fix: string): CommandFailure {
   return new CommandFailure('bad input', [{ code: 'BAD_COMMAND_LINE', place, message, fix }]);
 }
 
-/** The trouble with the line and carets under what it is about, where that stands in the line. */
+/** The trouble with the command line, and carets under the mistake where the line has it. */
 export function inLine(trouble: Trouble, argv: readonly string[]): Trouble {
   const [named = ''] = (trouble.place ?? '').split(/[ ,=]/);
   const at = named === '' ? -1 : argv.findIndex((text) => text === named || text.startsWith(`${named}=`));

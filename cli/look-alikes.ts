@@ -1,6 +1,6 @@
 /**
- * Look-alikes of a batch on the command line: shown before it starts, and approved by a person, by `--approve-lookalikes` or
- * at the terminal. Without that nothing is started.
+ * Look-alikes of a batch on the command line. The person sees them before the batch starts, and approves them by
+ * `--approve-lookalikes` or at the terminal. Without an approval nothing is started.
  */
 import { runName } from '../domain/references.ts';
 import type { Trouble } from '../language/text/problem.ts';
@@ -15,7 +15,7 @@ import { headOf, lineOf, textOf } from './views/look-alikes-text.ts';
 /** Who approves, and why. */
 export type Approver = { readonly by: string; readonly why: string };
 
-/** Before a start. @throws CommandFailure where something looks like a payment, and nobody approves it */
+/** Checked before a start. @throws CommandFailure where a withdrawal looks like a payment, and no person approves it */
 export async function heedLookAlikes(
   output: Output,
   asked: AskedStart,
@@ -24,7 +24,8 @@ export async function heedLookAlikes(
   const { batch, place, run } = asked;
   if (batch === null) return;
   const ours = await readOurs(place, run);
-  // What a plan has found holds its own payments, until somebody approves it.
+  // Once the batch has a plan, the plan holds the payments with look-alikes until a person approves them. The start need not
+  // wait.
   if (approver === null && ours.madeAtMs !== null) return;
   const { settings, now } = asked;
   const seen = await seeLookAlikes({ settings, run, batch: batch.file, ours, now });
@@ -40,7 +41,7 @@ export async function heedLookAlikes(
   output.note(`Approved by ${approved.by}: none of them is a payment of this batch.`);
 }
 
-/** Of a run that is open: what is held for look-alikes goes on. */
+/** For a run that is open: approves look-alikes, so that the payments that they hold go on. */
 export async function approveInOpenRun(output: Output, asked: AskedStart, approver: Approver): Promise<void> {
   await heedLookAlikes(output, asked, { approver, by: approver.by });
   await wakeRun(asked.place, asked.run);

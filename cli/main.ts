@@ -1,6 +1,6 @@
 /**
- * The command line: `bin/cambist.mjs` calls `main`. One file per command; each reads, prints and exits, and decides
- * nothing about money.
+ * The command line: `bin/cambist.mjs` calls `main`. One file per command; each reads, prints and exits, and decides nothing
+ * about money.
  */
 import { Command, CommanderError } from 'commander';
 import type { Session } from './command.ts';
@@ -12,7 +12,7 @@ import { addSections, exitCodeLines, wrapHelp, writeHelp } from './terminal/help
 import { processIo, type Io } from './terminal/io.ts';
 import { packageVersion } from './commands/version.ts';
 
-/** Runs one command; resolves with its exit code and never rejects. */
+/** Runs one command. Resolves with its exit code and never rejects. */
 export async function main(argv: readonly string[], io: Io = processIo()): Promise<number> {
   const session: Session = { io, argv, ending: 'done' };
   const program = await buildProgram(session, wantedBy(argv));
@@ -20,7 +20,7 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
     await program.parseAsync([...argv], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // Help and version are answers; everything else that the parser throws is a mistake of the line.
+    // The parser throws for help and version too. Everything else that it throws is a mistake in the line.
     if (error.exitCode === 0) return EXIT_CODES.done;
     if (error.code === 'commander.help') return EXIT_CODES['bad input'];
     const { Output } = await import('./terminal/output.ts');
@@ -32,7 +32,10 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
   return EXIT_CODES[session.ending];
 }
 
-/** What the parser says: `error: unknown option '--wiat'`, and on a second line what may be meant. */
+/**
+ * The parser's message as a problem: `error: unknown option '--wiat'`, and perhaps a second line with the option that the
+ * person may mean.
+ */
 function troubleOfLine(said: string, argv: readonly string[]): Trouble {
   const [message = '', meant = ''] = said.replace(/^error: /, '').split('\n');
   const [, named = ''] = /'([^' ]+)/.exec(message) ?? [];
@@ -46,14 +49,14 @@ function troubleOfLine(said: string, argv: readonly string[]): Trouble {
   };
 }
 
-/** The words by which a line names a command, or asks help about one; null: all commands are wanted. */
+/** The words with which the line names a command, or asks for its help; null: all commands are needed. */
 function wantedBy(argv: readonly string[]): readonly string[] | null {
   const words = argv.filter((text) => !text.startsWith('-'));
   const named = words[0] === 'help' ? words.slice(1) : words;
   return COMMANDS.some((entry) => entry.needsAll === true && nameOf(entry) === named[0]) ? null : named;
 }
 
-/** The program with the command that is wanted, or with all; of the others it knows what the overview shows. */
+/** The program with the command that is needed, or with all commands. Of the others it has only what the overview shows. */
 export async function buildProgram(
   session: Session,
   wanted: readonly string[] | null = null,
@@ -71,7 +74,7 @@ export async function buildProgram(
     .configureOutput({
       writeOut: (text) => writeHelp(session.io.stdout, text),
       writeErr: (text) => writeHelp(session.io.stderr, text),
-      // `main` shows it in our own form.
+      // `main` prints the message in our own form.
       outputError: () => {},
       getOutHelpWidth: () => session.io.stdout.columns ?? 80,
       getErrHelpWidth: () => session.io.stderr.columns ?? 80,
@@ -105,7 +108,7 @@ async function addCommands(
   }: {
     readonly session: Session;
     readonly wanted: readonly string[] | null;
-    /** What the help shows of each. */
+    /** The text that the help shows for each command. */
     readonly terms: Map<Command, string>;
   },
 ): Promise<void> {

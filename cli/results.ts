@@ -19,7 +19,7 @@ export function outOption(): Option {
   ).argParser(nonEmpty);
 }
 
-/** Before anything moves. @throws CommandFailure where the results could not be written */
+/** Checked before anything moves. @throws CommandFailure where the results cannot be written */
 export async function requireOut(
   { caller }: Output,
   { out, batch }: OutOption & { readonly batch?: string },
@@ -37,7 +37,7 @@ export async function requireOut(
   await requireWritable({ file: batch, cwd: caller.cwd }, out);
 }
 
-/** Nothing without `--out`. */
+/** Writes the results; does nothing without `--out`. */
 export async function saveResults(
   output: Output,
   place: Place,

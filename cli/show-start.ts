@@ -1,4 +1,7 @@
-/** What came of a start that a person asked of a schedule: then it shows what `cambist run` would show of the run. */
+/**
+ * Shows the result of a start that a person asked of a schedule. When there is a run, it shows what `cambist run` would
+ * show.
+ */
 import type { Ending } from '../domain/endings.ts';
 import { policyHash } from '../language/policy/policy-hash.ts';
 import { EXIT_CODES, endingOfCode, firstOf } from '../operations/exit-codes.ts';
@@ -11,7 +14,7 @@ import { follow } from './follow.ts';
 import type { Output } from './terminal/output.ts';
 import { startDocument, toldOf } from './views/schedules-text.ts';
 
-/** Shows the run that a start has brought about or found, as `run` does. */
+/** Follows the run that was started or found, as `run` does; or tells why there is none. */
 export async function showStart(
   output: Output,
   place: Place,

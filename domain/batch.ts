@@ -1,31 +1,34 @@
 /**
- * A batch as it is submitted and as its run knows it. Its payments are in its chunks, each a workflow `payments`; the run
- * holds counts, sums and hashes, so that nothing of it grows with the batch. Pure.
+ * A batch as it is submitted and as its run knows it. Its payments are in its chunks, each a workflow `payments`. The run
+ * has only counts, sums and hashes, so that no payload grows with the batch. Pure.
  */
 import type { Money, PayoutPolicy } from './policy.ts';
 
 /** One payment as it is submitted. The amount has no needless zeros. Nothing else of a row ever leaves its file. */
 export type BatchPayment = readonly [id: string, account: string, currency: string, amount: string];
 
-/** So many payments make a chunk at most, and so many bytes of JSON: below what Temporal likes to carry at once. */
+/**
+ * A chunk has at most this many payments, and at most this many bytes of JSON: less than the largest payload that Temporal
+ * likes.
+ */
 export const CHUNK = Object.freeze({ payments: 500, bytes: 98_304 });
 
-/** The most chunks of a batch: the plan carries the hash of each. */
+/** The most chunks of a batch. The plan has the hash of each of them, so their number is limited. */
 export const MOST_CHUNKS = 400;
 
-/** One chunk: how many payments it has, and their SHA-256 (hex). */
+/** One chunk: the number of its payments, and their SHA-256 (hex). */
 export type ChunkDigest = { readonly payments: number; readonly hash: string };
 
-/** What a run of a batch is started with. */
+/** The batch with which a run is started. */
 export type Manifest = {
   readonly payments: number;
-  /** One sum per currency, by the name of the currency. */
+  /** One sum for each currency, in the order of the currencies' names. */
   readonly totals: readonly Money[];
-  /** In the order of the file. */
+  /** The chunks in the order of the file. */
   readonly chunks: readonly ChunkDigest[];
 };
 
-/** Why a payment is known to be impossible when the plan is made; `.`: it is not. */
+/** Why a payment is known to be impossible when the plan is made, by a letter. The letter `.` means that it is not. */
 export const UNPAYABLE = Object.freeze({
   m: 'ACCOUNT_MISSING',
   u: 'ACCOUNT_UNUSABLE',
@@ -36,25 +39,25 @@ export const UNPAYABLE = Object.freeze({
 export type Unpayable = keyof typeof UNPAYABLE;
 
 /**
- * `unpayable`: one letter of `UNPAYABLE` or `.` for each payment, in order; null: nothing stands against any of them.
- * `alike`: one letter of `LOOK_ALIKE` for each; absent: nothing looks like any of them.
+ * `unpayable`: one letter of `UNPAYABLE` or `.` for each payment, in order; null: no payment is known to be impossible.
+ * `alike`: one letter of `LOOK_ALIKE` for each; absent: no payment has a look-alike.
  */
 export type PlanChunk = ChunkDigest & { readonly unpayable: string | null; readonly alike?: string };
 
-/** A batch in its plan. */
+/** A batch as its plan has it. */
 export type PlanBatch = Omit<Manifest, 'chunks'> & {
-  /** Sums of what is not known to be impossible, per currency: so much is funded. */
+  /** The sums, for each currency, of the payments that are not known to be impossible. This much is funded. */
   readonly payable: readonly Money[];
-  /** The first runs that have paid or hold what is not paid for that. */
+  /** The first runs that have paid or hold payments of this batch, which are not paid for that reason. */
   readonly heldBy: readonly string[];
   readonly chunks: readonly PlanChunk[];
 } & PayoutRules &
   Pick<PayoutPolicy['payout'], 'dedupeMs'>;
 
-/** What the policy says of how it is paid. */
+/** The rules of the policy for paying a batch. */
 export type PayoutRules = Pick<PayoutPolicy['payout'], 'parallel' | 'stopAfter' | 'canary'>;
 
-/** So many chunks send side by side at most: while one waits for Temporal, the others send. */
+/** At most this many chunks send side by side. While one waits for Temporal, the others send. */
 const MOST_LANES = 4;
 
 /** How many chunks of a batch send side by side. */
@@ -62,23 +65,23 @@ export function lanesOf({ parallel, chunks }: Pick<PlanBatch, 'parallel' | 'chun
   return Math.min(MOST_LANES, parallel, chunks.length);
 }
 
-/** A batch as it was seen, before it is planned. */
+/** A batch as one reading of the file and the service shows it, before it is planned. */
 export type SeenBatch = Omit<PlanBatch, keyof PayoutRules | 'dedupeMs'>;
 
-/** So many runs are named that hold payments of a batch. */
+/** At most this many runs that hold payments of a batch are named. */
 const MOST_HOLDERS = 3;
 
-/** The runs that are named. */
+/** The first of these runs, for messages. */
 export function firstHolders(runs: Iterable<string>): readonly string[] {
   return [...new Set(runs)].slice(0, MOST_HOLDERS);
 }
 
-/** Ids that differ only in capitals are one: it is compared like this. */
+/** The form in which ids are compared: ids that differ only in capitals count as one. */
 export function nameOfPayment([id]: BatchPayment): string {
   return id.toLowerCase();
 }
 
-/** Of every payment that is known to be impossible, why. */
+/** The reason for every payment that is known to be impossible. */
 export function unpayableOf({ chunks }: PlanBatch): readonly Unpayable[] {
   return chunks.flatMap(({ unpayable }) => (unpayable ?? '').split('').filter(isUnpayable));
 }
@@ -87,7 +90,7 @@ export function isUnpayable(letter: string | undefined): letter is Unpayable {
   return letter !== undefined && Object.hasOwn(UNPAYABLE, letter);
 }
 
-/** Where the batch of a run differs from the one that it was planned with; null: they are the same. */
+/** How the batch of a run differs from the batch with which it was planned; null: they are the same. */
 export function otherBatch(planned: PlanBatch | null, given: Manifest | null): string | null {
   if (planned === null || given === null)
     return planned === given ? null : 'One of the two has no batch of payments.';

@@ -1,10 +1,10 @@
 /**
- * The codes with which commands and workers refuse or fail beside any run: what keeps them from starting, and what a
- * command does not do. Each with how it ends, what it means, and what to do, as in `problems.ts`.
+ * The codes with which commands and workers refuse or fail outside of any run: faults that keep them from starting, and
+ * requests that a command refuses. Each code has the command's ending, its meaning, and what to do, as in `problems.ts`.
  */
 import type { ProblemRow } from './endings.ts';
 
-/** What keeps a worker or a command from starting, or from reaching what it needs. */
+/** Faults that keep a worker or a command from starting, or from reaching a server or a file that it needs. */
 export const START_PROBLEMS = {
   NOT_SET_UP: {
     ending: 'configuration',
@@ -285,7 +285,7 @@ export const START_PROBLEMS = {
   },
 } as const satisfies Readonly<Record<string, ProblemRow>>;
 
-/** What a command is asked for and does not do. */
+/** Requests that a command refuses. */
 export const REFUSALS = {
   BAD_COMMAND_LINE: {
     ending: 'bad input',

@@ -1,14 +1,14 @@
 /**
- * The one table of decimals per currency: ISO 4217 for money, 6 for stablecoins, 2 for what is in no table. An operator
- * overrides it in the service file (`decimals`). Also the currencies that the interface lets one withdraw.
+ * The one table of decimals per currency: ISO 4217 for money, 6 for stablecoins, 2 for a currency that is in no table. An
+ * operator can override it in the service file (`decimals`). Also the currencies that the interface allows for withdrawals.
  */
 
 import { isDecimal, withDecimals } from './money.ts';
 
-/** By currency what an operator knows better than the table: `ServiceFacts.decimals`. */
+/** The decimals of currencies that an operator has stated: `ServiceFacts.decimals`. */
 export type Decimals = Readonly<Record<string, number>>;
 
-/** Decimals of a currency that is in no table: too few refuses an amount, too many would lose a part of it. */
+/** The decimals of a currency that is in no table. Too few would refuse an amount; too many would lose a part of it. */
 const UNKNOWN_DECIMALS = 2;
 
 const DECIMALS: ReadonlyMap<string, number> = new Map(
@@ -33,21 +33,24 @@ export function decimalsOf(currency: string, overrides: Decimals): number {
 }
 
 /**
- * An amount with its currency as people read it: `9900` of USD is `9900.00 USD`. Nothing is rounded. By the built-in table
- * where no `overrides` are given, so that everybody writes the same.
+ * An amount with its currency, for people: `9900` of USD is `9900.00 USD`. Nothing is rounded. Without `overrides` the
+ * built-in table counts, so that every program writes the same text.
  */
 export function moneyText(value: string, currency: string, overrides: Decimals = {}): string {
-  // A report that was tampered with shows what it says.
+  // Somebody may have changed the report, so that this is no number. Then it is shown as it is.
   return `${isDecimal(value) ? withDecimals(value, decimalsOf(currency, overrides)) : value} ${currency}`;
 }
 
-/** The currencies that heading "POST /fx/withdrawals" lists. Its pattern would allow more; no money is converted for those. */
+/**
+ * The currencies that heading "POST /fx/withdrawals" lists. Its pattern would allow more, but no money is converted for
+ * other currencies.
+ */
 export const WITHDRAWAL_CURRENCIES: readonly string[] =
   'USDT USDC EURC EUROP USD AED GBP EUR AUD MXN BRL PHP ARS COP INR CHF IDR NOK PLN SGD ZAR DKK HKD SEK'.split(
     ' ',
   );
 
-/** Every currency that is known, for "did you mean", the likely ones first: one that is not here may still exist. */
+/** Every known currency, for "did you mean", the likely ones first. A currency that is not here may still exist. */
 export const KNOWN_CURRENCIES: readonly string[] = [
   ...new Set([...WITHDRAWAL_CURRENCIES, ...DECIMALS.keys()]),
 ];

@@ -1,6 +1,6 @@
-/** How commands end, and what every code fixes about its problem. Only types. */
+/** How commands end, and what the code of a problem fixes. Only types. */
 
-/** How a command ends; `operations/exit-codes.ts` gives each its number. */
+/** How a command ends. `operations/exit-codes.ts` gives each ending its number. */
 export type Ending =
   | 'done'
   | 'bad input'
@@ -12,9 +12,12 @@ export type Ending =
   | 'waiting'
   | 'detached';
 
-/** What a code fixes. A problem may say more than its sentence, and advise more closely; it never ends otherwise. */
+/**
+ * The facts that a code fixes. A problem may say more than this sentence and give closer advice, but its ending is always
+ * this one.
+ */
 export type ProblemRow = {
-  /** How a command ends when an item or a run ended with it, or when it keeps a command from its work. */
+  /** How a command ends when this code ends an item or a run, or keeps the command from its work. */
   readonly ending: Ending;
   readonly sentence: string;
   readonly advice: string;

@@ -1,43 +1,44 @@
 /**
- * What people have halted: the kill switch that stops every write of every worker, or those of a policy, or in a currency
- * (`durable/halts/read.ts` keeps it in Temporal). A halt that cannot be understood counts as a halt of everything. Pure.
+ * The kill switch: people halt every write of every worker, or the writes of a policy, or in a currency
+ * (`durable/halts/read.ts` keeps the halts in Temporal). A halt that cannot be understood counts as a halt of everything.
+ * Pure.
  */
 import { makeProblem, type Problem } from './problems.ts';
 import { isMoment, isRecord, lineOf, misshapen, orNull, recordOf, type Fields } from './shape.ts';
 
 /**
- * For so long, a worker's reading of what is halted lets writes be sent, counted from before the worker asked. This long
- * after Temporal has taken a halt, nothing is sent any more.
+ * A worker may send writes by its reading of the halts for this long, counted from before it asked. This long after Temporal
+ * has taken a halt, no worker sends anything that it stops.
  */
 export const READING_HOLDS_MS = 1_000;
 
-/** Null: every policy, or every currency. A write is halted only when both fit. */
+/** Null: every policy, or every currency. A halt stops a write only when both match. */
 export type HaltScope = { readonly policy: string | null; readonly currency: string | null };
 
-/** What `halt` and `resume` say. */
+/** What a person says with `halt` or `resume`. */
 export type HaltSaid = { readonly scope: HaltScope; readonly by: string; readonly why: string };
 
-/** A halt that stands, and since when. */
+/** A halt that stands, and the moment at which Temporal took it. */
 export type Halt = HaltSaid & { readonly atMs: number };
 
-/** One signal of the record, as Temporal has kept it. */
+/** One signal in the workflow that keeps the halts, as its history has it. */
 export type HaltWord = { readonly word: string; readonly said: unknown; readonly atMs: number };
 
-/** A write, as far as a halt may concern it. */
+/** The facts of a write that decide whether a halt stops it. */
 export type HaltedWrite = { readonly policy: string; readonly currencies: readonly string[] };
 
-/** Why nothing may be sent: people have halted it, or nobody can tell whether they have. */
+/** Why nothing may be sent: people have halted it, or it is not known whether they have. */
 export type Closed = { readonly kind: 'halted' | 'unreadable'; readonly problem: Problem };
 
 /** No policy can have this name: a policy's name has no slash. */
 const DRILL = 'halt-drill/';
 
-/** What a drill halts: everything of a policy that nobody has. */
+/** The scope of a drill's halt: everything of a policy that nobody can have. */
 export function drillScope(name: string): HaltScope {
   return { policy: `${DRILL}${name}`, currency: null };
 }
 
-/** The name of the drill that halts this; null: it is a halt by people. */
+/** The name of the drill that has this scope; null: it is a halt by people. */
 export function drillOf({ policy }: HaltScope): string | null {
   return policy?.startsWith(DRILL) === true ? policy.slice(DRILL.length) : null;
 }
@@ -50,15 +51,15 @@ const EVERYTHING: HaltScope = { policy: null, currency: null };
 
 /**
  * The halts that stand, oldest first.
- * @param carried those that stood when the record began
- * @param words what was said since, oldest first
+ * @param carried the halts that stood when the record began
+ * @param words what people have said since, oldest first
  */
 export function haltsAfter(carried: unknown, words: readonly HaltWord[]): readonly Halt[] {
   let halts: readonly Halt[] = carriedHalts(carried);
   for (const { word, said, atMs } of words) {
     const known = isSaid(said) ? said : null;
     if (word === 'resume') {
-      // A resume that cannot be understood lifts no halt.
+      // A resume that cannot be understood takes back no halt.
       if (known !== null) halts = halts.filter((halt) => !isSameScope(halt.scope, known.scope));
       continue;
     }
@@ -100,7 +101,7 @@ export function scopeText({ policy, currency }: HaltScope): string {
   return currency === null ? `policy "${policy}"` : `policy "${policy}" in ${currency}`;
 }
 
-/** The same as options of `halt` and `resume`; begins with a blank, or is empty. */
+/** The scope as options of `halt` and `resume`; it begins with a blank, or is empty. */
 export function scopeOptions({ policy, currency }: HaltScope): string {
   return `${policy === null ? '' : ` --policy ${policy}`}${currency === null ? '' : ` --currency ${currency}`}`;
 }
@@ -111,7 +112,7 @@ export function haltSentence({ scope: of, by, why, atMs }: Halt): string {
   return `${by} has halted ${scopeText(of)} since ${since} UTC: "${why}".`;
 }
 
-/** A write that a halt stops. */
+/** The answer for a write that a halt stops. */
 export function halted(halt: Halt): Closed {
   const problem = makeProblem('HALTED', null, {
     message: `${haltSentence(halt)} Nothing of it is sent before it is resumed.`,

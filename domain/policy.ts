@@ -1,10 +1,13 @@
 /**
- * A policy after loading: a fully populated, frozen record (design: "Fields"). `language/` makes it from
- * YAML; the plan is compiled from it. Every default is already filled in; null means "the policy does not ask for this".
+ * A policy after loading: a complete, frozen record (design: "Fields"). `language/` makes it from YAML; the plan is compiled
+ * from it. Every default is filled in; null means "the policy does not ask for this".
  */
 import type { SettlementWindow } from './service/records.ts';
 
-/** How many units of `currency` one unit of `per` costs: `16.90 MXN per USD` is `{ value: '16.90', currency: 'MXN', per: 'USD' }`. */
+/**
+ * How many units of `currency` one unit of `per` costs: `16.90 MXN per USD` is `{ value: '16.90', currency: 'MXN', per:
+ * 'USD' }`.
+ */
 export type Rate = { readonly value: string; readonly currency: string; readonly per: string };
 
 /** An amount with its currency: `400000.00 USD`. */
@@ -14,20 +17,20 @@ export type Money = { readonly value: string; readonly currency: string };
 export type PolicyHead = {
   readonly name: string;
   readonly environment: 'sandbox' | 'live';
-  /** IANA zone in which business dates are counted. */
+  /** The IANA zone in which business dates are counted. */
   readonly zone: string;
-  /** Null: it runs when it is started. */
+  /** Null: the policy runs only when a person starts it. */
   readonly schedule: Schedule | null;
   readonly quote: QuoteSettings;
   /** Null: no price guard (refused by `check` in live). */
   readonly guard: Guard | null;
   readonly settle: SettleSettings;
-  /** What a lack of money does to an item: `skip` ends it, `hold` waits for money. */
+  /** What happens to an item that lacks money: `skip` ends it, `hold` waits for money. */
   readonly shortfall: 'skip' | 'hold';
   readonly limits: Limits | null;
 };
 
-/** When a policy is started by itself: at one time of day in its zone. What a run does does not depend on it. */
+/** When a policy starts by itself: at one time of day in its zone. What a run does never depends on the schedule. */
 export type Schedule = {
   readonly at: TimeOfDay;
   /** Days of the week by ISO 8601 (1 is Monday), at least one, in order. */
@@ -36,14 +39,14 @@ export type Schedule = {
   readonly holidays:
     | { readonly kind: 'dates'; readonly dates: readonly string[] }
     | { readonly kind: 'calendar'; readonly name: string };
-  /** Dates that are left out besides. */
+  /** Other dates that are left out. */
   readonly skip: readonly string[];
   /** The first and the last date; null: no bound. */
   readonly start: string | null;
   readonly end: string | null;
 };
 
-/** By the clocks of a zone. */
+/** A time of day in the local time of a zone. */
 export type TimeOfDay = { readonly hour: number; readonly minute: number };
 
 export type QuoteSettings = {
@@ -52,15 +55,15 @@ export type QuoteSettings = {
   readonly maxQuotes: number;
 };
 
-/** The price guard: equal passes. Where both bound a conversion, the stricter one counts. */
+/** The price guard. A price equal to the bound passes. When both parts bound a conversion, the stricter bound counts. */
 export type Guard = {
-  /** Literal bounds: of a convert policy one at most, of a rebalancing one at most for each way of each pair. */
+  /** Literal bounds: a convert policy has at most one, and a rebalancing at most one for each direction of each pair. */
   readonly worstRates: readonly WorstRate[];
   /** Null: no reference rates bound a price. */
   readonly reference: ReferenceGuard | null;
 };
 
-/** The worst price at which `sell` is sold for `buy`; the rate stands as it was written, in either direction. */
+/** The worst price at which `sell` is sold for `buy`. The rate is kept as it was written, in either direction. */
 export type WorstRate = { readonly sell: string; readonly buy: string; readonly rate: Rate };
 
 /** A cost bound in basis points against reference rates from a file. */
@@ -77,23 +80,23 @@ export function referenceFileOf(guard: Guard | null): string | null {
 
 export type SettleSettings = {
   readonly until: 'funds' | 'status';
-  /** After this long it says so and goes on waiting; null: never says so. */
+  /** After this time the run says that settlement is late, and goes on waiting; null: it never says so. */
   readonly lateAfterMs: number | null;
 };
 
 /** Size limits (`limits.ts`); null or empty where the policy states none. */
 export type Limits = {
   readonly perTrade: Money | null;
-  /** Gross: this currency's side, sold or bought, of every leg of the run. */
+  /** A gross limit: it counts this currency's side, sold or bought, of every leg of the run. */
   readonly perRun: Money | null;
-  /** The same of every leg of all runs of the policy on one business date. */
+  /** The same for every leg of all runs of the policy on one business date. */
   readonly perDay: Money | null;
-  /** At most one per currency that is paid. */
+  /** At most one for each currency in which the policy pays. */
   readonly perPayment: readonly Money[];
   readonly paidPerRun: readonly Money[];
 };
 
-/** What the conversion is counted in. */
+/** The amount of a conversion, on the side that the policy fixes. */
 export type ConvertAmount =
   | { readonly kind: 'sell'; readonly value: string }
   | { readonly kind: 'buy'; readonly value: string }
@@ -115,27 +118,33 @@ export type ConvertPolicy = PolicyHead & {
   readonly withdraw: readonly WithdrawSpec[];
 };
 
-/** What a rebalancing keeps of one currency. Percentages are of the total of all its currencies, valued in the base. */
+/**
+ * The balance that a rebalancing keeps of one currency. Percentages refer to the total of all its currencies, valued in the
+ * base.
+ */
 export type Target = {
   readonly currency: string;
   readonly goal:
-    /** Back to `keep` when it is further from it than `band`. */
+    /** A trade brings the balance back to `keep` when it differs from it by more than `band`. */
     | { readonly kind: 'keep'; readonly keep: string; readonly band: string }
     /** The same, in percent of the total. */
     | { readonly kind: 'share'; readonly sharePercent: string; readonly bandPercent: string }
-    /** Bought up to `min`, sold down to `max`; at least one of the two is there. */
+    /** Bought up to `min`, sold down to `max`; at least one of the two is stated. */
     | { readonly kind: 'range'; readonly min: string | null; readonly max: string | null };
 };
 
 export type RebalancePolicy = PolicyHead & {
   readonly kind: 'rebalance';
   readonly rebalance: {
-    /** What is too much is sold for it, what is missing is bought with it; purchases leave at least `min`. */
+    /**
+     * Currencies with too much are sold for it, and missing currencies are bought with it. Purchases leave at least `min` of
+     * it.
+     */
     readonly base: { readonly currency: string; readonly min: string | null };
-    /** In the order of the policy: the first ones get the base's money first. */
+    /** In the order of the policy: the base's money goes to the first ones first. */
     readonly targets: readonly Target[];
     readonly neverSell: readonly string[];
-    /** Worth of the smallest trade, in the base. */
+    /** The least worth of a trade, in the base. */
     readonly minTrade: string | null;
     /** The most trades of one run; null: no limit. */
     readonly maxTrades: number | null;
@@ -147,35 +156,35 @@ export function currenciesOf({ base, targets }: RebalancePolicy['rebalance']): r
   return [base.currency, ...targets.map(({ currency }) => currency)];
 }
 
-/** Payments out of a batch file, funded by trades out of one currency, or paid from what is there. */
+/** Payments from a batch file. Trades out of one currency fund them, or the run pays them from the balances. */
 export type PayoutPolicy = Omit<PolicyHead, 'schedule'> & {
   readonly kind: 'payout';
-  /** Whoever has a file starts it. */
+  /** A person with a file starts it, so it has no schedule. */
   readonly schedule: null;
   readonly payout: {
     readonly fund: PayoutFund;
     readonly columns: BatchColumns;
-    /** How many payments are sent side by side at most. */
+    /** At most this many payments are sent side by side. */
     readonly parallel: number;
-    /** Null where the policy states none of it. */
+    /** Null when the policy states no rule. */
     readonly stopAfter: StopRule | null;
-    /** So many payments must be accepted before the others are sent; null: none. */
+    /** This many payments must be accepted before the others are sent; null: none. */
     readonly canary: number | null;
-    /** An item that another batch of the policy has paid or holds within this time is refused. */
+    /** A payment is refused when another batch of the policy has paid it or holds it within this time. */
     readonly dedupeMs: number;
-    /** The file, beside the policy, that lists the accounts that may be paid; null: any account may. */
+    /** The file, beside the policy, that lists the accounts that may be paid; null: any account may be paid. */
     readonly destinations: string | null;
   };
 };
 
-/** Where the money comes from. */
+/** Where the money for the payments comes from. */
 export type PayoutFund =
-  /** What is missing of a currency is bought with `from`, in one trade. */
+  /** The missing amount of each currency is bought with `from`, in one trade. */
   | { readonly kind: 'net'; readonly from: string }
   /** Nothing is traded. */
   | { readonly kind: 'none' };
 
-/** What the columns of a batch file are called that Cambist reads. */
+/** The names of the columns of a batch file that Cambist reads. */
 export type BatchColumns = {
   readonly id: string;
   readonly account: string;
@@ -183,22 +192,22 @@ export type BatchColumns = {
   readonly amount: string;
 };
 
-/** When a batch stops by itself; at least one is there, and the first one that is reached counts. */
+/** When a batch stops by itself. At least one rule is stated, and the first one that is reached counts. */
 export type StopRule = {
-  /** So many refused payments. */
+  /** This many refused payments. */
   readonly failed: number | null;
-  /** So many of the payments sent so far, in percent. */
+  /** This percentage of the payments sent so far. */
   readonly ratioPercent: string | null;
-  /** So many refusals with the same code, one after the other. */
+  /** This many refusals with the same code, one after the other. */
   readonly sameCode: number | null;
 };
 
-/** Every kind. */
+/** A policy of any kind. */
 export type Policy = ConvertPolicy | RebalancePolicy | PayoutPolicy;
 
 /**
- * Whether it plans with balances that other runs must not spend meanwhile. A conversion of a fixed amount does not: it is
- * asked for whatever is there.
+ * True when the policy plans with balances that other runs must not spend in the meantime. A conversion of a fixed amount
+ * does not: it is asked for whatever the balance is.
  */
 export function plansWithBalances(policy: Policy): boolean {
   switch (policy.kind) {
@@ -211,5 +220,5 @@ export function plansWithBalances(policy: Policy): boolean {
   }
 }
 
-/** Reference rates with the moment they were fixed. */
+/** Reference rates, with the moment at which they were fixed. */
 export type ReferenceRates = { readonly asOf: string; readonly rates: readonly Rate[] };

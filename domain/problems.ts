@@ -1,12 +1,14 @@
 /**
- * Every problem that Cambist tells of, whoever finds it: its code, and what that code fixes once and for all, which is
- * how a command ends, what it means, and what to do. A code that is in no table does not compile. Pure.
+ * Every problem that Cambist tells, whichever program finds it: its code, and the facts that the code fixes: how a command
+ * ends, what the code means, and what to do. A code that is in no table does not compile. Pure.
  */
 import { DECISIONS, type Code } from './service/reply-rules.ts';
 import type { CommandCode } from './command-problems.ts';
 import type { Ending, ProblemRow } from './endings.ts';
 
-/** What items and runs end with, or wait for. A public surface: never changed, only added to. */
+/**
+ * The codes with which items and runs end, or for which they wait. A public surface: codes are only added, never changed.
+ */
 export const PROBLEMS = {
   // The plan: before anything is sent.
   PLAN_ACCOUNT_MISSING: {
@@ -548,7 +550,10 @@ export const PROBLEMS = {
   },
 } as const satisfies Readonly<Record<string, ProblemRow>>;
 
-/** Which file is at fault: the first part of the codes of its mistakes, and how a command ends that reads it. */
+/**
+ * The kinds of files, which are the first part of the codes of their mistakes, and how a command that reads such a file
+ * ends.
+ */
 export const FILES_AT_FAULT = {
   POLICY: 'bad input',
   RATES: 'bad input',
@@ -557,7 +562,7 @@ export const FILES_AT_FAULT = {
   SERVICE_FILE: 'configuration',
 } as const satisfies Readonly<Record<string, Ending>>;
 
-/** What is wrong in a file of the user: the second part of such a code. A public surface, only ever added to. */
+/** The mistakes in a user's file, which are the second part of such a code. A public surface: they are only added. */
 export type FileMistake =
   // The text itself.
   | 'TOO_LARGE'
@@ -650,13 +655,13 @@ export type FileMistake =
 
 export type FileAtFault = keyof typeof FILES_AT_FAULT;
 
-/** A mistake in a file of the user: `POLICY_UNKNOWN_FIELD`. */
+/** The code of a mistake in a user's file: `POLICY_UNKNOWN_FIELD`. */
 export type FileCode = `${FileAtFault}_${FileMistake}`;
 
-/** A code of ours that items and runs have. */
+/** A code of ours that an item or a run can have. */
 export type RunCode = keyof typeof PROBLEMS;
 
-/** A code of the service: of its catalogue, or one that is in no row of it. */
+/** A code of the service, whether its catalogue has the code or not. */
 type ServiceCode = Code | (string & { readonly of: 'the service' });
 
 /** Every code that a problem can have. */
@@ -671,7 +676,7 @@ export type Problem = {
   readonly fix: string;
 };
 
-/** A problem of ours. The sentence and the advice that its code fixes need not be said again. */
+/** A problem of ours. The sentence and the advice that its code fixes need not be given. */
 export function makeProblem(
   code: RunCode,
   item: string | null,
@@ -681,14 +686,14 @@ export function makeProblem(
   return { code, item, message: more.message ?? sentence, fix: more.fix ?? advice };
 }
 
-/** A code as the service gave it: one that reads like a code of ours is marked, so that it cannot pass for one. */
+/** A code as the service gave it. When it reads like a code of ours, it is marked, so that nobody takes it for one. */
 export function serviceCode(code: string): ServiceCode {
   if (Object.hasOwn(DECISIONS, code)) return code as Code;
   const isOurs = isRunCode(code) || Object.keys(FILES_AT_FAULT).some((file) => code.startsWith(`${file}_`));
   return (isOurs ? `SERVICE_${code}` : code) as ServiceCode;
 }
 
-/** Whether the text is a code of ours that items and runs have: what Temporal carries may be anything. */
+/** Whether the text is a code of ours that items and runs can have. A text that comes from Temporal may be anything. */
 export function isRunCode(text: string | null | undefined): text is RunCode {
   return typeof text === 'string' && Object.hasOwn(PROBLEMS, text);
 }

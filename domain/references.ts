@@ -6,7 +6,7 @@ import type { Mode } from './service/records.ts';
 
 const PART = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-/** True for a name that may stand between the dots of a reference. */
+/** True for a name that can be a part of a reference, between its dots. */
 export function isPart(text: string): boolean {
   return PART.test(text);
 }
@@ -14,10 +14,10 @@ export function isPart(text: string): boolean {
 /** A run: policy and id, `daily-treasury.2026-11-21`. */
 export type RunName = { readonly policy: string; readonly id: string };
 
-/** Lower case only: two runs that differ in capitals alone would be taken for one another. */
+/** Lower case only: people would mix up two runs whose names differ only in capitals. */
 const RUN_PART = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
-/** True for what may name a policy, or a run of it. */
+/** True for a text that can be the name of a policy, or the id of a run. */
 export function isRunPart(text: string): boolean {
   return RUN_PART.test(text);
 }
@@ -37,12 +37,12 @@ export function parseRunName(text: string): RunName | null {
   return { policy, id };
 }
 
-/** The text with which every reference of a run begins, last dot included. */
+/** The beginning of every reference of a run, with its last dot. */
 export function runPrefix(run: RunName): string {
   return `${runName(run)}.`;
 }
 
-/** Reference of an item: `policy.id.item`, from the second generation on `policy.id.item~2`. */
+/** The reference of an item: `policy.id.item`, and from the second generation on `policy.id.item~2`. */
 export function reference(run: RunName, item: string, generation = 1): string {
   if (!Number.isSafeInteger(generation) || generation < 1)
     throw new RangeError(`"${generation}" is no generation.`);
@@ -57,7 +57,7 @@ export function runOf(text: string): RunName | null {
   return parseRunName(`${policy ?? ''}.${id ?? ''}`);
 }
 
-/** The generation in which `text` names the item whose first reference is `base`; null when it names something else. */
+/** The generation of the item with the first reference `base` that `text` names; null when it names another item. */
 export function generationOf(base: string, text: string): number | null {
   if (text === base) return 1;
   if (!text.startsWith(`${base}~`)) return null;
@@ -65,34 +65,34 @@ export function generationOf(base: string, text: string): number | null {
   return /^[1-9][0-9]{0,5}$/.test(digits) && digits !== '1' ? Number(digits) : null;
 }
 
-/** The first reference of the item that `text` names in some generation: `~` stands in no part. */
+/** The first reference of the item that `text` names in some generation. No part of a reference has a `~`. */
 export function firstReference(text: string): string {
   const end = text.indexOf('~');
   return end < 0 ? text : text.slice(0, end);
 }
 
-/** Workflow id of a run: the mode and the run's name. */
+/** The workflow id of a run: the mode and the run's name. */
 export function workflowIdOf(mode: Mode, run: RunName): string {
   return `${mode.toLowerCase()}/${runName(run)}`;
 }
 
-/** The run that a workflow id names; null for workflow ids of other things. */
+/** The run that a workflow id names; null for other workflow ids. */
 export function runOfWorkflowId(workflowId: string): RunName | null {
   const match = /^(?:sandbox|live)\/([^/]+)$/.exec(workflowId);
   return match?.[1] === undefined ? null : parseRunName(match[1]);
 }
 
-/** The run that a workflow belongs to: itself, or its plan, chunk or instructions; null for workflow ids of other things. */
+/** The run to which a workflow belongs: the run itself, or its plan, chunk or instructions. Null for other workflow ids. */
 export function runOfAnyWorkflowId(workflowId: string): RunName | null {
   return runOfWorkflowId(workflowId.split('/').slice(0, 2).join('/'));
 }
 
-/** The write endpoints, as they go into keys. */
+/** The write endpoints, as they are a part of keys. */
 export type WriteEndpoint = 'trades' | 'withdrawals';
 
 /**
- * What an idempotency key is the SHA-256 of: length-prefixed parts, so that no two different lists of parts make the
- * same text. `quoteId` belongs to trades only: a trade's key changes with its quote, its reference never does.
+ * The text whose SHA-256 is an idempotency key. Each part has its length in front, so that no two different lists of parts
+ * make the same text. `quoteId` is only for trades: a trade's key changes with its quote, its reference never does.
  */
 export function keyMaterial(identity: {
   readonly mode: Mode;

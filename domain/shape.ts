@@ -1,6 +1,9 @@
-/** Closed shapes of data that strangers may have made: what has passed has every field, of its kind, and none besides. */
+/**
+ * Closed shapes for data that somebody else may have made. A value that has passed has every field, each of its kind, and no
+ * other field.
+ */
 
-/** What was read, or why it was refused in one short sentence. */
+/** The value that was read, or why it was refused, in one short sentence. */
 export type Shaped<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string };
 
@@ -26,7 +29,7 @@ export const lineOf =
   (value) =>
     typeof value === 'string' && value.trim() !== '' && value.length <= most && !/\p{Cc}/u.test(value);
 
-/** Any text, lines and all. */
+/** Any text, also of several lines. */
 export const textOf =
   (most: number): Field =>
   (value) =>

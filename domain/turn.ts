@@ -1,20 +1,22 @@
 /**
- * One spender at a time: whose turn it is among the runs of one organisation (design: "One spender at a time"). First
- * come, first served. A turn that is not used lapses, so that a crashed run blocks nobody for ever. Pure; the workflow
- * `turn` keeps the state.
+ * One spender at a time: which run of an organisation has the turn (design: "One spender at a time"). The run that came
+ * first gets it first. A turn that is not used lapses, so that a crashed run does not block the others for ever. Pure; the
+ * workflow `turn` keeps the state.
  */
 
 import { makeProblem } from './problems.ts';
 import type { Wait } from './waits.ts';
 
-/** Runs by their names, as `daily-treasury.2026-11-21`; moments are epoch milliseconds. */
+/** Runs have names such as `daily-treasury.2026-11-21`; moments are epoch milliseconds. */
 export type TurnState = {
   holder: { readonly run: string; readonly sinceMs: number; readonly untilMs: number } | null;
-  /** Those that wait, in the order in which they came. */
+  /** The runs that wait, in the order in which they came. */
   line: readonly { readonly run: string; readonly sinceMs: number; readonly askedMs: number }[];
-  /** Runs that have had a turn and may still take money. `hasLapsed`: its turn ended without it since it planned. */
+  /** Runs that have had a turn and may still take money. `hasLapsed`: since it planned, its turn has lapsed, or may have. */
   open: readonly OpenRun[];
-  /** The last runs that may have traded, each with the moment. For a time, the service's lists may not show their trades. */
+  /**
+   * The last runs that may have traded, each with the moment. For some time the service's lists may not show their trades.
+   */
   traded: readonly { readonly run: string; readonly atMs: number }[];
 };
 export type OpenRun = { readonly run: string; readonly hasLapsed: boolean };
@@ -31,31 +33,34 @@ export type TurnAnswer =
   /** Another run has the turn, or comes first. */
   | { readonly turn: 'others'; readonly run: string; readonly before: number };
 
-/** The run that asked has its turn. */
+/** The answer that the run has its turn. */
 export type OwnTurn = Extract<TurnAnswer, { turn: 'ours' }>;
 
-/** An unused turn lapses after this long. Every quote that is asked for during the turn begins the time anew. */
+/** An unused turn lapses after this time. Every quote that the run asks for during the turn starts the time again. */
 export const TURN_MS = 120_000;
-/** A run that waits asks again more often than this. A run that does not is passed over, and keeps its place. */
+/** A run that waits asks again before this time is over. A run that does not ask is passed over, and keeps its place. */
 export const PRESENT_MS = 15_000;
-/** So many runs wait with an open question each. The runs behind them are answered at once, and ask again. */
+/** At most this many runs wait with an open question. Runs behind them get an answer at once, and ask again. */
 const MOST_PATIENT = 5;
-/** A place is kept for so long: a run that was cancelled or has ended meanwhile never asks again. */
+/** A place is kept for this long, since a run that was cancelled or has ended never asks again. */
 const PLACE_KEPT_MS = 3_600_000;
 /**
- * A run that waits for lists asks again after this at the latest. Within this time its turn does not lapse. And a leg that was
- * not asked about for 30 s may be of a restored history, which begins a doubt: two runs could wait for each other's doubts
- * for ever.
+ * A run that waits for lists asks again within this time, so that its turn does not lapse. There is another reason: when a
+ * leg was not asked about for 30 s, its history may be a restored one, and a doubt begins. Two runs could then wait for each
+ * other's doubts for ever.
  */
 const LISTS_POLL_MS = 10_000;
-/** More runs than this cannot be open. The oldest are forgotten, as if their turns had lapsed. */
+/** There are never more open runs than this. The oldest ones are forgotten, as if their turns had lapsed. */
 const MOST_OPEN = 1_000;
 
 export function newTurnState(): TurnState {
   return { holder: null, line: [], open: [], traded: [] };
 }
 
-/** `run` asks: true when it has the turn now. A plan that is made during the turn is not older than the turn. */
+/**
+ * `run` asks for the turn. Returns true when it has the turn now. A plan that is made during the turn is not older than the
+ * turn.
+ */
 export function takeTurn(state: TurnState, run: string, isPlanning: boolean, nowMs: number): boolean {
   lapse(state, nowMs);
   if (state.holder?.run !== run) {
@@ -70,41 +75,43 @@ export function takeTurn(state: TurnState, run: string, isPlanning: boolean, now
   const sinceMs = state.holder?.sinceMs ?? nowMs;
   state.holder = { run, sinceMs, untilMs: nowMs + TURN_MS };
   const known = state.open.find((one) => one.run === run);
-  // The turn of a run that nobody knows may have lapsed as well.
+  // The turn of a run that is not known may have lapsed too.
   const hasLapsed = !isPlanning && (known?.hasLapsed ?? true);
   state.open = [...state.open.filter((one) => one.run !== run), { run, hasLapsed }].slice(-MOST_OPEN);
   return true;
 }
 
-/** Whether this run gets a turn that is free. Runs that come before it and do not ask are passed over. */
+/** Whether this run gets the turn when it is free. Runs in front of it that do not ask are passed over. */
 export function isNext(state: TurnState, run: string, nowMs: number): boolean {
   if (state.holder !== null && state.holder.untilMs > nowMs) return false;
   return state.line.find(({ askedMs }) => nowMs - askedMs <= PRESENT_MS)?.run === run;
 }
 
-/** Whether a question of this run is worth keeping open: its turn may come soon. */
+/** Whether a question of this run should stay open, since its turn may come soon. */
 export function isNear(state: TurnState, run: string): boolean {
   return state.line.findIndex((one) => one.run === run) < MOST_PATIENT;
 }
 
-/** Runs that trade without a turn tell this too. @param mayHaveTraded false: it has only planned */
+/**
+ * Ends the turn of a run. Runs that trade without a turn call this too. @param mayHaveTraded false: the run has only planned
+ */
 export function giveTurnBack(state: TurnState, run: string, mayHaveTraded: boolean, nowMs: number): void {
   if (state.holder?.run === run) state.holder = null;
   if (mayHaveTraded) noteTrade(state, run, nowMs);
   state.line = state.line.filter((one) => one.run !== run);
 }
 
-/** No run that has had a turn may still take money, so nothing is lost when all of this is forgotten. */
+/** True when no run that has had a turn may still take money, so that the state can be forgotten. */
 export function isUnused({ open }: TurnState): boolean {
   return open.length === 0;
 }
 
-/** These take no money any more. */
+/** Forgets runs that take no money any more. */
 export function forgetRuns(state: TurnState, runs: readonly string[]): void {
   state.open = state.open.filter(({ run }) => !runs.includes(run));
 }
 
-/** A run that was reset may take money once more. Its plan is older than any turn that it has now. */
+/** A run that was reset may take money again. Its plan is older than any turn that it has now. */
 export function reopenRun(state: TurnState, run: string): void {
   if (state.open.some((one) => one.run === run)) return;
   state.open = [...state.open, { run, hasLapsed: true }].slice(-MOST_OPEN);
@@ -131,12 +138,15 @@ function lapse(state: TurnState, nowMs: number): void {
   noteTrade(state, holder.run, nowMs);
 }
 
-/** Two are enough: a run that asks wants the last trade that is not its own. */
+/** Two runs are enough: a run that asks needs the last trade of another run. */
 function noteTrade(state: TurnState, run: string, atMs: number): void {
   state.traded = [...state.traded.filter((one) => one.run !== run), { run, atMs }].slice(-2);
 }
 
-/** The lists may not show yet what another run has just traded, and it would be traded once more. So the turn is kept. */
+/**
+ * The wait while the lists may not yet show what another run has just traded. Otherwise this run would trade the same once
+ * more. So it keeps the turn.
+ */
 export function listsLag(leftMs: number, item: string | null): Wait {
   const seconds = Math.ceil(leftMs / 1000);
   const message = `Another run has just traded, which the lists of the service may not show for ${seconds} s more (\`list_lag\` of the service file).`;

@@ -1,32 +1,34 @@
 /**
- * Why an item or a run waits: every reason in one place, in one order. What waits says its reason, a problem in words,
- * and when it looks again by itself (M8). Pure.
+ * Why an item or a run waits: every reason in one place, in one order. An item that waits tells its reason, a problem in
+ * words, and when it looks again by itself (M8). Pure.
  */
 import type { Ending } from './endings.ts';
 import type { Problem } from './problems.ts';
 
 /**
- * Every reason, the one that people must know of first at the top: where a run waits for several things, it shows that
- * one. `ending` says how a command ends that leaves the run waiting, `needsSomebody` whether somebody should look.
+ * Every reason. The one that people must know first is at the top: when a run waits for several reasons, it shows the first
+ * of them. `ending` is how a command ends that leaves the run waiting. `needsSomebody`: a person should look at it.
  */
 export const WAIT_REASONS = {
-  /** Somebody has halted it. */
+  /** A person has halted it. */
   halt: { ending: 'needs a human', needsSomebody: true },
-  /** Nothing goes on before somebody has decided. */
+  /** Nothing goes on before a person has decided. */
   person: { ending: 'needs a human', needsSomebody: true },
-  /** Keys, clocks, modes, what the service has switched off, or a status that nobody has declared. */
+  /**
+   * Keys, clocks, modes, a feature that the service has switched off, or a status that the service file does not declare.
+   */
   configuration: { ending: 'configuration', needsSomebody: true },
   /** The service or a worker is away, or the service asks for a long pause. */
   outage: { ending: 'infrastructure', needsSomebody: true },
   money: { ending: 'waiting', needsSomebody: true },
-  /** An earlier send may still turn up. Somebody should know of it once it takes long (`needsSomebody`). */
+  /** An earlier send may still turn up. When this takes long, a person should know it (`needsSomebody`). */
   doubt: { ending: 'waiting', needsSomebody: false },
   settlement: { ending: 'waiting', needsSomebody: false },
   /** Another run of the organisation trades now. */
   turn: { ending: 'waiting', needsSomebody: false },
   /** The run's date has not begun. */
   opening: { ending: 'waiting', needsSomebody: false },
-  /** The service's own pace, seconds: nobody need know. */
+  /** The service takes its usual seconds, and people need not know. */
   service: { ending: 'waiting', needsSomebody: false },
 } as const satisfies Readonly<Record<string, { readonly ending: Ending; readonly needsSomebody: boolean }>>;
 
@@ -35,9 +37,9 @@ export type WaitReason = keyof typeof WAIT_REASONS;
 const FIRST_TO_LAST = Object.keys(WAIT_REASONS);
 
 /**
- * An item that cannot go on now. `safeAtMs`: of a *safety wait*, which only time ends, its end in epoch milliseconds; it may
- * look several times before. Absent of every other wait. `sinceMs`: when it began, where that is known, and not by when it was
- * first shown.
+ * An item that cannot go on now. `safeAtMs`: the end of a *safety wait*, which only time ends, in epoch milliseconds; the
+ * item may look several times before that. Absent for every other wait. `sinceMs`: when the wait began, where that is known;
+ * otherwise it counts from when it was first shown.
  */
 export type Wait = {
   readonly afterMs: number;
@@ -48,12 +50,15 @@ export type Wait = {
 };
 
 /**
- * The same as it is shown: with the moment at which it looks again by itself, and the one since when it waits for this,
- * epoch milliseconds; absent where an earlier history may have waited for it too.
+ * A wait as it is shown. `wakeAtMs`: when the item looks again by itself. `sinceMs`: since when it waits for this reason,
+ * epoch milliseconds; absent when an earlier history may have waited for it too.
  */
 export type Waiting = Omit<Wait, 'afterMs'> & { readonly wakeAtMs: number };
 
-/** A wait as it is shown from now on. @param before what was shown until now: the same wait goes on */
+/**
+ * A wait as it is shown from now on. @param before the wait that was shown until now; with the same code, it is the same
+ * wait
+ */
 export function waitingOf(
   { afterMs, reason, problem, safeAtMs, sinceMs }: Wait,
   nowMs: number,
@@ -70,17 +75,25 @@ export function waitingOf(
   };
 }
 
-/** The one sentence for it, the same wherever it is shown: `safety wait until 20:37:37 UTC; nothing for you to do`. */
+/**
+ * The one sentence for a safety wait, the same wherever it is shown: `safety wait until 20:37:37 UTC; nothing for you to
+ * do`.
+ */
 export function safetyWaitText(safeAtMs: number, nowMs: number): string {
   const [date, time] = momentOf(Math.ceil(safeAtMs / 1_000) * 1_000);
   const [today] = momentOf(nowMs);
   return `safety wait until ${date === today ? '' : `${date} `}${time} UTC; nothing for you to do`;
 }
 
-/** What stands besides against a payment in doubt, and may be mended: the fix of its problem says so at its end. */
+/**
+ * Stands at the end of the fix of a payment in doubt, when a person can also mend another fault that keeps it from being
+ * sent.
+ */
 export const SENT_SOONER = 'To have it sent sooner, mend what stands in the way and reset the run.';
 
-/** The sentence for a safety wait, and what may shorten it. @param left of it, as it is shown behind its end */
+/**
+ * The sentence for a safety wait, with what may shorten it. @param left the rest of the wait, as it is shown after its end
+ */
 export function safetyWaitSentence(
   { fix }: Pick<Problem, 'fix'>,
   safeAtMs: number,
@@ -102,37 +115,37 @@ function momentOf(atMs: number): readonly [date: string, time: string] {
   return [text.slice(0, 10), text.slice(11, 19)];
 }
 
-/** What people should know of: everything but the service's own pace. */
+/** False for a wait that people need not know: the service just takes its time. */
 export function isShown(waiting: Waiting | null): waiting is Waiting {
   return waiting !== null && waiting.reason !== 'service';
 }
 
-/** Those that people should know of, the most important first. */
+/** The waits that people should know, the most important first. */
 export function shownFirst(waits: readonly (Waiting | null)[]): readonly Waiting[] {
   return waits
     .filter(isShown)
     .toSorted((a, b) => FIRST_TO_LAST.indexOf(a.reason) - FIRST_TO_LAST.indexOf(b.reason));
 }
 
-/** What takes longer than its time goes on by itself, and yet somebody should know of it. */
+/** Codes of waits that have taken longer than usual. They end by themselves, but a person should know of them. */
 const LATE: readonly string[] = ['SETTLEMENT_LATE', 'WITHDRAWAL_LATE'];
 
-/** True for a wait that somebody should look at: nobody else would find what it waits for. */
+/** True for a wait that a person should look at. */
 export function needsSomebody(waiting: Waiting, nowMs: number): boolean {
   const { reason, problem } = waiting;
   if (reason === 'doubt') return !isShortDoubt(waiting, nowMs);
   return WAIT_REASONS[reason].needsSomebody || LATE.includes(problem.code);
 }
 
-/** So long is nobody troubled by what only time ends. */
+/** A wait that only time ends troubles nobody for this long. */
 const PATIENT_MS = 600_000;
 
-/** True for a safety wait whose end is near. */
+/** True for a safety wait that ends soon. */
 export function isShortSafetyWait({ safeAtMs }: Pick<Waiting, 'safeAtMs'>, nowMs: number): boolean {
   return safeAtMs !== undefined && safeAtMs - nowMs < PATIENT_MS;
 }
 
-/** A safety wait that ends soon, or whose end is just over; a doubt of which nobody knows the end and that has just begun. */
+/** True for a safety wait that ends soon or has just ended, and for a doubt without a known end that has just begun. */
 function isShortDoubt({ safeAtMs, sinceMs }: Waiting, nowMs: number): boolean {
   if (safeAtMs !== undefined) return Math.abs(safeAtMs - nowMs) < PATIENT_MS;
   return sinceMs !== undefined && nowMs - sinceMs < PATIENT_MS;

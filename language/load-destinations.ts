@@ -8,7 +8,7 @@ import { readYaml } from './text/yaml-source.ts';
 /** An account that may be paid. */
 export type Destination = { readonly currency: string; readonly label: string };
 
-/** By account. */
+/** Destinations by account. */
 export type Destinations = ReadonlyMap<string, Destination>;
 
 /** Loaded destinations, or why there are none. */
@@ -16,7 +16,7 @@ export type LoadedDestinations =
   | { readonly ok: true; readonly destinations: Destinations }
   | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
 
-/** Some 10,000 accounts: as much as a text file that we read may hold. */
+/** Room for about 10,000 accounts. It is also the most that a text file which we read may have. */
 const MAX_BYTES = 1024 * 1024;
 
 /** Loads the text of such a file; `file` is only shown. */

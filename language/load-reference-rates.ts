@@ -1,4 +1,4 @@
-/** A file of reference rates to its record: `as_of`, the moment of fixing, and `rates`, one text per pair. */
+/** Reads a file of reference rates: `as_of`, the moment of fixing, and `rates`, one text per pair. */
 import { z } from 'zod';
 import type { ReferenceRates } from '../domain/policy.ts';
 import { checkStructure } from './text/check-structure.ts';
@@ -13,7 +13,7 @@ export type LoadedReferenceRates =
   | { readonly ok: true; readonly rates: ReferenceRates }
   | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
 
-/** Loads the text of a reference file; `file` is only shown. How old the rates are is judged where they are used. */
+/** Loads the text of a reference file; `file` is only shown. The age of the rates is checked where they are used. */
 export function loadReferenceRates(text: string, file: string): LoadedReferenceRates {
   const source = readYaml({ text, file, subject: 'RATES' });
   const parsed = source.broken ? null : checkStructure(ReferenceFileSchema, source, {});
@@ -37,7 +37,10 @@ const ReferenceFileSchema = z.strictObject({
   ),
 });
 
-/** Each pair once, in one direction, in quotes: two rates of a pair would leave open which one guards the price. */
+/**
+ * Each pair may be there once, in one direction, and its rate in quotes. With two rates of a pair it would be open which one
+ * guards the price.
+ */
 function checkRates(source: YamlSource): void {
   const seen = new Map<string, Path>();
   for (let index = 0; index < source.lengthAt(['rates']); index += 1) {

@@ -1,6 +1,7 @@
 /**
- * What an operator knows about the service that the interface leaves open (`CAMBIST_SERVICE_FILE`; design: "The
- * service file"): a YAML file, all optional, to a whole `ServiceFacts` with the careful defaults filled in.
+ * Reads the service file (`CAMBIST_SERVICE_FILE`; design: "The service file"), in which an operator states facts about the
+ * service that the interface leaves open. Every field is optional. The result is a whole `ServiceFacts`, with the careful
+ * defaults where nothing is stated.
  */
 import { z } from 'zod';
 import { DEFAULT_SERVICE_FACTS } from '../domain/service/facts.ts';
@@ -102,7 +103,7 @@ const ServiceFileSchema = z.strictObject({
     }),
     { description: 'When a run says that it is late.', example: '{ settlement: 6h, withdrawal: 24h }' },
   ).optional(),
-  // No withdrawal takes more than 8 decimals by the narrowest pattern of heading "POST /fx/withdrawals".
+  // The narrowest pattern for amounts, under heading "POST /fx/withdrawals", takes at most 8 decimals.
   decimals: hinted(
     z.record(
       currency({ description: 'A currency.', example: 'USDC' }),
@@ -145,8 +146,8 @@ function toServiceFacts(parsed: z.output<typeof ServiceFileSchema>): ServiceFact
 }
 
 /**
- * A status that means two things would end an item on the wrong side: refused, also against the defaults of a list left
- * out. Of two lists the later one is at fault, unless it was not written.
+ * A status with two meanings would end an item wrongly, so it is refused, also when one meaning comes from a default. When
+ * both lists are written, the later one is at fault; otherwise the one that is written.
  */
 function checkDisjoint(
   source: YamlSource,
@@ -181,7 +182,7 @@ function reportShared(
   });
 }
 
-/** Doubt that ends before the lists show every record would take what was sent for what was not. */
+/** Doubt must not end before the lists show every record: a record that was sent would count as not sent. */
 function checkDoubt(source: YamlSource, facts: ServiceFacts): void {
   const leastMs = 2 * facts.listLagMs;
   for (const write of ['trade', 'withdrawal'] as const) {

@@ -22,7 +22,7 @@ export const EXIT_CODES: Readonly<Record<Ending, number>> = {
   detached: 130,
 };
 
-/** The same in words, for `--help`. */
+/** The meanings of the exit codes, for `--help`. */
 export const EXIT_MEANINGS: Readonly<Record<Ending, string>> = {
   done: 'done, or nothing to do',
   'bad input': 'bad input',
@@ -48,7 +48,7 @@ const PRECEDENCE: readonly Ending[] = [
   'waiting',
 ];
 
-/** Of several endings, the one that counts; none: done. */
+/** The ending that counts when there are several; `done` when there are none. */
 export function firstOf(endings: Iterable<Ending>): Ending {
   const all = new Set(endings);
   return PRECEDENCE.find((ending) => all.has(ending)) ?? 'done';
@@ -85,7 +85,7 @@ function rowOf(code: string): ProblemRow | null {
   return null;
 }
 
-/** The exit code of a report, and of why its run waits. `reasons` is empty for a run that has ended. */
+/** The exit code of a report, and of the reasons why its run waits. `reasons` is empty for a run that has ended. */
 export function endingOf(report: Report, reasons: readonly WaitReason[]): Ending {
   const endings: Ending[] = reasons.map((reason) => WAIT_REASONS[reason].ending);
   const items = [...report.legs, ...report.payments];
@@ -102,7 +102,7 @@ export function endingOf(report: Report, reasons: readonly WaitReason[]): Ending
   for (const problem of report.problems) {
     const ending = endingOfCode(problem.code);
     const stillWaits = goesOn && (problem.item === null || open.has(problem.item));
-    // While an item is open, what it waits for is not a refusal.
+    // While an item is open, the cause of its wait is not a refusal.
     if (!stillWaits || ending === 'configuration') endings.push(ending);
   }
   if (!goesOn && report.status !== 'COMPLETED' && report.problems.length === 0) endings.push('needs a human');

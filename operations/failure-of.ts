@@ -50,7 +50,7 @@ export function failureOf(error: unknown): CommandFailure {
   }
   const message = error instanceof Error ? error.message : String(error);
   const code = codeOf(error);
-  // The dev server's errors say what to do in their message.
+  // The message of these errors itself says what to do.
   if (code === 'DEV_SERVER_FAILED' || code === 'TEMPORAL_UNAVAILABLE')
     return new CommandFailure('infrastructure', [withPicture({ code, place: null, message, fix: '' })]);
   return new CommandFailure('infrastructure', [
@@ -63,7 +63,7 @@ export function failureOf(error: unknown): CommandFailure {
   ]);
 }
 
-/** A problem whose message has more lines, with what a person can type. */
+/** Splits a message of several lines: the first line is the message, and the others are what a person can type. */
 function withPicture(trouble: Trouble): Trouble {
   const [message = '', ...more] = trouble.message.split('\n');
   return more.length === 0 ? { ...trouble, message } : { ...trouble, message, excerpt: more.join('\n') };

@@ -12,7 +12,7 @@ export type Place = Temporal & {
   readonly mode: Mode;
   readonly taskQueue: string;
   readonly uiUrl: string | null;
-  /** Told what is waited for, while it lasts. */
+  /** Called with what the command waits for, while it waits. */
   readonly say: (message: string) => void;
 };
 
@@ -22,11 +22,11 @@ export type Caller = {
   readonly cwd: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Told what is waited for, while it lasts. */
+  /** Called with what the command waits for, while it waits. */
   readonly say: (message: string) => void;
 };
 
-/** Somebody may be starting Temporal at this moment. */
+/** The command waits this long for a Temporal that somebody may be starting at this moment. */
 const PATIENCE_MS = 15_000;
 
 /** Connects, runs `work`, and closes the connection. `mode`: the mode in a workflow id, or null for the configured one. */
@@ -35,7 +35,7 @@ export async function atPlace<T>(
   mode: Mode | null,
   work: (place: Place) => Promise<T>,
 ): Promise<T> {
-  // The settings that `cambist up` left are never for live runs.
+  // Live runs never use the settings that `cambist up` left.
   const env = mode === 'LIVE' ? caller.env : await withDevEnvironment(caller.env, caller.cwd);
   const known = mode ?? modeOf(env);
   const temporal = await connectTemporal(env, known, { ms: PATIENCE_MS, say: caller.say });

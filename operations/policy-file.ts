@@ -19,7 +19,7 @@ import type { Caller } from './place.ts';
 
 /** A policy with the files that it names. */
 export type PolicyFile = {
-  /** Its name on the command line. */
+  /** Its name as given on the command line. */
   readonly file: string;
   readonly text: string;
   /** Hash of the policy without comments and white space (`language/policy/policy-hash.ts`). */
@@ -30,7 +30,8 @@ export type PolicyFile = {
   /** Null where any account may be paid. */
   readonly destinations: Destinations | null;
   /**
-   * What its runs are started with: the text of the reference rates, by its name in the policy. Destinations are not sent.
+   * The files that its runs are started with: the text of the reference rates, by its name in the policy. Destinations are
+   * not sent to Temporal.
    */
   readonly files: Readonly<Record<string, string>>;
 };
@@ -45,7 +46,7 @@ export type ReadPolicy = {
 type ReadOptions = {
   readonly cwd: string;
   readonly decimals: Readonly<Record<string, number>>;
-  /** From this moment on, the schedule must have days, and each day its time exactly once. */
+  /** The schedule must have days after this moment, and each of them its time exactly once. */
   readonly nowMs: number;
 };
 

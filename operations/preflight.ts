@@ -1,6 +1,6 @@
 /**
- * Reads the service once before a command relies on it: is it there, does it know our key, do the clocks agree? A fault that
- * may pass (a rate limit, a 5xx) does not stop the command, since a run waits until it has passed.
+ * Reads the service once before a command relies on it: does it answer, does it know our key, do the clocks agree? A fault
+ * that may pass (a rate limit, a 5xx) does not stop the command, since a run waits until it has passed.
  */
 import { classOfReply } from '../domain/service/reply-rules.ts';
 import type { Reply } from '../domain/service/reply.ts';
@@ -24,8 +24,8 @@ export async function atService<T>(
 }
 
 /**
- * Done before a person says anything about a run: somebody whose clock is wrong misreads the service's times (design:
- * "Before every write").
+ * Checked before a person says anything about a run: a person whose clock is wrong would misread the service's times
+ * (design: "Before every write").
  * @returns a remark about a fault that may pass, null when all is well. @throws CommandFailure when the service cannot be
  * relied on
  */
@@ -66,7 +66,8 @@ export function serviceFailure(reply: Reply<unknown>, address: string): CommandF
 }
 
 /**
- * What is wrong when the clocks differ too much for quotes and send windows; null when they agree, or nothing was learned.
+ * The problem when the clocks differ too much for quotes and send windows; null when they agree, or when the reply does not
+ * tell.
  */
 function skewProblem(reply: Reply<unknown>, atMs: number): CommandFailure | null {
   const serviceTimeMs = reply.kind === 'NOT_SENT' ? null : reply.facts.serviceTimeMs;

@@ -44,7 +44,7 @@ async function accounts(output: Output): Promise<Ending> {
   });
 }
 
-/** The accounts as a table; `-` where the service does not say. */
+/** The accounts as a table, with `-` where the service gives no value. */
 export function accountsText(found: readonly LenientRecord[], width: number): string {
   if (found.length === 0)
     return 'No withdrawal account is registered. Register one at the service before a policy names it.';

@@ -29,12 +29,12 @@ export function addBalances(command: Command, session: Session): void {
   });
 }
 
-/** The line of credit that trades may draw on. */
+/** The credit line that trades may use. */
 export type CreditLine =
   | ({ readonly kind: 'open' } & Exposure)
-  /** The service has none for this organisation. */
+  /** The service has no credit line for this organisation. */
   | { readonly kind: 'none' }
-  /** There may be one: the answer said nothing about it. */
+  /** There may be a credit line, but it could not be read. */
   | { readonly kind: 'unread'; readonly why: string };
 
 async function balances(output: Output): Promise<Ending> {

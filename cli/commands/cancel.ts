@@ -1,4 +1,4 @@
-/** `cambist cancel RUN`: what is not sent stays unsent. */
+/** `cambist cancel RUN`: cancels a run, so that its unsent items stay unsent. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';
@@ -66,7 +66,7 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
   });
 }
 
-/** So many movements are named. */
+/** At most this many movements are named. */
 const SHOWN = 50;
 
 function sentText(sent: readonly string[] | null): readonly string[] {

@@ -168,7 +168,7 @@ const WARNING = 'warning';
 
 function show(output: Output, { count: all, first }: Told, word: string): void {
   const { isJson, paint, width } = output;
-  // Nobody would read them all, and wrapping thousands of them takes seconds.
+  // People would not read all of them, and wrapping thousands of lines takes seconds.
   if (isJson) return;
   const lead = word === '' ? '' : `${paint.warn(word)} `;
   const left = word === '' ? width : width - word.length - 1;

@@ -34,14 +34,14 @@ export function addCompletion(command: Command, session: Session): void {
   });
 }
 
-/** What can be typed after one command. */
+/** What a person can type after one command. */
 type Known = {
   readonly name: string;
   readonly summary: string;
   readonly flags: readonly { readonly flag: string; readonly description: string }[];
-  /** Values of its arguments, where there are only some; else files are offered. */
+  /** Values of its arguments, where there are only some; otherwise the shell offers files. */
   readonly choices: readonly string[];
-  /** The commands that are typed behind it. */
+  /** The commands whose first word this is. */
   readonly commands: readonly Known[];
 };
 
@@ -73,7 +73,7 @@ function knownOf(command: Command): Known {
   };
 }
 
-/** Behind `schedule` its commands are offered, behind `schedule next` what that one takes. */
+/** After `schedule` the script offers its commands, and after `schedule next` the options of that command. */
 function bashScript(known: readonly Known[]): string {
   const offer = ({ flags, choices, commands }: Known): string => {
     const words = [...choices, ...commands.map(({ name }) => name)];
@@ -93,7 +93,7 @@ function bashScript(known: readonly Known[]): string {
     '  case "$current" in -*) words="$flags" ;; esac',
     '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
     '}',
-    // Where no command or option fits, files are offered.
+    // When no command or option fits, the shell offers files.
     'complete -o default -F _cambist cambist',
   ].join('\n');
 }
@@ -120,7 +120,7 @@ function conditionOf(condition: string): string {
   return condition.includes(' ') ? quoted(condition) : condition;
 }
 
-/** A text that the shell takes as it is. */
+/** A text in the form that the shell takes unchanged. */
 function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

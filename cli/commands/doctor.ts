@@ -1,4 +1,4 @@
-/** `cambist doctor`: checks everything that runs depend on, and says of each what to do. Moves no money. */
+/** `cambist doctor`: checks everything that runs depend on, and tells for each fault what to do. Moves no money. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { diagnose, type Check } from '../../operations/watch/doctor.ts';
@@ -34,7 +34,7 @@ async function examine(output: Output, paths: readonly string[]): Promise<Ending
 
 const STATE_COLUMNS = 'warning  '.length;
 
-/** `ok       key file: …`, and what to do below. */
+/** `ok       key file: …`, with the advice below it. */
 function linesOf({ name, state, says, trouble }: Check): readonly string[] {
   const head = `${state.padEnd(STATE_COLUMNS)}${name}: `;
   if (trouble === null) return [`${head}${says}`];

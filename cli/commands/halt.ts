@@ -52,7 +52,7 @@ export function addHalt(command: Command, session: Session): void {
   });
 }
 
-/** The options that `halt` and `resume` share. */
+/** Adds the options that `halt` and `resume` share. */
 export function withScope(command: Command, verb: 'stop' | 'let go on'): Command {
   return command
     .option('--policy <name>', `${verb} only what is of this policy`, policyName)
@@ -76,7 +76,8 @@ async function stop(output: Output, options: StopOptions): Promise<Ending> {
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
     const { halts, replaced } = await halt(place, { scope, by, why });
-    // From now on, no reading that began before the halt lets anything be sent.
+    // Workers may use a reading of the halts for this long. After it, no reading that began before the halt lets anything be
+    // sent.
     await new Promise((resolve) => setTimeout(resolve, READING_HOLDS_MS));
     if (scope.policy !== null && (await isUnknown(place, scope.policy)))
       output.note(`Temporal shows no run of a policy "${scope.policy}" in ${place.mode}: is it spelt so?`);

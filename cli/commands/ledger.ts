@@ -30,9 +30,9 @@ export function addLedger(command: Command, session: Session): void {
   });
 }
 
-/** Entries of the journal that are shown. */
+/** At most this many entries of the journal are shown. */
 const SHOWN = 50;
-/** The sandbox is on this machine: if it has not answered by now, it is not there. */
+/** The sandbox is on this machine. When it has not answered within this time, it is not running. */
 const PATIENCE_MS = 10_000;
 
 const amount = z.string().refine(isDecimal);
@@ -60,7 +60,7 @@ const ledgerReply = z.object({
   withdrawals: z.array(z.object({ id: z.string(), metadata: z.record(z.string(), z.unknown()).nullish() })),
 });
 
-/** The ledger of one organisation in one mode, as far as it is shown. */
+/** The ledger of one organisation in one mode, with the parts that are shown. */
 export type Ledger = Pick<z.output<typeof ledgerReply>, 'organization' | 'mode' | 'balances' | 'journal'> & {
   /** The reference of each trade and withdrawal that has one, by the id of the record. */
   readonly references: Readonly<Record<string, string>>;
@@ -151,7 +151,7 @@ function standingText({ organization, mode, balances }: Ledger, width: number): 
   return `${head}\n\n${table(columns, rows, width)}`;
 }
 
-/** Entries one below the other, oldest first: each line of an entry is a row, the first ones name it. */
+/** The entries from the oldest to the newest. Each line of an entry is a row; the first row of an entry names it. */
 export function journalText(entries: Ledger['journal'], nowMs: number, width: number): string {
   const rows = plain(entries).flatMap(({ at, what, recordId, lines }) =>
     lines.map((line, index) => [
@@ -170,7 +170,7 @@ export function journalText(entries: Ledger['journal'], nowMs: number, width: nu
   );
 }
 
-/** Which leg or payment each record is, in the order of the entries; empty where none carries a reference. */
+/** The leg or payment of each record, in the order of the entries; empty where no record has a reference. */
 export function referencesText(
   entries: Ledger['journal'],
   references: Ledger['references'],

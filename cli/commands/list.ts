@@ -1,6 +1,6 @@
 /**
- * `cambist list`: runs as Temporal finds them, newest first. With `--attention` it shows the runs that need somebody's
- * attention, and with `--acknowledge RUN` a person says that somebody looks after the run.
+ * `cambist list`: runs as Temporal finds them, newest first. With `--attention` it shows the runs that need a person's
+ * attention, and with `--acknowledge RUN` a person says that he or she looks after the run.
  */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
@@ -34,7 +34,7 @@ type ListOptions = JsonOption & {
   readonly reason?: string;
 };
 
-/** A list for people; `--attention` shows everything that there is. */
+/** People see at most this many runs; `--attention` shows all of them. */
 const SHOWN = 50;
 
 export function addList(command: Command, session: Session): void {
@@ -147,7 +147,7 @@ function unfinishedDocument({ run, chunks, startedAtMs }: Unfinished): Record<st
   return { run: runName(run), chunks, startedAt: new Date(startedAtMs).toISOString() };
 }
 
-/** What is shown of a run that is stuck and cannot say so. */
+/** The word in the list for a run that is stuck and cannot say so itself. */
 const STUCK = 'STUCK';
 
 function stateOf({ facts, isStuck }: Listed): string {

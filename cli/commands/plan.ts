@@ -86,10 +86,10 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
   return show(output, { file, batch, made, input, prices, alike, unpayable });
 }
 
-/** So many payments that cannot be paid are named. */
+/** At most this many payments that cannot be paid are named. */
 const SHOWN = 50;
 
-/** Temporal is not asked for a plan. */
+/** A remark for `plan`, which does not ask Temporal. */
 const NOT_ASKED =
   'Temporal was not asked: some may be payments of ours. `run` asks it, and starts nothing before somebody approves the others.';
 
@@ -121,7 +121,7 @@ function show(
   const { file, batch, made, input, prices, alike, unpayable } = of;
   const unpaid = made.batch === null ? 0 : unpayableOf(made.batch).length;
   const shortfall = shortfallOf(made, input.observation);
-  // Where there is no leg and no batch, nothing waits for money.
+  // A plan without a leg and without a batch waits for no money.
   const waits = made.shortfall === 'hold' && (made.legs.length > 0 || made.batch !== null);
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
   const document = {

@@ -1,4 +1,4 @@
-/** Who listens on a port of this machine, so that a person who finds it taken knows what to end. */
+/** Which process listens on a port of this machine, so that a person knows what to end when the port is taken. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -7,7 +7,7 @@ import { CommandFailure } from '../../operations/failure.ts';
 
 const HOST = '127.0.0.1';
 
-/** Null: the port is free. Else who has it, as far as this machine tells: `process 4711 (node)`. */
+/** Null when the port is free. Otherwise the process that has it, as far as this machine tells: `process 4711 (node)`. */
 export async function holderOf(port: number): Promise<string | null> {
   const server = createServer();
   try {
@@ -21,7 +21,7 @@ export async function holderOf(port: number): Promise<string | null> {
   }
 }
 
-/** @throws CommandFailure when a port that was asked for is taken; `instead` is what to type then */
+/** @throws CommandFailure when a port that the person asked for is taken; `instead` is what to type then */
 export async function requireFree(port: number | undefined, instead: string): Promise<void> {
   if (port === undefined || port === 0) return;
   const holder = await holderOf(port);
@@ -48,7 +48,7 @@ async function bySs(port: number): Promise<string | null> {
   return pid === undefined ? null : `process ${pid} (${name ?? '?'})`;
 }
 
-/** Empty where there is no such program, or it finds nothing. */
+/** The output of a program; empty where this machine has no such program, or the program finds nothing. */
 async function outputOf(program: string, words: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(program, [...words]).catch(() => ({ stdout: '' }));
   return stdout;

@@ -1,6 +1,6 @@
 /**
- * `cambist replay RUN`: resets a run, so that it tries again what is not done, follows it and says what has changed. With
- * `--attention` every run that failed or was terminated.
+ * `cambist replay RUN`: resets a run, so that it tries again what is not done, follows it and shows what has changed. With
+ * `--attention` it does this for every run that failed or was terminated.
  */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
@@ -108,7 +108,7 @@ type Use = {
   readonly options: ReplayOptions;
 };
 
-/** The run goes on by itself. One that is held looks now. */
+/** The run goes on by itself, so it is not reset. A run that is held is woken and followed. */
 async function leaveOpen(
   use: Use,
   { view, isHeld }: Extract<ReplayVerdict, { kind: 'open' }>,
@@ -210,7 +210,7 @@ async function replayAttention(output: Output, place: Place, options: ReplayOpti
   }
 }
 
-/** @throws CommandFailure for an option that is about one run */
+/** @throws CommandFailure for an argument or option that is about a single run */
 function requireAlone(name: string | undefined, { event, wait }: ReplayOptions): void {
   const [option = null] = [
     ...(event === undefined ? [] : ['--event']),

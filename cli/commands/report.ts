@@ -83,7 +83,7 @@ async function report(output: Output, name: string, options: ReportOptions): Pro
   });
 }
 
-/** The report, line by line as it is read: first the run as a whole, then each payment, and last what is wrong. */
+/** The report, one line after another as it is read: first the run as a whole, then each payment, and last the problems. */
 async function showLines(output: Output, place: Place, facts: RunFacts): Promise<Ending> {
   let whole: Report | null = null;
   for await (const { report: part, traceIds } of readParts(place, facts)) {
@@ -102,7 +102,7 @@ async function showLines(output: Output, place: Place, facts: RunFacts): Promise
   return endingOf(whole, reasons);
 }
 
-/** The file of payments that the run pays, checked as when a run is started; null: no file is named. */
+/** The file of payments that the run pays, checked as when a run is started; null: the person named none. */
 async function batchOfRun(
   output: Output,
   place: Place,
@@ -118,7 +118,7 @@ async function batchOfRun(
   return read.file;
 }
 
-/** The report with what the service says now, and the differences. */
+/** Shows the report with the service's states of now, and the differences. */
 async function showRefreshed(
   output: Output,
   place: Place,

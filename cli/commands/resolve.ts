@@ -1,4 +1,7 @@
-/** `cambist resolve RUN ITEM`: a person decides what the machine cannot. The service is read before the decision is kept. */
+/**
+ * `cambist resolve RUN ITEM`: a person decides what the machine cannot. The command reads the service before it keeps the
+ * decision.
+ */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';

@@ -1,4 +1,4 @@
-/** `cambist resume`: lifts the halt with exactly these words. Other halts stay. */
+/** `cambist resume`: takes back the halt of exactly this scope. Other halts stay. */
 import type { Command } from 'commander';
 import { READING_HOLDS_MS, isSameScope, scopeText } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
@@ -46,7 +46,7 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
           : `In ${place.mode}, ${scopeText(scope)} was not halted.`,
       );
     const halts = await resume(place, { scope, by, why });
-    // A run that is woken before its worker has read the resume would wait once more.
+    // A run that is woken while its worker still uses an older reading would wait once more.
     await new Promise((done) => setTimeout(done, READING_HOLDS_MS));
     await wakeAll(place);
     return showHalts(output, halts, `Resumed in ${place.mode}: ${scopeText(scope)}.`);

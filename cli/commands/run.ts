@@ -1,6 +1,6 @@
 /**
- * `cambist run POLICY`: starts the run of a policy, or finds it there and attaches; shows how it goes; says how it ended or
- * what it waits for. It decides nothing about money: a person who leaves it changes nothing.
+ * `cambist run POLICY`: starts the run of a policy, or finds it open and attaches; shows its progress; tells how it ended or
+ * what it waits for. The command decides nothing about money: when a person leaves it, this changes nothing.
  */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
@@ -149,11 +149,11 @@ export function addRun(command: Command, session: Session): void {
   });
 }
 
-/** One use of the command: everything that its steps share. */
+/** One use of the command, with everything that its steps share. */
 type Use = {
   readonly output: Output;
   readonly options: RunOptions;
-  /** Who approves the look-alikes of the batch; null: nobody yet. */
+  /** Who approves the look-alikes of the batch; null: no person yet. */
   readonly approver: Approver | null;
   readonly asked: AskedStart;
 };
@@ -195,7 +195,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
   });
 }
 
-/** @throws CommandFailure for results that nobody would wait for */
+/** @throws CommandFailure when the command is to write results and to return before there are any */
 function requireStay({ detach, out }: RunOptions): void {
   if (detach === undefined || out === undefined) return;
   throw new CommandFailure('bad input', [
@@ -212,7 +212,9 @@ function goOnOf({ goOn, by = userName(), reason: why = NO_REASON }: RunOptions):
   return goOn === undefined ? null : { item: goOn === true ? null : goOn, by, why };
 }
 
-/** Finds the run or starts it, and shows what becomes of it. It begins again when somebody else was quicker. */
+/**
+ * Starts the run, or finds it, and shows it. Begins again when somebody else has started or ended the run in the meantime.
+ */
 async function bringAbout(use: Use): Promise<Ending> {
   const { output, options, approver, asked } = use;
   const { place, run: name, settings, now, goOn } = asked;
@@ -263,12 +265,12 @@ function endedLine(of: RunName, { left, successor }: Extract<StartVerdict, { kin
   return `${name} has ended; nothing was sent. With --go-on this would go on: ${namesOf(left)}.`;
 }
 
-/** Null where nobody can tell: nothing depends on it. */
+/** Who started the run; null where this cannot be read. Nothing depends on it. */
 async function startedByOf({ client }: AskedStart['place'], facts: RunFacts): Promise<string | null> {
   return (await readInput(client, facts).catch(() => null))?.startedBy ?? null;
 }
 
-/** So many items are named. */
+/** At most this many items are named. */
 const NAMED = 20;
 
 function namesOf(items: readonly string[]): string {
@@ -281,7 +283,7 @@ function sayTried({ output, asked: { run: name, goOn } }: Use): void {
     output.note(`${runName(name)} ${goOn.item}: ${goOn.by} says that its cause is gone; it is tried now.`);
 }
 
-/** For a batch that has ended, before it goes on. It is only shown, so what cannot be read stops no start. */
+/** Tells what a batch that has ended will try again. This is only shown, so a start does not fail when it cannot be read. */
 async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, facts: RunFacts): Promise<void> {
   if (policyFile.policy.kind !== 'payout') return;
   const view = await readRun(place, facts).catch((error: unknown) => {
@@ -289,14 +291,14 @@ async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, fac
     output.note(`What is tried again cannot be listed: ${error.problems[0]?.message ?? ''}`);
     return null;
   });
-  // A run that has no payments yet has no plan: all of it is planned first.
+  // A run without payments in its report has no plan: all of it is planned first.
   if (view === null || view.report.payments.length === 0) return;
   const again = triedAgain(view.report);
   if (output.isJson) output.log('', triedAgainDocument(again));
   else output.note(...triedAgainLines(again));
 }
 
-/** Checked before anything of a batch is submitted, where it can be known. */
+/** Warns, before anything of a batch is submitted, when money is missing and this can be known. */
 function tellShortfall({ output, asked }: Use, { result, input }: Compiled): void {
   if (!result.ok) return;
   const problem = shortfallOf(result.plan, input.observation);
@@ -309,7 +311,7 @@ async function tellMoves({ output, asked }: Use, foreseen: Compiled | null): Pro
   return moves;
 }
 
-/** A payment is paid again in a run that has ended. */
+/** Pays payments again, in a run that has ended. */
 async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> {
   const { output, asked } = use;
   const again = { ...asked, request };
@@ -329,12 +331,12 @@ async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> 
   return showStarted(use, asked.now(), request.by);
 }
 
-/** The run as it stands. */
+/** Shows the run's state now. */
 async function showNow({ output, asked: { place, run: name } }: Use): Promise<Ending> {
   return showReport(output, place, await readRun(place, await requireRun(place, name)));
 }
 
-/** Null when nothing is to be paid again. @throws CommandFailure with every mistake of the options */
+/** What a person wants to be paid again; null: nothing. @throws CommandFailure with every mistake of the options */
 export function payAgainRequest({
   payAgain,
   goOn,
@@ -384,7 +386,9 @@ export function payAgainRequest({
   return { items: payAgain.includes(ALL_FAILED) ? ALL_FAILED : payAgain, reason, by };
 }
 
-/** Null when nobody approves look-alikes. @throws CommandFailure where something of it is missing */
+/**
+ * Who approves look-alikes; null: no person does. @throws CommandFailure where one of the options that this needs is missing
+ */
 function approverOf({ approveLookalikes, batch, reason, by }: RunOptions): Approver | null {
   if (approveLookalikes === undefined) return null;
   if (reason !== undefined && by !== undefined && batch !== undefined) return { by, why: reason };
@@ -416,7 +420,7 @@ function confirm(
   });
 }
 
-/** Follows a run that is under way; with `--detach` only says that it is. */
+/** Follows a run that is under way. With `--detach` it only tells that the run goes on. */
 async function showStarted(use: Use, startedAtMs: number, startedBy: string | null): Promise<Ending> {
   const { output, options, asked } = use;
   const { run: name, place, policyFile } = asked;

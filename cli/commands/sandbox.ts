@@ -1,4 +1,4 @@
-/** `cambist sandbox`: the service to try things against, until a signal. */
+/** `cambist sandbox`: runs the sandbox, a service to try things against, until a signal. */
 import type { Command } from 'commander';
 import { BadInput } from '../../sandbox/checks.ts';
 import { runSandbox, type RunSandboxOptions, type RunningSandbox } from '../../sandbox/main.ts';
@@ -44,7 +44,7 @@ async function serveSandbox(output: Output, options: SandboxOptions): Promise<En
   });
   const { baseUrl, adminUrl } = running.sandbox;
   sayReady(output, 'sandbox', { baseUrl, adminUrl, keyFile, pid: process.pid });
-  // It listens to signals by itself.
+  // The sandbox itself listens to signals.
   await running.stopped;
   return 'done';
 }
@@ -52,7 +52,10 @@ async function serveSandbox(output: Output, options: SandboxOptions): Promise<En
 export const USUAL_PORT = 7300;
 const USUAL_ADMIN_PORT = 7301;
 
-/** Opens the sandbox on the ports that were asked for, else on the usual ones, else on free ones; says nothing. */
+/**
+ * Opens the sandbox on the ports that the person asked for, otherwise on the usual ones, otherwise on free ones. Prints
+ * nothing.
+ */
 export async function openSandbox(options: RunSandboxOptions): Promise<RunningSandbox> {
   const quiet = { ...options, write: () => {} };
   try {

@@ -1,4 +1,6 @@
-/** `cambist schedule …`: when policies run by themselves. Each of its commands is a file in `schedule/`. */
+/**
+ * `cambist schedule …`: the schedules by which policies run by themselves. Each of its commands is a file in `schedule/`.
+ */
 import type { Command } from 'commander';
 
 export function addSchedule(command: Command): void {

@@ -1,4 +1,4 @@
-/** `cambist status [RUN]`: says in one sentence how a run stands, or every run that is open. */
+/** `cambist status [RUN]`: tells in one sentence how a run stands, or every run that is open. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import type { BatchStanding } from '../../domain/run/progress.ts';
@@ -36,12 +36,12 @@ type Shown = {
   readonly run: string;
   readonly workflowId: string;
   readonly status: string;
-  /** Null: nobody has told it. */
+  /** Who started the run; null: not known. */
   readonly startedBy: string | null;
   readonly sentence: string;
-  /** Since when it has waited; null: it does not wait, or nobody can tell. */
+  /** When its wait began; null: it does not wait, or this is not known. */
   readonly since: string | null;
-  /** When it looks again by itself; null: as above. */
+  /** When it looks again by itself; null: the same. */
   readonly wakesAt: string | null;
   /** What would unblock it; null: it needs nothing. */
   readonly unblockedBy: string | null;

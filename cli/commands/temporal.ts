@@ -1,4 +1,4 @@
-/** `cambist temporal`: Temporal's dev server with its UI, until a signal. */
+/** `cambist temporal`: runs Temporal's dev server with its UI, until a signal. */
 import type { Command } from 'commander';
 import { startDevServer } from '../../worker/dev-server.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';

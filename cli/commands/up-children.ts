@@ -1,6 +1,6 @@
 /**
- * Which processes `cambist up` has started in a folder, in `.cambist/up.json`. A second `cambist up` there is refused. If an
- * earlier one was killed, the next one ends what it left behind.
+ * Which processes `cambist up` has started in a folder, kept in `.cambist/up.json`. A second `cambist up` in the same folder
+ * is refused. When an earlier one was killed, the next one ends the processes that it left.
  */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -11,16 +11,16 @@ import { promisify } from 'node:util';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
 
-/** Relative to the working folder. */
+/** Its path in the working folder. */
 export const UP_FILE = '.cambist/up.json';
 
 /**
- * Text in the command lines of what `cambist up` starts. The number of a process that is gone may belong to another process
- * by now, and somebody else may have written the file. So nothing without this text is ever ended.
+ * Text in the command lines of the processes that `cambist up` starts. The number of a process that has ended may belong to
+ * another process by now, and somebody else may have written the file. So a process without this text is never ended.
  */
 const COMMANDS = ['server start-dev --ip=127.0.0.1', 'cambist.mjs worker --json'];
 
-/** How long a process may take to end in order. */
+/** A process may take this long to end in order. */
 const END_LIMIT_MS = 8_000;
 
 export class UpChildren {
@@ -53,9 +53,9 @@ export class UpChildren {
     this.#write();
   }
 
-  /** Notes a process as soon as it exists. */
+  /** Writes down a process as soon as it exists. */
   add(pid: number): void {
-    // The process that was started last ends first.
+    // The process that was started last is ended first.
     this.#children.unshift(pid);
     this.#write();
   }
@@ -70,7 +70,10 @@ export class UpChildren {
   }
 }
 
-/** Null where there is none, or one that is not this user's own, or not what this class writes. */
+/**
+ * Null where there is no such file, where it does not belong to this user, or where it does not have the form that this
+ * class writes.
+ */
 async function readUp(
   file: string,
 ): Promise<{ readonly pid: number; readonly children: readonly number[] } | null> {
@@ -101,7 +104,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Where there is no `ps`, nothing is known, and nothing is ended. */
+/** Whether `cambist up` has started this process. Without `ps` this is not known, and nothing is ended. */
 async function isOurs(pid: number): Promise<boolean> {
   const listed = await promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).catch(
     () => null,
@@ -109,7 +112,7 @@ async function isOurs(pid: number): Promise<boolean> {
   return COMMANDS.some((command) => listed?.stdout.includes(command));
 }
 
-/** It is not a child of this process, so it must be asked whether it is gone. */
+/** Ends a process that is no child of this one, so that it must be asked whether it is gone. */
 async function endStranger(pid: number): Promise<void> {
   const endsAtMs = performance.now() + END_LIMIT_MS;
   process.kill(pid, 'SIGTERM');

@@ -1,6 +1,6 @@
 /**
- * `cambist up`: everything that you need to look round. Temporal and the sandbox belong to this process. The worker is
- * a process of its own, so that it can be killed and started again. Ctrl-C ends all of them, the worker first.
+ * `cambist up`: everything that a person needs for a first try. Temporal and the sandbox belong to this process. The worker
+ * is a process of its own, so that it can be killed and started again. Ctrl-C ends all of them, the worker first.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,10 +22,10 @@ import { holderOf } from './port-holder.ts';
 import { USUAL_PORT, openSandbox } from './sandbox.ts';
 import { UP_FILE, UpChildren } from './up-children.ts';
 
-/** A person who sets one of these has a service (see `withDevEnvironment`). */
+/** A person who sets one of these variables has a service (see `withDevEnvironment`). */
 const SET_BY_HAND = ['CAMBIST_BASE_URL', 'CAMBIST_KEY_FILE', 'CAMBIST_READ_KEY_FILE', 'CAMBIST_APP_MODE'];
 
-/** What is kept from one time to the next, relative to the working folder. */
+/** Temporal's data, which are kept from one use to the next; a path in the working folder. */
 const TEMPORAL_DATA = '.cambist/temporal.db';
 const SANDBOX_DATA = '.cambist/sandbox.jsonl';
 
@@ -58,7 +58,7 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
     output.note(
       `warning: ${byHand.join(' and ')} set by hand: other commands use that, not the sandbox of this one.`,
     );
-  // It listens from the first moment, so that nothing is left behind.
+  // The command listens to signals from the first moment, so that it leaves nothing behind.
   const interrupted = untilInterrupted(io);
   const closing: (() => Promise<unknown>)[] = [() => children.forget()];
   try {
@@ -77,7 +77,7 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
     await sayWhoHas(output, new URL(baseUrl).host, USUAL_PORT);
     const variables = variablesOf({ temporal, env: io.env, baseUrl, adminUrl });
     closing.unshift(() => rm(devFile, { force: true }));
-    // The file is made anew, so that the mode and the owner of an existing file do not count.
+    // The file is written anew, so that the mode and the owner of an earlier file do not count.
     await rm(devFile, { force: true });
     const serviceFile = join(io.cwd, SERVICE_FILE);
     await writeFile(serviceFile, SERVICE_FACTS, { mode: 0o600 });
@@ -105,9 +105,9 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
 }
 
 /**
- * Prepares the folder for what is kept. If the sandbox's records are gone, Temporal's data go too: otherwise Temporal
- * would tell of payments that the sandbox does not know.
- * @returns whether something of the last time is there
+ * Prepares the folder for the data that are kept. When the sandbox's records are gone, Temporal's data are removed too:
+ * otherwise Temporal would show payments that the sandbox does not know.
+ * @returns whether data of the last use are there
  */
 async function prepareData(cwd: string, fresh: boolean): Promise<boolean> {
   const sandboxData = join(cwd, SANDBOX_DATA);
@@ -119,14 +119,14 @@ async function prepareData(cwd: string, fresh: boolean): Promise<boolean> {
   return isKept;
 }
 
-/** Why something is not on its usual port. `host`: where it is; null: it was not started by us. */
+/** Tells why a server is not on its usual port. `host`: where it is; null: this command did not start it. */
 async function sayWhoHas(output: Output, host: string | null, usual: number): Promise<void> {
   if (host === null || host.endsWith(`:${usual}`)) return;
   const holder = await holderOf(usual);
   if (holder !== null) output.note(`Port ${usual} is taken by ${holder}; ${host} is used instead.`);
 }
 
-/** What the other commands read. The key and the mode are left out: they are always the same. */
+/** The variables that the other commands read. The key and the mode are left out, since they are always the same. */
 function variablesOf(parts: {
   readonly temporal: DevServer | null;
   readonly env: NodeJS.ProcessEnv;
@@ -147,8 +147,8 @@ function variablesOf(parts: {
 }
 
 /**
- * A server that was there already. If it is on this machine, the other commands are told; else they need their own
- * variables.
+ * The variables of a Temporal server that was there already. When it is on this machine, the other commands get its address;
+ * otherwise they need variables of their own.
  */
 function ownTemporal(env: NodeJS.ProcessEnv): Record<string, string> {
   const address = env['TEMPORAL_ADDRESS'] ?? '';
@@ -157,13 +157,13 @@ function ownTemporal(env: NodeJS.ProcessEnv): Record<string, string> {
   return { TEMPORAL_ADDRESS: address, ...(namespace && { TEMPORAL_NAMESPACE: namespace }) };
 }
 
-/** What the worker of `up` knows of the sandbox, unless a service file is named by hand. */
+/** The service facts of the sandbox, for the worker of `up`, unless the person names a service file. */
 const SERVICE_FILE = '.cambist/service.yaml';
 const SERVICE_FACTS = 'list_lag: 1s # the sandbox lists new records at once\n';
 
 /**
- * The environment of the worker, without what somebody configured for another service or another Temporal. Also without
- * a build id, because in this Temporal nobody makes a build current.
+ * The environment of the worker, without variables for another service or another Temporal. It also has no build id, because
+ * nobody makes a build current in this Temporal.
  */
 function workerEnvironment(
   env: NodeJS.ProcessEnv,
@@ -190,14 +190,14 @@ function workerEnvironment(
   };
 }
 
-/** The package's own command, whether this runs from the sources or from a build. */
+/** The file of the package's own command, whether this code runs from its sources or from a build. */
 function binFile(): string {
   const here = dirname(fileURLToPath(import.meta.url));
   const isBuilt = here.endsWith(join('dist', 'cli', 'commands'));
   return join(here, isBuilt ? '../../..' : '../..', 'bin', 'cambist.mjs');
 }
 
-/** It gets a group of its own: Ctrl-C reaches only this process, which ends the worker in order. */
+/** The worker gets a process group of its own: Ctrl-C reaches only this process, which then ends the worker in order. */
 function startWorkerProcess(env: NodeJS.ProcessEnv, cwd: string): ChildProcess {
   const worker = spawn(process.execPath, [binFile(), 'worker', '--json'], {
     cwd,
@@ -209,7 +209,7 @@ function startWorkerProcess(env: NodeJS.ProcessEnv, cwd: string): ChildProcess {
   return worker;
 }
 
-/** Resolves with its line `ready`; its own messages go to stderr. */
+/** Resolves when the worker has printed its line `ready`. Its own messages go to stderr. */
 async function untilReady(worker: ChildProcess): Promise<void> {
   const ready = new Promise<boolean>((resolve) => {
     worker.once('error', () => resolve(false));
@@ -230,7 +230,7 @@ async function untilReady(worker: ChildProcess): Promise<void> {
   ]);
 }
 
-/** How long a worker may take to finish what it has under way. */
+/** A worker may take this long to finish its work. */
 const END_LIMIT_MS = 8_000;
 
 async function endProcess(worker: ChildProcess): Promise<void> {

@@ -1,7 +1,7 @@
 /** The version of this package, for `--version`. */
 import { readFileSync } from 'node:fs';
 
-/** Stands one folder above the sources, and two above what is built of them. */
+/** The package file is one folder above the sources, and two above the build. */
 const PLACES = [
   new URL('../../package.json', import.meta.url),
   new URL('../../../package.json', import.meta.url),

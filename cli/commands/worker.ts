@@ -1,4 +1,4 @@
-/** `cambist worker`: one worker, until a signal. Calls that move money are finished before it ends. */
+/** `cambist worker`: runs one worker until a signal. The worker finishes calls that move money before it ends. */
 import { hostname } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
@@ -30,7 +30,7 @@ export function addWorker(command: Command, session: Session): void {
   });
 }
 
-/** A worker is often started before its server is up. */
+/** The worker waits this long for its server, since it is often started first. */
 const PATIENCE_MS = 120_000;
 
 /**
@@ -45,7 +45,7 @@ async function work(output: Output): Promise<Ending> {
   const env = await withDevEnvironment(io.env, io.cwd);
   const settings = await loadSettings(env, io.cwd);
   for (const warning of settings.warnings) output.note(`warning: ${warning}`);
-  // It also listens to signals, and shuts the worker down on the first one.
+  // The SDK's runtime also listens to signals, and shuts the worker down on the first one.
   const logger = new DefaultLogger('WARN', (entry) => output.log(logLine(entry), logRecord(entry)));
   Runtime.install({ logger });
   const patience = { ms: PATIENCE_MS, say: (message: string) => output.note(message) };

@@ -1,4 +1,6 @@
-/** Help as the parser of the command line lays it out, fitted to the width. Apart from `Output`, so that it needs nothing else. */
+/**
+ * The layout of the help of the command line, fitted to the width. It is apart from `Output`, so that it needs nothing else.
+ */
 import { Help, type Command } from 'commander';
 import type { Sink } from './io.ts';
 import { forTerminal } from './safe.ts';
@@ -8,12 +10,12 @@ export function writeHelp(sink: Sink, text: string): void {
   sink.write(`${forTerminal(text.replace(/\n$/, ''), false)}\n`);
 }
 
-/** As the parser wraps, but that no command is broken. */
+/** Wraps as the parser does, but never breaks a command. */
 export function wrapHelp(text: string, width: number): string {
   return withWholeCommands(text, (whole) => new Help().boxWrap(whole, width));
 }
 
-/** Adds lines below the help of a command, as they fit the width. */
+/** Adds lines below the help of a command, fitted to the width. */
 export function addSections(command: Command, sectionsFor: (width: number) => readonly string[]): Command {
   return command.addHelpText('after', ({ error, command: shown }) => {
     const written = shown.configureOutput();
@@ -22,7 +24,7 @@ export function addSections(command: Command, sectionsFor: (width: number) => re
   });
 }
 
-/** `  4  refused by …`, continued below the meaning. */
+/** `  4  refused by …`; further lines of a meaning stand below it. */
 export function exitCodeLines(
   codes: readonly (readonly [code: number, meaning: string])[],
   width: number,

@@ -1,5 +1,5 @@
 /**
- * What a command may touch of the world outside: streams, environment, folder, clock, signals. Tests give their own.
+ * The parts of the world outside that a command may use: streams, environment, folder, clock, signals. Tests give their own.
  */
 import { createInterface } from 'node:readline/promises';
 
@@ -17,15 +17,15 @@ export type Io = {
   readonly cwd: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Asks a person at a terminal; null when nobody can be asked. */
+  /** Asks a person at a terminal; null when no person can be asked. */
   readonly ask: ((question: string) => Promise<string>) | null;
-  /** Calls `handler` on Ctrl-C and its like instead of ending; returns how to stop that. */
+  /** On Ctrl-C and similar signals, calls `handler` instead of ending the process; returns a function that stops this. */
   readonly onInterrupt: (handler: () => void) => () => void;
 };
 
 const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The process's own. */
+/** The parts that belong to this process. */
 export function processIo(): Io {
   const { stdin, stdout, stderr } = process;
   for (const stream of [stdout, stderr]) stream.on('error', goOnUnread);
@@ -45,19 +45,22 @@ export function processIo(): Io {
   };
 }
 
-/** Whoever reads no further (`| head`, a terminal that was closed) misses text: the command goes on, and ends as it would. */
+/**
+ * When the reader of a stream has left (`| head`, a terminal that was closed), the text is lost. The command goes on, and
+ * ends as it would.
+ */
 function goOnUnread(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
 }
 
-/** Ctrl-C and Ctrl-D answer nothing. */
+/** The person's answer; empty after Ctrl-C or Ctrl-D. */
 async function askAtTerminal(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return await new Promise((resolve) => {
       lines.once('close', () => resolve(''));
       lines.on('SIGINT', () => lines.close());
-      // Closing rejects it; then the answer above counts.
+      // Closing the prompt rejects the question; then the empty answer above counts.
       lines.question(question).then(resolve, () => resolve(''));
     });
   } finally {

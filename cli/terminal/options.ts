@@ -1,4 +1,4 @@
-/** Values of options that commander hands over as text. */
+/** Reads values of options, which commander gives as text. */
 import { InvalidArgumentError } from 'commander';
 import type { Mode } from '../../domain/service/records.ts';
 
@@ -30,10 +30,10 @@ export function modeName(text: string): Mode {
   throw new InvalidArgumentError('It is sandbox or live.');
 }
 
-/** Most characters of what a person says: it is kept for good, and shown in every report. */
+/** The most characters of a person's reason or name: it is kept for good, and shown in every report. */
 const MOST_CHARACTERS = 500;
 
-/** What a person says, on one line. */
+/** A person's reason or name, on one line. */
 export function statement(text: string): string {
   const said = text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim();
   if (said.length <= MOST_CHARACTERS) return nonEmpty(said);
@@ -42,7 +42,7 @@ export function statement(text: string): string {
 
 const MOST_COUNTED = 100;
 
-/** How many of something are shown. */
+/** How many of something a command shows. */
 export function countFrom1(text: string): number {
   const value = Number(text);
   if (/^[1-9][0-9]{0,2}$/.test(text) && value <= MOST_COUNTED) return value;

@@ -1,6 +1,6 @@
 /**
- * The two streams of a command, and beside help the only place that writes to them: what a terminal would obey is taken out here.
- * With `--json` stdout carries one JSON document and nothing else; everything said on the way goes to stderr.
+ * The two streams of a command. Beside help, this is the only place that writes to them, and it takes out what a terminal
+ * would obey. With `--json` stdout gets one JSON document and nothing else; all other text goes to stderr.
  */
 import pc from 'picocolors';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
@@ -11,16 +11,16 @@ import type { Io, Sink } from './io.ts';
 import { forJson, forTerminal, plain } from './safe.ts';
 import { paragraphOf, wrap, type Paint } from './text.ts';
 
-/** What a command that writes to no terminal takes for its width. */
+/** The width of a command that does not write to a terminal. */
 const USUAL_COLUMNS = 80;
 const FEWEST_COLUMNS = 40;
 
 export class Output {
   readonly io: Io;
   readonly isJson: boolean;
-  /** For what goes to stdout. */
+  /** Colours for text on stdout. */
   readonly paint: Paint;
-  /** Where progress goes: stdout, but stderr when stdout is for the document. */
+  /** The stream for progress: stdout, or stderr when stdout is for the document. */
   readonly progressSink: Sink;
 
   constructor(io: Io, isJson: boolean) {
@@ -30,7 +30,7 @@ export class Output {
     this.paint = paintFor(io.stdout, io.env);
   }
 
-  /** What an operation needs of whoever asks for it. */
+  /** What an operation needs from the command that calls it. */
   get caller(): Caller {
     const { env, cwd, now } = this.io;
     return { env, cwd, now, say: (message) => this.note(message) };
@@ -44,49 +44,52 @@ export class Output {
     return Math.max(FEWEST_COLUMNS, this.io.stderr.columns ?? USUAL_COLUMNS);
   }
 
-  /** True when progress may be drawn over and over in one place. */
+  /** True when progress can be drawn again and again in one place. */
   get isLive(): boolean {
     return this.progressSink.isTTY === true && this.io.env['TERM'] !== 'dumb';
   }
 
-  /** For a person: silent with `--json`. Each text is one line, whatever it holds; it is wrapped at the width. */
+  /**
+   * Text for a person; prints nothing with `--json`. Each text becomes one line, whatever it contains, and is wrapped at the
+   * width.
+   */
   say(...lines: readonly string[]): void {
     if (!this.isJson) this.#write(this.io.stdout, wrap(plain(lines).join('\n'), this.width));
   }
 
-  /** For a view, which has its lines already and has made what is in them plain: tables, reports, pictures. */
+  /** Tables, reports and pictures: text from a view, which has made the lines and has made the values in them plain. */
   show(text: string): void {
     if (!this.isJson) this.#write(this.io.stdout, text);
   }
 
-  /** The document of `--json`; nothing without it. */
+  /** Prints the document of `--json`; nothing without `--json`. */
   document(value: unknown): void {
     if (this.isJson) this.io.stdout.write(`${forJson(JSON.stringify(value, null, 2))}\n`);
   }
 
-  /** One of the documents of `--jsonl`, on a line of its own. */
+  /** Prints one of the documents of `--jsonl`, on a line of its own. */
   line(value: unknown): void {
     this.io.stdout.write(`${forJson(JSON.stringify(value))}\n`);
   }
 
-  /** The line that says that something serves: `text` for a person, `value` on one line with `--json`. */
+  /** The line that tells that a server is ready: `text` for a person, `value` on one line with `--json`. */
   ready(text: string, value: unknown): void {
     if (this.isJson) this.line(value);
     else this.#write(this.io.stdout, text);
   }
 
-  /** One line of progress; one that is longer is continued below it. */
+  /** One line of progress; a long one goes on below it. */
   step(line: string): void {
     const width = this.isJson ? this.#noteWidth : this.width;
     this.#write(this.progressSink, wrap(plain(line), width, '  '));
   }
 
-  /** A drawing for `progressSink`, safe to hand to what draws it over and over. */
+  /** A drawing for `progressSink`, safe to draw again and again. */
   drawing(text: string): string {
     return forTerminal(text, coloursOn(this.progressSink, this.io.env));
   }
 
-  /** A remark that is not the answer: always to stderr. Each text is one line, as in `say`. */
+  /** A remark that is not the result: always to stderr. Each text becomes one line, as in `say`. */
   note(...lines: readonly string[]): void {
     this.#write(this.io.stderr, wrap(plain(lines).join('\n'), this.#noteWidth));
   }
@@ -97,17 +100,17 @@ export class Output {
     else this.note(text);
   }
 
-  /** A remark that may be there. */
+  /** A remark, unless it is null. */
   remark(line: string | null): void {
     if (line !== null) this.note(line);
   }
 
-  /** Something that is not wrong yet. */
+  /** A fault that stops nothing yet. */
   warn(trouble: Trouble): void {
     this.#write(this.io.stderr, `warning ${paragraphOf(trouble, this.#noteWidth - 'warning '.length)}`);
   }
 
-  /** What went wrong. `difference`: of the two texts of the failure, as lines with - and +. */
+  /** What went wrong. `difference`: the lines by which the two texts of the failure differ, with - and +. */
   fail(failure: CommandFailure, difference: string | null = null): void {
     const exitCode = EXIT_CODES[failure.ending];
     const { problems } = failure;
@@ -127,7 +130,7 @@ export class Output {
   }
 }
 
-/** NO_COLOR counts for everyone, FORCE_COLOR for those who ask; else colours are for terminals. */
+/** NO_COLOR turns colours off, and FORCE_COLOR turns them on; otherwise only a terminal gets colours. */
 function coloursOn(sink: Sink, env: NodeJS.ProcessEnv): boolean {
   const forced = env['FORCE_COLOR'] !== undefined && env['FORCE_COLOR'] !== '0';
   return !env['NO_COLOR'] && env['TERM'] !== 'dumb' && (forced || sink.isTTY === true);

@@ -1,4 +1,4 @@
-/** The one line that tells that something serves, and where; and how long it goes on. */
+/** The one line that tells that a server is ready, and where; and the wait for the signal that ends it. */
 import type { Io } from './io.ts';
 import type { Output } from './output.ts';
 
@@ -13,7 +13,7 @@ export function sayReady(
   output.ready(text, { ready: what, ...facts });
 }
 
-/** Resolves at the first Ctrl-C or its like; the next one ends the process as usual. */
+/** Resolves at the first Ctrl-C or similar signal; the next one ends the process as usual. */
 export function untilInterrupted(io: Io): Promise<void> {
   return new Promise((resolve) => {
     const stopListening = io.onInterrupt(() => {

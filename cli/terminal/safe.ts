@@ -1,11 +1,13 @@
 /**
- * What is printed cannot steer a terminal or forge a line of ours (M6). Two steps: `plain` makes every text inside a
- * value one harmless line, before a view puts it among words of ours; `Output` then lets through line ends and colours
- * of ours, and nothing else that a terminal obeys. JSON keeps every character, written as `\uXXXX` where it could do harm.
+ * Printed text cannot steer a terminal or forge a line of ours (M6). There are two steps. `plain` makes every text inside a
+ * value one harmless line, before a view puts it among our own words. `Output` then lets only our own line ends and colours
+ * through, and nothing else that a terminal obeys. JSON keeps every character, written as `\uXXXX` where it could do harm.
  */
 import { printable } from '../../language/text/printable.ts';
 
-/** The value with every text in it as one line that is safe to print. Names of fields are ours, and stay. */
+/**
+ * The value, with every text in it as one line that is safe to print. The names of fields are our own, and are not changed.
+ */
 export function plain<T>(value: T): T {
   return plainly(value) as T;
 }
@@ -17,11 +19,14 @@ function plainly(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plainly(each)]));
 }
 
-/** Colours as picocolors writes them. */
+/** A colour as picocolors writes it. */
 // oxlint-disable-next-line no-control-regex -- these are the control characters that we write
 const COLOUR = /(\u001B\[[0-9]{1,2}m)/;
 
-/** The last look at a text for a terminal: lines stay lines; an escape stays only where `colours` are on and it is one. */
+/**
+ * The last step for a text that goes to a terminal: lines stay lines. An escape stays only when it is a colour and `colours`
+ * is true.
+ */
 export function forTerminal(text: string, colours: boolean): string {
   return text
     .split('\n')
@@ -36,7 +41,7 @@ export function forTerminal(text: string, colours: boolean): string {
     .join('\n');
 }
 
-/** JSON text that says the same, without a character that a terminal obeys, hides or reorders. */
+/** JSON text of the same value, without a character that a terminal obeys, hides or reorders. */
 export function forJson(json: string): string {
   return json.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\uFEFF\u200B]/gu, (character) =>
     character === '\n' ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

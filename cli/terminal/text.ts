@@ -1,6 +1,6 @@
 /**
- * How things are written on a terminal: paragraphs, tables, times, amounts of time, colours. Pure; the width is given.
- * Everything fits the width or says so on lines of its own: nothing is cut off.
+ * How text is laid out on a terminal: paragraphs, tables, times, amounts of time, colours. Pure; the caller gives the width.
+ * Whatever does not fit the width goes on in further lines: nothing is cut off.
  */
 import { DateTime } from 'luxon';
 import stringWidth from 'string-width';
@@ -20,8 +20,8 @@ export type Paint = {
 };
 
 /**
- * Breaks each line of `text` at blanks so that none is wider than `width` columns; what is wider stays whole: a word, and a
- * command, which people paste. Continued lines are indented as the line itself is, or by `indent` where that is more.
+ * Breaks each line of `text` at blanks so that none is wider than `width` columns. A word or a command that is wider stays
+ * whole, since people paste commands. Continued lines are indented as the line itself is, or by `indent` where that is more.
  */
 export function wrap(text: string, width: number, indent = ''): string {
   return text
@@ -34,7 +34,7 @@ export function wrap(text: string, width: number, indent = ''): string {
     .join('\n');
 }
 
-/** `text` beside `head`, wrapped; continued lines begin with `indent`, which is at least as wide. */
+/** `text` behind `head`, wrapped. Continued lines begin with `indent`, which is at least as wide as `head`. */
 function hang(head: string, text: string, width: number, indent = ' '.repeat(stringWidth(head))): string {
   const wrapped = withWholeCommands(text, (whole) =>
     wrapAnsi(whole, Math.max(1, width - stringWidth(indent))),
@@ -49,7 +49,7 @@ export function pad(text: string, columns: number, side: 'left' | 'right' = 'rig
   return side === 'right' ? `${text}${blanks}` : `${blanks}${text}`;
 }
 
-/** One problem as a paragraph; with the line at fault below, where there is one. */
+/** One problem as a paragraph, with the line of the file that has the mistake below it, where there is one. */
 export function paragraphOf(trouble: Trouble, width: number): string {
   if (trouble.excerpt !== undefined) return formatTrouble(trouble, (line) => wrap(line, width, '  '));
   const { code, place, message, fix } = plain(trouble);
@@ -60,8 +60,8 @@ export function paragraphOf(trouble: Trouble, width: number): string {
 export type Column = { readonly title: string; readonly right?: boolean };
 
 /**
- * A table in plain columns, two blanks apart. Where it does not fit the width, each row becomes a block of
- * `title  value` lines instead.
+ * A table in plain columns, two blanks apart. When it is wider than the width, each row becomes a block of `title  value`
+ * lines instead.
  */
 export function table(
   columns: readonly Column[],
@@ -98,7 +98,7 @@ export function table(
   return blocks.join('\n\n');
 }
 
-/** A moment for a person here and now: `14:03:05` today, else with its date; local time of the zone. */
+/** A moment for a person: `14:03:05` today, otherwise with its date; in the zone's local time. */
 export function clockTime(ms: number, nowMs: number, zone = 'local'): string {
   const moment = DateTime.fromMillis(ms, { zone });
   const today = DateTime.fromMillis(nowMs, { zone });
@@ -126,7 +126,7 @@ export function span(ms: number): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/** What is left of a wait whose end is near, to the second: `2 min 40 s`. */
+/** The rest of a wait that ends soon, to the second: `2 min 40 s`. */
 export function countdown(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;

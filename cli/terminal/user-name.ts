@@ -1,4 +1,4 @@
-/** Who types a command, where `--by` does not say so: the name of the login. */
+/** The name of the person who types a command, where `--by` does not give it: the name of the login. */
 import { userInfo } from 'node:os';
 import { plain } from './safe.ts';
 
@@ -10,5 +10,5 @@ export function userName(): string {
   }
 }
 
-/** What is kept as the reason of an instruction that needs none. */
+/** The reason that is kept for an instruction that needs none. */
 export const NO_REASON = 'no reason given';

@@ -1,9 +1,12 @@
-/** How amounts and rates are written for people. No amount is rounded: what has more digits than its currency keeps them. */
+/**
+ * How amounts and rates are written for people. No amount is rounded: an amount with more digits than its currency keeps
+ * them.
+ */
 import { moneyText } from '../../domain/currencies.ts';
 import type { Limits } from '../../domain/policy.ts';
 import { divide, isDecimal, withDecimals } from '../../domain/money.ts';
 
-/** Digits of a rate that a person compares; `--json` has twelve. */
+/** A person compares this many digits of a rate; `--json` has twelve. */
 const RATE_DIGITS = 6;
 
 /** A rate with six significant digits: `0.0540540540541` is `0.0540541`. */
@@ -13,7 +16,7 @@ export function rateText(rate: string): string {
 
 /** The amount with the decimals of its currency: `9900` with 2 is `9900.00`. */
 export function amountText(value: string, decimals: number): string {
-  // A report that was tampered with shows what it says.
+  // Somebody may have changed the report, so that this is no number. Then it is shown as it is.
   return isDecimal(value) ? withDecimals(value, decimals) : value;
 }
 

@@ -1,4 +1,4 @@
-/** What a batch comes to, and how it stands, as tables: one line for each currency. */
+/** The sums of a batch, and how it stands, as tables with one line for each currency. */
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { BatchStanding } from '../../domain/run/progress.ts';
 import type { CurrencyTotal } from '../../language/batch/totals.ts';
@@ -26,7 +26,7 @@ export function batchTable(
   );
 }
 
-/** How many payments, and how much of each currency, are at which state. */
+/** How many payments, and how much of each currency, are in each state. */
 export function standingTable({ counts, totals }: BatchStanding, width: number): string {
   const { planned, accepted, paid, notPaid, needsHuman } = counts;
   return table(

@@ -1,4 +1,7 @@
-/** What trades come to and what they cost against the reference rates, for people: with a sign, since less is better. */
+/**
+ * What trades bring and what they cost against the reference rates, for people. Costs have a sign, since a gain is less than
+ * zero.
+ */
 import type { Cost, Expected, Sides } from '../../domain/plan/cost.ts';
 import { isPositive, sum } from '../../domain/money.ts';
 import type { Leg } from '../../domain/plan/plan.ts';
@@ -22,7 +25,7 @@ function bpsText({ bps }: Cost): string {
   return `${isPositive(bps) ? '+' : ''}${amountText(bps, BPS_DECIMALS)}`;
 }
 
-/** What is asked for, what should come of it, and what that costs; with the sum of several. */
+/** The planned amounts, what they should bring, and what that costs, with the sum when there are several. */
 export function expectedTable(
   rows: readonly { readonly leg: Leg; readonly expected: Expected | null }[],
   width: number,
@@ -60,8 +63,8 @@ export function expectedTable(
 }
 
 /**
- * What was planned, what the traded quote was to bring, and what the trade cost; with the sum of several. `traded` is
- * null where nobody knows any more: after a reset, say.
+ * What was planned, what the traded quote promised, and what the trade cost, with the sum when there are several. `traded`
+ * is null where it is not known any more, for example after a reset.
  */
 export function costsTable(
   rows: readonly { readonly leg: ReportLeg; readonly traded: Sides | null }[],
@@ -94,7 +97,7 @@ export function costsTable(
   );
 }
 
-/** Null where there are not two, or they are of several currencies. */
+/** The sum of the costs. Null where there are fewer than two, or they are in several currencies. */
 function totalCost(costs: readonly (Cost | null)[]): Pick<Cost, 'amount' | 'currency'> | null {
   const known = costs.flatMap((cost) => cost ?? []);
   const [first] = known;

@@ -18,7 +18,7 @@ function whatText(decision: Decided['decision']): string {
   }
 }
 
-/** What was seen at the service, and what the person said about it. */
+/** What the service showed, and what the person said about it. */
 export function decidedLines({ decision, seen, lookedBackToMs }: Decided): readonly string[] {
   const { over, record, couldBe } = seen;
   switch (decision.kind) {

@@ -3,10 +3,13 @@ import { structuredPatch } from 'diff';
 import { plain } from '../terminal/safe.ts';
 
 const CONTEXT_LINES = 3;
-/** Two texts that take longer to compare have hardly a line in common; then all lines of both are shown. */
+/**
+ * The comparison may take this long. Longer, the two texts have hardly a line in common, and then all lines of both are
+ * shown.
+ */
 const PATIENCE_MS = 1_000;
 
-/** Lines only in `before` are marked `-`, lines only in `after` `+`; three lines around them are shown. */
+/** Lines only in `before` begin with `-`, and lines only in `after` with `+`; three lines around them are shown. */
 export function difference(
   before: { readonly label: string; readonly text: string },
   after: { readonly label: string; readonly text: string },

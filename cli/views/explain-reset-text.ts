@@ -6,7 +6,7 @@ import { clockTime, count, pad, span, table, wrap } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 
-/** How many items are named one by one. If there are more, they are only counted by what becomes of them. */
+/** Up to this many items are named one by one. When there are more, they are only counted by their fate. */
 const MOST_ITEMS = 50;
 
 export function explainedText(
@@ -95,11 +95,11 @@ function signalsText({ signals }: ResetExplained): string {
   return `Signals after the event come once more: ${names}. They make it look, and decide nothing.`;
 }
 
-/** So many events are listed: of more, the first and the last, and those that are spoken of. */
+/** This many of the first and of the last events are listed, and also those that the text names. */
 const FIRST_EVENTS = 10;
 const LAST_EVENTS = 25;
 
-/** A line each, whose step may take several. */
+/** One line for each event; a long step goes on below it. */
 function pointsText(explained: ResetExplained, nowMs: number, width: number): string {
   const { points, point, recommended, insteadOfReplay } = explained;
   const taken = insteadOfReplay === null ? recommended.eventId : null;
@@ -132,7 +132,7 @@ function pointsText(explained: ResetExplained, nowMs: number, width: number): st
   return [line('EVENT', 'AT', 'STEP'), ...rows].join('\n');
 }
 
-/** As `--json` shows it. */
+/** The same for `--json`. */
 export function explainedDocument({
   run,
   status,

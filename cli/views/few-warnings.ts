@@ -1,7 +1,10 @@
-/** Warnings of a batch for people: of many of one kind the first few, so that one of another kind is seen. Pure. */
+/**
+ * Warnings of a batch for people. Of many of one kind only the first few are shown, so that people see one of another kind.
+ * Pure.
+ */
 import type { Told } from '../../operations/batches/check.ts';
 
-/** So many of a kind are shown. */
+/** At most this many of one kind are shown. */
 const OF_A_KIND = 5;
 
 export function fewOf({ count, first }: Told): Told {

@@ -1,4 +1,4 @@
-/** What is halted, as `halt`, `resume`, `status` and `list` show it. */
+/** The halts that stand, as `halt`, `resume`, `status` and `list` show them. */
 import { READING_HOLDS_MS, haltSentence, scopeOptions, type Halt } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
@@ -6,7 +6,7 @@ import type { Stopped } from '../../operations/halt/drill.ts';
 import type { Output } from '../terminal/output.ts';
 import { count, table } from '../terminal/text.ts';
 
-/** What was done, and every halt that stands now. */
+/** Tells what was done, and shows every halt that stands now. */
 export function showHalts(output: Output, halts: readonly Halt[], message: string): Ending {
   output.document({ halts: halts.map(haltDocument), message, exitCode: EXIT_CODES.done });
   output.say(message, ...halts.map((halt) => haltLine(halt)));
@@ -18,7 +18,7 @@ export function haltLine(halt: Halt): string {
 }
 
 /**
- * What a person who halts a second time must know: the scope was halted all the while, and the new reason replaces the
+ * The text for a person who halts a second time: the scope has been halted all the time, and the new reason replaces the
  * first.
  */
 export function replacedText(replaced: Halt | null, why: string): string {

@@ -1,11 +1,11 @@
-/** What a run changes that takes the place of another one, for people. Pure. */
+/** What changes when a run takes the place of another one, for people. Pure. */
 import { runName } from '../../domain/references.ts';
 import type { Instead } from '../../operations/start/instead-of.ts';
 import type { PolicyFile } from '../../operations/policy-file.ts';
 import { difference } from './difference.ts';
 import { statusSentence } from './report-text.ts';
 
-/** How the old run ended, and the difference of the two policies. */
+/** How the old run ended, and how the two policies differ. */
 export function insteadLines(
   { view: { facts, report, progress }, planned }: Instead,
   { file, text }: Pick<PolicyFile, 'file' | 'text'>,

@@ -3,7 +3,7 @@ import type { LookAlike, SeenLookAlikes } from '../../operations/batches/look-al
 import { count } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 
-/** What a person is shown of them. */
+/** The lines that a person sees. */
 export function textOf(seen: SeenLookAlikes): readonly string[] {
   const more = seen.records - seen.first.length;
   return [

@@ -1,14 +1,14 @@
-/** How fast a batch is sent, by what was seen of it in the last minutes. */
+/** How fast a batch is sent, measured over the last minutes. */
 import type { BatchStanding } from '../../domain/run/progress.ts';
 import { count, span } from '../terminal/text.ts';
 
-/** Payments that the service has accepted in a reply, at a moment. */
+/** How many payments the service had accepted in a reply at this moment. */
 type Seen = { readonly atMs: number; readonly sent: number };
 
 const WINDOW_MS = 120_000;
-/** A rate over a shorter time would be a guess. */
+/** A rate measured over a shorter time would be a guess. */
 const SHORTEST_MS = 3_000;
-/** A shorter time is not shown: nobody could read it. */
+/** A shorter rest is shown as this, since nobody could read it in time. */
 const LEAST_LEFT_MS = 1_000;
 
 export class Pace {
@@ -17,14 +17,14 @@ export class Pace {
 
   take({ counts }: BatchStanding, nowMs: number): void {
     this.#counts = counts;
-    // A payment that was only found again took no time, so that it does not count.
+    // A payment that was only found again took no time, so it does not count.
     const now = { atMs: nowMs, sent: counts.sent };
     this.#seen = [...this.#seen.filter(({ atMs }) => nowMs - atMs <= WINDOW_MS), now];
   }
 
   /**
-   * `420 a minute, about 3 min until all are sent`, without those that wait; empty where nothing is sent, or it is too soon
-   * to tell. When what is sent is paid, only the service knows.
+   * `420 a minute, about 3 min until all are sent`, without the payments that wait. Empty when nothing is sent, or when it
+   * is too soon to tell. It says nothing of when they are paid, which only the service knows.
    */
   get text(): string {
     const [first] = this.#seen;
@@ -33,7 +33,7 @@ export class Pace {
     const { accepted, paid, open, waiting } = this.#counts;
     const tookMs = last.atMs - first.atMs;
     const sent = last.sent - first.sent;
-    // Of those that are open, the service has so many already.
+    // The service has accepted some of the open payments already: these are not left to be sent.
     const left = open - Math.max(0, accepted - paid) - waiting;
     if (tookMs < SHORTEST_MS || sent <= 0 || left <= 0) return '';
     const perMinute = Math.max(1, Math.round((sent * 60_000) / tookMs));

@@ -1,18 +1,21 @@
-/** Payments that are to be paid again, as a person sees them before saying yes: how many, what they come to, and the first. */
+/**
+ * Payments that a person wants to pay again, as the person sees them before saying yes: how many, their sums, and the first
+ * ones.
+ */
 import { add } from '../../domain/money.ts';
 import type { ReportPayment } from '../../domain/run/report.ts';
 import { money } from './amount-text.ts';
 
-/** So many are shown. */
+/** At most this many are shown. */
 const SHOWN = 50;
 
 type PaidAgain = {
   readonly payment: Pick<ReportPayment, 'account' | 'currency' | 'amount'>;
-  /** Its name in the new generation. */
+  /** The payment's reference in the new generation. */
   readonly reference: string;
 };
 
-/** Lines: what it comes to, and below it the payments; of one alone just that one. */
+/** The number and the sums, and below them the payments; when there is one payment, only that one. */
 export function payAgainLines(list: readonly PaidAgain[]): readonly [string, ...string[]] {
   const [first] = list;
   if (first !== undefined && list.length === 1) return [lineOf(first)];

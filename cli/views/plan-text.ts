@@ -25,7 +25,7 @@ import {
 } from './positions-text.ts';
 import { availableIn, shortfallOf } from './shortfall-text.ts';
 
-/** What `plan --json` prints, but for the exit code. */
+/** The document that `plan --json` prints, without the exit code. */
 export type PlanDocument = {
   readonly run: string;
   readonly workflowId: string;
@@ -54,9 +54,12 @@ export type PlanDocument = {
     /** `BUY per SELL` below which the guard refuses; null without a guard. */
     readonly worstRate: string | null;
     readonly available: string;
-    /** What it should come to, by a quote (`--quote`), else by the reference rates, else at the worst rate; null: unknown. */
+    /**
+     * What it should bring, by a quote (`--quote`), otherwise by the reference rates, otherwise at the worst rate; null: not
+     * known.
+     */
     readonly expected: Expected | null;
-    /** Why there is no quote, where one was asked for; null: there is, or none was. */
+    /** Why there is no quote though the person asked for one; null: there is one, or the person asked for none. */
     readonly noQuote: string | null;
   }[];
   /** Where each currency of a rebalancing stands, what decided its trades, and what is left; empty for other kinds. */
@@ -66,7 +69,7 @@ export type PlanDocument = {
     readonly reference: string;
     readonly account: string;
     readonly currency: string;
-    /** Null: known after the trade. */
+    /** Null while it is not known: the trade decides it. */
     readonly amount: string | null;
     readonly why: string;
     readonly dependsOn: string | null;
@@ -75,13 +78,13 @@ export type PlanDocument = {
   readonly batch: {
     readonly payments: number;
     readonly totals: readonly Money[];
-    /** So much of it is funded and paid; the rest the service already says cannot be paid. */
+    /** The sums that are funded and paid. The service already says that the rest cannot be paid. */
     readonly payable: readonly Money[];
   } | null;
-  /** What is at the service already under this run's name: adopted, never repeated. */
+  /** The records that the service already has under this run's name. The run adopts them and never repeats them. */
   readonly found: { readonly trades: readonly string[]; readonly withdrawals: readonly string[] };
   readonly problems: readonly Problem[];
-  /** Worth a thought, and no reason against the run. */
+  /** Things that a person should consider before the run. None of them stops it. */
   readonly remarks: readonly string[];
 };
 
@@ -144,7 +147,7 @@ export function planDocument(
   };
 }
 
-/** What is worth a thought before the run, and is no reason against it. */
+/** Things that a person should consider before the run. None of them stops it. */
 function remarksOf(plan: Plan): readonly string[] {
   const { date, sendWindows, payments, quote } = plan;
   const uncovered = notCovered(plan);
@@ -271,7 +274,7 @@ function quoteText({ quote }: Plan): string {
   return `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`;
 }
 
-/** The price of this moment, beside what the guard allows; of a leg of which no quote was asked for the expected one. */
+/** The price of a leg now, and whether the guard takes it; without a quote, the expected price. */
 function priceLines(leg: Leg, input: CompileInput, prices: readonly IndicativePrice[]): readonly string[] {
   const { sell, buy, guard } = leg;
   const why = noQuoteOf(leg, prices);
@@ -330,7 +333,7 @@ function positionsAndAfter(
   });
 }
 
-/** All legs in one table, what holds for all of them once, and what is left. */
+/** All legs in one table, then the facts that hold for all of them, told once, and what is left afterwards. */
 function tradesOfRebalancing(
   plan: Plan,
   input: CompileInput,
@@ -364,7 +367,7 @@ function tradesOfRebalancing(
   ];
 }
 
-/** What is left when all is done; nothing where nothing is. */
+/** What is left when all is done; empty when nothing is traded or paid. */
 function afterwards(
   plan: Plan,
   input: CompileInput,
@@ -384,7 +387,7 @@ function afterwards(
   ];
 }
 
-/** What the numbers of a table of trades are made from. */
+/** From what the numbers of a table of trades are computed. */
 function expectedBy(all: readonly Expected['by'][], prices: readonly IndicativePrice[]): string {
   const by = [...new Set(all)].map((one) => EXPECTED_BY[one]);
   const more = prices.length === 0 ? ' With --quote the service is asked for quotes.' : '';
@@ -397,13 +400,13 @@ const EXPECTED_BY: Readonly<Record<Expected['by'], string>> = {
   'worst rate': 'the worst rates',
 };
 
-/** The least that the guard of a leg takes, in short. */
+/** The lowest rate that the guard of a leg takes, in short. */
 function boundText({ id, sell, buy, guard }: Leg): string {
   if (guard?.bound === undefined || guard.bound === null) return `${id}: no price is bounded.`;
   return `${id}: not traded below ${boundRateText(guard.bound)} ${buy} per ${sell} (${guard.text}).`;
 }
 
-/** What the guard lets through, as a rate and as the amount of the other side. */
+/** The worst price that the guard takes, as a rate and as the amount of the other side. */
 function guardText(leg: Leg): string {
   if (leg.guard === null) return 'Guard: none, any price is taken.';
   const { bound, text } = leg.guard;
@@ -420,7 +423,7 @@ function boundRateText(bound: PriceBound): string {
   return `${equal(rateText(rate), rate) ? '' : 'about '}${rateText(rate)}`;
 }
 
-/** Bought ÷ sold at which the guard still passes, 12 significant digits. */
+/** Bought ÷ sold at the worst price that the guard takes, with 12 significant digits. */
 function worstRateOf(bound: PriceBound): string {
   return divide(bound.sellFactor, bound.buyFactor, 12);
 }
@@ -445,7 +448,7 @@ function whyLeg({ amount, sell, why }: Leg): string {
   }
 }
 
-/** The table of a rebalancing; nothing for other kinds. */
+/** The table of a rebalancing; empty for other kinds. */
 function currencies({ positions, legs, batch }: Plan, width: number, paint: Paint): string[][] {
   if (positions.length === 0) return [];
   return [
@@ -490,7 +493,7 @@ function explainPayment(payment: Payment, observation: Observation, paint: Paint
   ];
 }
 
-/** What is paid, and why that. */
+/** The amount that is paid, and why it is this amount. */
 function amountText({ amount, currency }: Payment): { readonly what: string; readonly why: string } {
   if (amount.kind === 'fixed')
     return { what: money(amount.value, currency), why: 'the amount is fixed by the policy' };

@@ -1,6 +1,6 @@
 /**
  * Where each currency of a rebalancing stands, what decided its trade, and what is left afterwards: tables, and a sentence
- * for each currency that is traded or held back. For the plan and for the report.
+ * for each currency that is traded or held back. The plan and the report use them.
  */
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { Left } from '../../domain/plan/cost.ts';
@@ -33,12 +33,17 @@ export function positionsTable(positions: readonly Position[], width: number): s
 }
 
 type PositionAndAfter = Position & { readonly after: Left };
-/** `paid`: what a batch pays in the currency, `left`: what stays then once all has settled; null: not known. */
+/**
+ * `paid`: what a batch pays in the currency; `left`: the balance after that, once all trades have settled; null: not known.
+ */
 export type PositionAndPaid = Position & {
   readonly after: Left & { readonly paid: string; readonly left: string | null };
 };
 
-/** What is left at once when all is traded, what once it has settled, and whether that is where the policy wants it. */
+/**
+ * For each currency: the balance as soon as all is traded, the balance once all has settled, and whether this is inside the
+ * band.
+ */
 export function leftTable(positions: readonly PositionAndAfter[], width: number): string {
   return table(
     [
@@ -57,7 +62,10 @@ export function leftTable(positions: readonly PositionAndAfter[], width: number)
   );
 }
 
-/** What is left at once when all is traded, what once it has settled, and what once the batch is paid. */
+/**
+ * For each currency: the balance as soon as all is traded, the balance once all has settled, and the balance once the batch
+ * is paid.
+ */
 export function leftOfBatchTable(positions: readonly PositionAndPaid[], width: number): string {
   return table(
     [
@@ -81,7 +89,7 @@ export function leftOfBatchTable(positions: readonly PositionAndPaid[], width: n
   );
 }
 
-/** What is left once all has settled: in a report, whose trades may have settled or not. */
+/** What is left once all trades have settled. It is for a report, whose trades may have settled or not. */
 export function settledTable(positions: readonly PositionAndAfter[], width: number): string {
   return table(
     [
@@ -114,7 +122,7 @@ function ifKnown(position: Pick<Position, 'currency'>, amount: string | null): s
   return amount === null ? '?' : inCurrency(position, amount);
 }
 
-/** As the policy says it: an amount, or `min …`, `max …`, `… to …`. */
+/** The target as the policy writes it: an amount, or `min …`, `max …`, `… to …`. */
 function targetText(position: Position): string {
   const { target, low, high } = position;
   if (target !== null) return inCurrency(position, target);
@@ -140,7 +148,7 @@ function insideText({ low, high, after }: PositionAndAfter): string {
   return isBelow ? 'below' : high !== null && compare(projected, high) > 0 ? 'above' : 'yes';
 }
 
-/** Why a currency is traded, or less of it than its target asks for; nothing for those that are where they should be. */
+/** Why a currency is traded, or less of it than its target asks for; nothing for a currency that stays as it is. */
 export function decisionLines(positions: readonly Position[]): readonly string[] {
   return positions.flatMap((position) => decisionOf(position) ?? []);
 }
@@ -156,7 +164,7 @@ function decisionOf(position: Position): string | null {
   return `${why}. But ${less}: ${reason}.`;
 }
 
-/** Which bound it has passed. */
+/** Which bound the currency has passed. */
 function passedText(position: Position): string {
   const { projected, low, high, wanted } = position;
   const bound = wanted?.side === 'sell' ? high : low;
@@ -164,7 +172,7 @@ function passedText(position: Position): string {
   return `${inCurrency(position, projected ?? '')} is ${where} ${inCurrency(position, bound ?? '')}`;
 }
 
-/** Where the trade leads; a trade is rounded to the currency's decimals. */
+/** Where the trade leads, rounded to the currency's decimals. */
 function goalText(position: Position): string {
   const { projected, target, low, high, wanted } = position;
   const goal = target ?? (wanted?.side === 'sell' ? high : low) ?? '';
@@ -176,7 +184,7 @@ function goalText(position: Position): string {
     : `to ${inCurrency(position, reached)}, as near to ${to} as its decimals allow`;
 }
 
-/** What holds a trade back. */
+/** The rules that hold a trade back. */
 export const REASONS: Readonly<Record<Restraint, string>> = {
   withdrawable: 'more is there, or on its way, than can be sold now; the rest waits for another day',
   base: 'the base keeps its minimum, so that not all of it can be bought',

@@ -1,4 +1,4 @@
-/** The progress of a run for a terminal: drawn over and over, or one line per step. Pure. */
+/** The progress of a run for a terminal: a drawing that is drawn again and again, or one line per step. Pure. */
 import type { Progress } from '../../domain/run/progress.ts';
 import { safetyWaitSentence } from '../../domain/waits.ts';
 import { plain } from '../terminal/safe.ts';
@@ -19,7 +19,7 @@ export function drawProgress(options: {
   readonly startedAtMs: number;
   readonly nowMs: number;
   readonly silence: string | null;
-  /** How fast its batch goes, in words; empty: nobody can tell. */
+  /** How fast its batch is sent, in words; empty: not known. */
   readonly pace: string;
   readonly width: number;
   readonly paint: Paint;
@@ -44,7 +44,7 @@ export function drawProgress(options: {
   return [head, ...lines, ...silence].join('\n');
 }
 
-/** Counts and money by state, and how fast it goes. */
+/** Counts and money by state, and how fast the batch is sent. */
 function batchLines(progress: Progress | null, pace: string, width: number): readonly string[] {
   if (progress === null || progress.batch === null) return [];
   const indent = '      ';
@@ -60,7 +60,7 @@ function markOf(item: Item, nowMs: number, paint: Paint): string {
   return item.step === 'to be sent' ? '.' : (FRAMES[Math.floor(nowMs / 300) % FRAMES.length] ?? '.');
 }
 
-/** What an item waits for, until when, and what would help. */
+/** What an item waits for, until when, and what would end the wait. */
 function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string {
   const { problem, wakeAtMs, safeAtMs } = waiting;
   if (safeAtMs !== undefined) {
@@ -71,12 +71,12 @@ function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string 
   return `${problem.code}: ${sentence(problem.message)}${until}`;
 }
 
-/** A batch is told of so often, and whenever it waits for something else or has come to its end. */
+/** A batch gets a line at most this often, and also whenever its wait reason changes or it has come to its end. */
 const BATCH_LINE_MS = 15_000;
 
 /**
- * One line per step: what is new in `progress` since the lines that were made before; of a batch a line now and then. `seen`
- * is kept by the caller and filled here. `pace`: how fast its batch goes, in words; empty: nobody can tell.
+ * One line per step: the steps in `progress` that are new since the last call; for a batch a line now and then. The caller
+ * keeps `seen`, and this function fills it. `pace`: how fast the batch is sent, in words; empty: not known.
  */
 export function stepLines(
   progress: Progress,

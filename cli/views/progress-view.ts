@@ -1,4 +1,7 @@
-/** The progress of a run while it is followed: drawn live on a terminal, one line per step elsewhere, of a batch one now and then. */
+/**
+ * The progress of a run while a command follows it. On a terminal it is drawn live; elsewhere each step is a line, and a
+ * batch gets a line now and then.
+ */
 import { createLogUpdate } from 'log-update';
 import type { Progress } from '../../domain/run/progress.ts';
 import type { Output } from '../terminal/output.ts';
@@ -33,7 +36,7 @@ export class ProgressView {
     for (const line of stepLines(progress, this.#seen, nowMs, this.#pace.text)) this.#output.step(line);
   }
 
-  /** The last lines, of a run that ended between two questions. */
+  /** Shows the last lines of a run that ended between two questions. */
   finish(progress: Progress): void {
     if (this.#draw === null) this.take(progress);
   }

@@ -5,10 +5,10 @@ import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { paragraphOf, count, table } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 
-/** More stand in the report. */
+/** At most this many lines are shown; the report has all of them. */
 const MOST_LINES = 50;
 
-/** What is tried again, a line each; the first of many. */
+/** The items that are tried again, one line each; when there are many, only the first. */
 export function undoneLines(
   undone: readonly (Pick<Change, 'item' | 'amount' | 'currency'> & { readonly outcome: string })[],
 ): readonly string[] {
@@ -18,7 +18,7 @@ export function undoneLines(
   );
 }
 
-/** What has changed, a line each. */
+/** The items whose outcome has changed, one line each. */
 export function changeLines(changes: readonly Change[]): readonly string[] {
   if (changes.length === 0) return ['Nothing changed.'];
   return ['What changed:', ...bounded(changes.map((change) => `  ${changeText(change)}`))];
@@ -33,7 +33,7 @@ function bounded(lines: readonly string[]): readonly string[] {
   return more <= 0 ? lines : [...lines.slice(0, MOST_LINES), `  and ${more} more; the report has all.`];
 }
 
-/** One row for each run, and below what each still wants. */
+/** One row for each run, and below the table what each run still needs. */
 export function replayedText(all: readonly Replayed[], width: number): string {
   const rows = all.map(({ run, before, after, changes }) => [
     runName(run),
@@ -48,7 +48,7 @@ export function replayedText(all: readonly Replayed[], width: number): string {
   return [table(titles, rows, width), ...problems].join('\n\n');
 }
 
-/** One of many as `--json` shows it. */
+/** One of many runs, for `--json`. */
 export function replayedDocument({ run, before, after, changes, problem, ending }: Replayed) {
   return {
     run: runName(run),

@@ -1,6 +1,6 @@
 /**
- * The report's shape as a schema: what `run --json` and `report --json` print. `policies/report.schema.json` is made
- * from it; a test tells when that is due.
+ * The report's shape as a schema: the document that `run --json` and `report --json` print. `policies/report.schema.json` is
+ * written from it; a test fails when that file is out of date.
  */
 import type { Problem } from '../../domain/problems.ts';
 import { z } from 'zod';
@@ -136,7 +136,7 @@ export const ReportSchema = z.strictObject({
   }),
 });
 
-/** Fails to compile when the schema and the type part ways. */
+/** Does not compile when the schema and the type differ. */
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 type Mutable<T> = T extends Problem
   ? { -readonly [K in keyof Problem]: K extends 'code' ? string : Problem[K] }

@@ -1,4 +1,4 @@
-/** A report for people: sentences, tables, and the one sentence of truth about where a run stands. Pure. */
+/** A report for people: sentences, tables, and one true sentence on how a run stands. Pure. */
 import { decimalsOf } from '../../domain/currencies.ts';
 import {
   isWorseThanPlanned,
@@ -92,12 +92,15 @@ function summarise(report: Report): string[] {
   return [NO_ITEMS[report.status]];
 }
 
-/** True when an item may have been executed, so that nobody should do it by hand. */
+/** True when an item may have been executed, so that a person must not do it by hand. */
 function isInDoubt({ problems }: Report, { id }: { readonly id: string }): boolean {
   return problems.some(({ code, item }) => code === 'IN_DOUBT' && item === id);
 }
 
-/** How many payments are listed one by one. If there are more, so many of those that are not paid are listed. */
+/**
+ * Up to this many payments are listed one by one. When there are more, only payments that are not paid are listed, and at
+ * most this many.
+ */
 const SHOWN_PAYMENTS = 50;
 
 function isLong({ payments }: Pick<Report, 'payments'>): boolean {
@@ -124,7 +127,7 @@ function countedText({ payments }: Report): string {
   ].join(', ');
 }
 
-/** The first of many payments that are not paid, with the reason; empty where a table has them all. */
+/** The first of many payments that are not paid, with the reason; empty where a table has all of them. */
 function unpaidText(report: Report, width: number): string {
   if (!isLong(report)) return '';
   const unpaid = report.payments.filter(
@@ -160,25 +163,25 @@ function settledText(settled: boolean | null): string {
   return settled === true ? ', settled' : settled === false ? ', will not settle' : '';
 }
 
-/** The quotes of a leg that came, newest last: of those that this Temporal run knows of. */
+/** The quotes that the service gave for a leg, newest last, as far as this Temporal run knows them. */
 function quotesOf({ evidence }: Report, { id }: ReportLeg) {
   return evidence.flatMap(({ item, quote }) => (item === id && quote !== null ? [quote] : []));
 }
 
-/** How often a quote could not be traded, and another one was asked for; empty where the first one was. */
+/** How often a quote could not be traded and another one was asked for; empty where the first one was traded. */
 function requotesText(report: Report, leg: ReportLeg): string {
   const requotes = quotesOf(report, leg).length - 1;
   return requotes < 1 ? '' : ` It was quoted again ${requotes === 1 ? 'once' : `${requotes} times`}.`;
 }
 
-/** What a rebalancing was planned from, and why it traded what it did. */
+/** The positions from which a rebalancing was planned, and why it traded what it did. */
 function positionsText({ positions }: Report, width: number): string {
   if (positions.length === 0) return '';
   const why = decisionLines(positions).map((line) => wrap(line, width));
   return [wrap('When it was planned:', width), positionsTable(positions, width), ...why].join('\n');
 }
 
-/** What the trades of a rebalancing lead to; a batch pays away what its trades have brought. */
+/** What is left after the trades of a rebalancing; empty for a batch, which pays away what its trades bring. */
 function leftText({ positions, totals }: Report, width: number): string {
   if (positions.length === 0 || totals.length > 0) return '';
   return [wrap('Once what it traded has settled:', width), settledTable(positions, width)].join('\n');
@@ -263,7 +266,7 @@ function totalsTable(report: Report, width: number): string {
   );
 }
 
-/** A sum. It names payments of proceeds whose amount is not known yet, because they are not 0. */
+/** A sum. It names payments of proceeds whose amount is not known yet, because that amount is not 0. */
 function totalText(
   report: Report,
   currency: string,
@@ -303,11 +306,11 @@ function lostReply({ evidence }: Report, item: string, recordId: string | null):
     : ' A reply was lost; what it told of was found at the service, and nothing was sent twice.';
 }
 
-/** As the evidence of a call tells it (`nameOf`). */
+/** The name of this result in the evidence of a call (`nameOf`). */
 const NO_ANSWER = 'NO_ANSWER';
 const SUCCESS = 'success';
 
-/** The problems. For many payments it says only what to do, because the list of payments has their reasons. */
+/** The problems. For many payments this tells only what to do, since the list of payments has their reasons. */
 function problemsText(report: Report, width: number): string {
   const ids = new Set(isLong(report) ? report.payments.map(({ id }) => id) : []);
   const isOfMany = ({ item }: Report['problems'][number]): boolean => item !== null && ids.has(item);
@@ -325,18 +328,18 @@ function problemsText(report: Report, width: number): string {
   return [...paragraphs, ...ofMany].join('\n');
 }
 
-/** Who decided what; empty when nobody said anything. */
+/** Who decided what; empty when no person has said anything. */
 function instructionsText(report: Report, width: number): string {
   const lines = instructionLines(report).map((line) => wrap(`  ${line}`, width, '    '));
   return lines.length === 0 ? '' : ['Said by people:', ...lines].join('\n');
 }
 
-/** What a run waits for above all; null when it waits for nothing but the service's own pace. */
+/** The most important wait of a run; null when it only waits for the service to do its work. */
 export function mainWait(progress: Progress): Waiting | null {
   return shownFirst(progress.items.map(({ waiting }) => waiting))[0] ?? null;
 }
 
-/** What would unblock a wait: the problem's own advice, and the command where a person is to decide. */
+/** What would unblock a wait: the advice of its problem, and a command where a person must decide. */
 export function unblocking(report: Report, { reason, problem }: Waiting): string {
   const advice = sentence(problem.fix);
   if (reason !== 'person' || problem.item === null) return advice;
@@ -346,7 +349,7 @@ export function unblocking(report: Report, { reason, problem }: Waiting): string
   return `${advice} To accept it: ${command} --accept ${tradeId} --evidence TEXT --by NAME.`;
 }
 
-/** One sentence of truth: the state, the next wake-up, and what would unblock it. */
+/** One true sentence: the state, when the run looks again, and what would unblock it. */
 export function statusSentence(report: Report, progress: Progress, nowMs: number): string {
   return tellStatus(plain(report), plain(progress), nowMs);
 }
@@ -364,7 +367,7 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
       const why = `${report.run} ${held} (${counted}) by ${wait.problem.code}${since}: ${unstopped(wait.problem.message)}`;
       if (wait.safeAtMs !== undefined)
         return `${why}; ${safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs)}`;
-      // An advice to do nothing already says what follows by itself. It is not said twice.
+      // When the advice is to do nothing, it also says what follows by itself, so the sentence does not repeat that.
       const advice = unblocking(report, wait);
       const again = next === null ? '' : `; it looks again by itself at ${next}`;
       return isNothingToDo(wait.problem.fix) ? `${why}${again}, nothing to do.` : `${why}${again}. ${advice}`;
@@ -393,14 +396,15 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
   }
 }
 
-/** `being cancelled by ana`; null: it is not, or has ended. */
+/** `being cancelled by ana`; null when the run is not being cancelled, or has ended. */
 function cancelText({ cancel }: Progress): string | null {
   if (cancel === undefined) return null;
   return cancel.by === null ? 'being cancelled' : `being cancelled by ${cancel.by}`;
 }
 
 /**
- * How much is done. For a batch whose payments were not read one by one, its counts say it, or how many were submitted.
+ * How much is done. For a batch whose payments were not read one by one, the batch's counts tell it; before there is a plan,
+ * the number of submitted payments.
  */
 function doneText(report: Report, progress: Progress): string {
   const { batch, submitted } = progress;
@@ -413,7 +417,7 @@ function doneText(report: Report, progress: Progress): string {
   return all === 0 ? 'no item' : `${done + paid} of ${count(all, 'item')} done`;
 }
 
-/** True for an advice that only says that what waits goes on by itself. */
+/** True for an advice which only says that the run goes on by itself. */
 function isNothingToDo(fix: string): boolean {
   return fix.startsWith('Nothing to do');
 }

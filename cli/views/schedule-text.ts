@@ -5,12 +5,12 @@ import type { Schedule } from '../../domain/policy.ts';
 import { plain } from '../terminal/safe.ts';
 import { table, wrap } from '../terminal/text.ts';
 
-/** What is coming of one policy. */
+/** The coming days of one policy. */
 export type Coming = {
   readonly file: string;
   readonly name: string;
   readonly zone: string;
-  /** Null: it runs only when it is started. */
+  /** Null: the policy runs only when a person starts it. */
   readonly schedule: Schedule | null;
   readonly days: readonly ComingDay[];
 };
@@ -65,7 +65,7 @@ function whatOf(day: ComingDay['day']): string {
   }
 }
 
-/** The same for a machine. `at` is by the clocks of the zone, with the distance from UTC. */
+/** The same for a program. `at` is in the zone's local time, with the offset from UTC. */
 export function comingDocument({ file, name, zone, schedule, days }: Coming): unknown {
   return {
     file,

@@ -1,4 +1,4 @@
-/** Schedules as Temporal has them: what would change, what came of their starts; as text and as data. Pure. */
+/** Schedules in Temporal: what would change, and what their starts led to; as text and as data. Pure. */
 import { DateTime } from 'luxon';
 import { runName } from '../../domain/references.ts';
 import type { LeftOut } from '../../operations/schedules/files.ts';
@@ -10,7 +10,7 @@ import { count, table, wrap } from '../terminal/text.ts';
 import { limitTexts } from './amount-text.ts';
 import { weekdaysText } from './schedule-text.ts';
 
-/** What would become of one schedule, a line each; none where nothing does. */
+/** What would happen to one schedule, one line each; none where nothing changes. */
 export function changeLines(change: ScheduleChange): readonly string[] {
   switch (change.kind) {
     case 'same':
@@ -29,7 +29,7 @@ export function changeLines(change: ScheduleChange): readonly string[] {
   }
 }
 
-/** What a change lets trade or pay by itself; null for one that does not. */
+/** What a schedule may trade or pay by itself after this change; null when the change allows nothing new. */
 export function armedLine(change: ScheduleChange): string | null {
   if (change.kind !== 'create' && change.kind !== 'update') return null;
   const { limits } = change.wanted.policy;
@@ -38,7 +38,7 @@ export function armedLine(change: ScheduleChange): string | null {
   return `${change.name}: unattended at ${whenText(change.after)}; ${bounds}${paused}`;
 }
 
-/** A line for each reason. */
+/** One line for each reason, with its files. */
 export function leftOutLines(left: readonly LeftOut[]): readonly string[] {
   return [...new Set(left.map(({ why }) => why))].map((reason) => {
     const files = left.filter(({ why }) => why === reason).map(({ file }) => file);
@@ -90,7 +90,7 @@ function datesLine(what: string, dates: readonly string[]): readonly string[] {
   return dates.length === 0 ? [] : [`${what}: ${dates.join(', ')}`];
 }
 
-/** The schedules as a table; below it what is paused, and what is missed. */
+/** The schedules as a table, and below it which of them are paused and which runs are missing. */
 export function schedulesText(views: readonly ScheduleView[], width: number): string {
   const rows = views.map(({ kept, starts }) => {
     const [last] = starts;
@@ -117,7 +117,7 @@ function nextText({ nextMs, facts }: KeptSchedule): string {
   return DateTime.fromMillis(next, { zone: facts.zone ?? 'UTC' }).toFormat('yyyy-MM-dd HH:mm');
 }
 
-/** One start in a word or two: how its run stands, or why there is none. */
+/** One start in a word or two: the state of its run, or why there is none. */
 function cameText({ came, runState }: Start): string {
   switch (came.kind) {
     case 'done':
@@ -133,7 +133,7 @@ function cameText({ came, runState }: Start): string {
   }
 }
 
-/** The same in a sentence. */
+/** The same as a sentence. */
 export function toldOf({ came }: Start): string {
   switch (came.kind) {
     case 'done':
@@ -152,7 +152,7 @@ export function missedLine({ run, nominalMs, why }: Missed): string {
   return `${runName(run)} was to start at ${new Date(nominalMs).toISOString()}. ${why.code}: ${why.message}`;
 }
 
-/** A schedule for a machine. */
+/** A schedule as data. */
 export function scheduleDocument({ kept, starts, missed }: ScheduleView): Record<string, unknown> {
   const { name, scheduleId, facts, isPaused, note, nextMs } = kept;
   const { at, zone, weekdays, leftOut, start, end } = facts;
@@ -173,7 +173,7 @@ export function scheduleDocument({ kept, starts, missed }: ScheduleView): Record
   };
 }
 
-/** A start for a machine. */
+/** A start as data. */
 export function startDocument({
   run,
   nominalMs,

@@ -2,7 +2,7 @@
 import type { Report } from '../../domain/run/report.ts';
 import { money } from './amount-text.ts';
 
-/** What was sent by now, in words. */
+/** The movements that were sent by now, in words. */
 export function sentLines(report: Report): readonly string[] {
   const legs = report.legs.flatMap((leg) =>
     leg.tradeId === null

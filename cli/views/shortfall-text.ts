@@ -1,4 +1,7 @@
-/** Money that is missing for a plan as it is made: known before anything is sent, or told by a quote only. Pure. */
+/**
+ * Money that is missing now for a plan. This is known before anything is sent, except where only a quote tells how much a
+ * leg sells. Pure.
+ */
 import { decimalsOf } from '../../domain/currencies.ts';
 import { add, compare, isPositive, round, subtract, sum } from '../../domain/money.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
@@ -10,9 +13,9 @@ import { count } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 import { REASONS } from './positions-text.ts';
 
-/** Money that is missing now for what a leg sells; null when it is there, or only a quote can tell. */
+/** The problem when money is missing now for what a leg sells; null when it is there, or when only a quote can tell. */
 export function shortfallOf(plan: Plan, observation: Observation): Problem | null {
-  // What is traded already needs no money any more.
+  // After a trade, the balances no longer tell whether there was enough money for it.
   if (observation.trades.length > 0) return null;
   const [first] = plan.payments;
   if (plan.legs.length === 0 && first !== undefined) {
@@ -41,7 +44,9 @@ export function shortfallOf(plan: Plan, observation: Observation): Problem | nul
   return shortfallOfBatch(plan, observation);
 }
 
-/** Money that is missing now for a batch, after what it buys; null: it is there, or it cannot be told. */
+/**
+ * The problem when money is missing now for a batch, counting what it buys; null: the money is there, or this is not known.
+ */
 function shortfallOfBatch(plan: Plan, observation: Observation): Problem | null {
   const { batch, positions, shortfall } = plan;
   if (batch === null || observation.withdrawals.length > 0) return null;
@@ -64,7 +69,10 @@ function shortfallOfBatch(plan: Plan, observation: Observation): Problem | null 
   };
 }
 
-/** With `hold` the plan has all that is to be bought but for what a rule forbids; with `skip` only what the base can buy now. */
+/**
+ * With `hold`, the plan has every trade that no rule forbids. With `skip`, it has only the trades for which there is money
+ * in the base now.
+ */
 function fixOfFunded(
   { shortfall, positions }: Plan,
   { isBaseMissing, isLessBought }: { readonly isBaseMissing: boolean; readonly isLessBought: boolean },
@@ -95,12 +103,12 @@ function notThere(payable: readonly Money[], observation: Observation): readonly
   });
 }
 
-/** Of the currency that buys the others, which is the first position: what it pays itself, and what is bought with it. */
+/** What is missing of the base, the first position, which buys the other currencies. The batch may also pay in the base. */
 function lackOfBase({ positions: [base], legs }: Plan): readonly string[] {
   if (base === undefined) return [];
   const { currency, low, projected, withdrawable } = base;
   const cost = round(sum(legs.flatMap((leg) => mostSold(leg) ?? [])), decimalsOf(currency, {}), 'up');
-  // What is traded at once must be there at once.
+  // A trade needs its money at once, so that money on its way does not count.
   const there = isPositive(cost) ? withdrawable : projected;
   const needed = add(low ?? '0', cost);
   if (there === null || compare(there, needed) >= 0) return [];

@@ -1,4 +1,7 @@
-/** What `--go-on` tries again of a batch, as a person sees it before it is started: how much, the first payments, and why not before. */
+/**
+ * What `--go-on` tries again in a batch, as a person sees it before the start: the sums, the first payments, and why they
+ * were not paid before.
+ */
 import type { ReportPayment } from '../../domain/run/report.ts';
 import { sumsOf } from '../../domain/plan/amounts.ts';
 import type { Money } from '../../domain/policy.ts';
@@ -6,7 +9,7 @@ import type { TriedAgain } from '../../operations/start/tried-again.ts';
 import { count } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 
-/** So many are shown. */
+/** At most this many are shown. */
 const SHOWN = 50;
 
 export function triedAgainLines({ tried, onlyPaidAgain, waitForPerson }: TriedAgain): readonly string[] {
@@ -28,7 +31,7 @@ export function triedAgainLines({ tried, onlyPaidAgain, waitForPerson }: TriedAg
   ];
 }
 
-/** The same for `--json`, on one line of stderr. */
+/** The same for `--json`, as one line on stderr. */
 export function triedAgainDocument({ tried, onlyPaidAgain, waitForPerson }: TriedAgain) {
   const payments = tried.map(({ id, account, currency, amount, outcome, reason }) => {
     return { id, account, currency, amount, outcome, reason };

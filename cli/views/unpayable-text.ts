@@ -1,8 +1,8 @@
-/** Payments of a batch that the service already says cannot be paid, each by its row, with the reason. */
+/** Payments of a batch of which the service already says that they cannot be paid, each with its row and the reason. */
 import type { UnpayableRow } from '../../operations/batches/tally.ts';
 import { money } from './amount-text.ts';
 
-/** @param all how many there are, of which `first` are told */
+/** @param all how many there are; `first` has those that are shown */
 export function unpayableLines(file: string, all: number, first: readonly UnpayableRow[]): readonly string[] {
   const head =
     all > first.length ? `Not paid nor funded, the first ${first.length} of ${all}:` : 'Not paid nor funded:';
@@ -14,7 +14,7 @@ export function unpayableLines(file: string, all: number, first: readonly Unpaya
   ];
 }
 
-/** The same in the document of `plan --json`. */
+/** The same for the document of `plan --json`. */
 export function unpayableDocument(all: number, first: readonly UnpayableRow[]) {
   const rows = first.map(
     ({ line, payment: [id, account, currency, amount], problem: { code, message, fix } }) => {

@@ -1,12 +1,15 @@
-/** What a worker says of Temporal's own log: a line for people, or a record for programs. Never a stack, never an input. Pure. */
+/**
+ * What a worker writes of Temporal's own log: a line for people, or a record for programs. It never has a stack or an input.
+ * Pure.
+ */
 import type { LogEntry } from '@temporalio/worker';
 
 /** Levels of Temporal's log, as a person reads them. */
 const LEVELS: Readonly<Record<string, string>> = { WARN: 'warning' };
-/** What is told of where it happened; nothing else of what Temporal adds. */
+/** The facts that tell where something happened. Nothing else that Temporal adds is shown. */
 const PLACE = ['workflowId', 'runId', 'workflowType', 'activityType', 'activityId', 'attempt'];
 
-/** One line per message; how a run failed is in its report, not in a stack trace here. */
+/** One line per message. Why a run failed is in its report, not in a stack trace here. */
 export function logLine({ level, message, meta }: LogEntry): string {
   const facts: Readonly<Record<string, unknown>> = meta ?? {};
   const error = errorIn(facts);

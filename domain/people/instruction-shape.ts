@@ -1,7 +1,7 @@
 /**
- * The closed shape of what the workflow `instructions` keeps. No instruction and no fact is trusted before it has
- * passed this check, whether it is sent or read. Pure, so that the workflow's validators and the readers of histories
- * use the same check.
+ * The closed shape of what the workflow `instructions` keeps. No instruction and no fact is trusted before it has passed
+ * this check, neither when it is sent nor when it is read. Pure, so that the workflow's validators and the readers of
+ * histories use the same check.
  */
 import { SUPERSEDED, type Fact, type Instruction, type Kept, type Recorded } from './instructions.ts';
 import { CHUNK } from '../batch.ts';
@@ -21,7 +21,7 @@ import {
 const id: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(value);
 const item: Field = (value) => typeof value === 'string' && isPart(value);
 const recordId: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value);
-/** More than eight generations a day would ever reach. */
+/** Even eight generations a day would never reach the bound. */
 const generation =
   (least: number): Field =>
   (value) =>
@@ -36,7 +36,7 @@ const paidAgain: Field = (value) =>
   orNull(recordId)(value[2]);
 const perGroup: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= 500;
 const group: Field = (value) => typeof value === 'string' && /^\d{1,4}\.\d{1,3}\.[\w-]{12}$/.test(value);
-/** A batch has 1,024 groups, and of each chunk one more at most. */
+/** A batch has 1,024 groups, and each chunk may add one more. */
 const groups: Field = (value) => listOf(group)(value) && (value as unknown[]).length <= 1_424;
 const SAID: Fields = { id, by: lineOf(200), why: lineOf(2_000) };
 
@@ -100,8 +100,8 @@ export function keptOf(value: unknown): Shaped<Kept> {
 }
 
 /**
- * Joins what several Temporal runs kept, the oldest run first. Each instruction is there once by its id, as it was
- * first accepted, and each fact once.
+ * Joins what several Temporal runs kept, the oldest run first. Each instruction appears once by its id, as it was first
+ * accepted, and each fact once.
  */
 export function unionOf(all: readonly Kept[]): Kept {
   const instructions = new Map<string, Recorded>();
@@ -113,7 +113,7 @@ export function unionOf(all: readonly Kept[]): Kept {
   return { instructions: withLastApproval([...instructions.values()]), facts: [...facts.values()] };
 }
 
-/** Only the last approval of look-alikes counts. Only that one keeps its list, because lists are long. */
+/** Only the last approval of look-alikes counts. The earlier ones lose their lists, because lists are long. */
 function withLastApproval(instructions: readonly Recorded[]): readonly Recorded[] {
   const last = instructions.findLast(({ kind }) => kind === 'approve look-alikes');
   return instructions.map((said) =>
@@ -122,8 +122,8 @@ function withLastApproval(instructions: readonly Recorded[]): readonly Recorded[
 }
 
 /**
- * Two facts with the same identity are one fact. If a generation is opened twice, the first opening counts. If an API
- * key is named again, that is another fact, because another key may have sent in between.
+ * Two facts with the same identity are one fact. When a generation is opened twice, the first opening counts. When an API
+ * key is named again, this is another fact, because another key may have sent in between.
  */
 function identityOf(fact: Fact): string {
   switch (fact.kind) {

@@ -4,24 +4,26 @@
  */
 import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
 
-/** The one id of `superseded`, so that of two runs that want the place of one only the first gets it. */
+/** The one id of `superseded`. So when two runs want to take the place of one, only the first gets it. */
 export const SUPERSEDED = 'superseded';
 
-/** What a person said. `id` is made by the command (a uuid; the same id twice is one instruction). */
+/** What a person said. The command makes `id`, a uuid; two instructions with the same id are one. */
 type Said = { readonly id: string; readonly by: string; readonly why: string };
 
 export type Instruction =
-  /** What is not sent stays unsent. */
+  /** Unsent items of the run stay unsent. */
   | (Said & { readonly kind: 'cancel' })
-  /** `item` null: takes a cancel back. An item: its cause is gone, try it now. */
+  /** `item` null: takes a cancel back. An item: the cause of its wait is gone, try it now. */
   | (Said & { readonly kind: 'go-on'; readonly item: string | null })
-  /** The item was executed: this record of the service is it. It is adopted if it exists and agrees with the plan. */
+  /**
+   * The item was executed, and this record of the service is its record. The run adopts the record if it exists and agrees
+   * with the plan.
+   */
   | (Said & { readonly kind: 'executed'; readonly item: string; readonly recordId: string })
   /** The item was not executed; `why` is the evidence. It replaces the rest of the time that doubt takes. */
   | (Said & { readonly kind: 'not executed'; readonly item: string })
   /**
-   * Opens later generations of a payment. `follows`: the generation before them; `recordId`: the record of that
-   * generation.
+   * Opens later generations of a payment. `follows`: the generation before them; `recordId`: the record of that generation.
    */
   | (Said & {
       readonly kind: 'pay again';
@@ -29,19 +31,19 @@ export type Instruction =
       readonly follows: number;
       readonly recordId: string | null;
     })
-  /** The same of several payments of one chunk of a batch. */
+  /** The same for several payments of one chunk of a batch. */
   | (Said & { readonly kind: 'pay these again'; readonly items: readonly PaidAgain[] })
-  /** A trade that came out worse than planned is accepted as it is. */
+  /** A person accepts a trade that came out worse than planned. */
   | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
-  /** Exactly these withdrawals look like payments of the batch. None of them is one, so that none stops the batch. */
+  /** Exactly these withdrawals look like payments of the batch, and none of them is one. So they stop no payment. */
   | (Said & { readonly kind: 'approve look-alikes' } & LookAlikeApproval)
   /**
-   * Nothing of the run was executed, and the run of the same policy with the id `instead` takes its place. From here on
-   * nothing of it is sent, and nobody can take that back. A run has one of these at most: its id is always `SUPERSEDED`.
+   * Nothing of the run was executed, and the run of the same policy with the id `instead` takes its place. From then on
+   * nothing of it is sent, and nobody can take that back. A run has at most one of these: its id is always `SUPERSEDED`.
    */
   | (Said & { readonly kind: 'superseded'; readonly instead: string })
   /**
-   * Somebody looks after the run. This changes nothing of the run, and is over once the run does not stand as in
+   * A person looks after the run. This changes nothing of the run, and no longer counts once the run's state is not
    * `standing` any more.
    */
   | (Said & { readonly kind: 'acknowledge'; readonly standing: string });
@@ -49,17 +51,19 @@ export type Instruction =
 /** One of several payments: the `item`, `follows` and `recordId` of an instruction about one payment. */
 export type PaidAgain = readonly [item: string, follows: number, recordId: string | null];
 
-/** Exactly which look-alikes of a batch are approved: those that were created between the two moments, epoch milliseconds. */
+/**
+ * Which look-alikes of a batch are approved: exactly those that were created between the two moments, epoch milliseconds.
+ */
 export type LookAlikeApproval = {
   readonly sinceMs: number;
   readonly untilMs: number;
-  /** How many payments of a chunk, one after the other, make a group. */
+  /** A group has this many payments of a chunk, one after the other. */
   readonly perGroup: number;
-  /** `chunk.group.hash` of each group that has any: the hash of the ids of all its look-alikes. */
+  /** `chunk.group.hash` for each group with look-alikes. The hash is of the ids of all its look-alikes. */
   readonly groups: readonly string[];
 };
 
-/** As accepted: the moment, and the UTC date of a clock that agrees with the service's. */
+/** An instruction as it was accepted, with the moment and its UTC date, by a clock that agrees with the service's. */
 export type Recorded = Instruction & { readonly atMs: number; readonly date: string };
 
 /** Facts that no reset may lose. */
@@ -76,16 +80,16 @@ export type Fact =
   /** The record that the service gave for an item. */
   | { readonly kind: 'record'; readonly item: string; readonly recordId: string };
 
-/** What the workflow `instructions` answers; both lists oldest first. */
+/** The answer of the workflow `instructions`; both lists oldest first. */
 export type Kept = { readonly instructions: readonly Recorded[]; readonly facts: readonly Fact[] };
 
 /**
- * One part of what is kept, so that no answer grows. `next` says where the next part begins; null: this is the last.
- * `all`: how many entries there are.
+ * One part of what is kept, so that no answer grows. `next`: where the next part begins; null: this is the last part. `all`:
+ * how many entries there are.
  */
 export type KeptPage = { readonly kept: Kept; readonly next: number | null; readonly all: number };
 
-/** The part that begins with this one of all instructions and facts. */
+/** The part that begins with entry `offset` of all instructions and facts. */
 export function keptPage({ instructions, facts }: Kept, offset: number): KeptPage {
   const all = instructions.length + facts.length;
   const at = (index: number): Recorded | Fact | undefined =>
@@ -112,25 +116,27 @@ export type RecordedOf<Kind extends Instruction['kind']> = Extract<Instruction, 
 
 export type Decision = RecordedOf<'executed' | 'not executed'>;
 
-/** Generations `first` to `first + 7` of a payment, opened by a person, with a window of their own. */
+/**
+ * The generations `first` to `first + 7` of a payment. A person has opened them, and they have a send window of their own.
+ */
 export type Eight = {
   readonly first: number;
-  /** No key of these is sent from here on, epoch milliseconds. */
+  /** From this moment on no key of these generations is sent, epoch milliseconds. */
   readonly windowUntilMs: number;
   readonly openedBy: RecordedOf<'pay again'>;
   /**
-   * The "not executed" that stood when these were opened. Once it counts, it closes the generations below. Null: none
-   * stood.
+   * The "not executed" that was the last decision when these were opened. Once it counts, it closes the generations below.
+   * Null: there was none.
    */
   readonly closedBy: RecordedOf<'not executed'> | null;
 };
 
-/** What everything that is kept says about one item. */
+/** What all instructions and facts say about one item. */
 export type InstructionsAbout = {
   readonly cancelled: boolean;
-  /** Id of the run that has taken the place of this one, for what people are told; null: none has. */
+  /** Id of the run that has taken the place of this one, for messages; null: no run has. */
   readonly successor: string | null;
-  /** The last decision about the item; a later `pay again` makes it history. */
+  /** The last decision about the item. A later `pay again` replaces it. */
   readonly decision: Decision | null;
   /** The generations that people opened above the plan's own eight, in order. */
   readonly eights: readonly Eight[];
@@ -139,26 +145,26 @@ export type InstructionsAbout = {
   /** Records of this item that a person accepted as they are. */
   readonly acceptedIds: readonly string[];
   /**
-   * Until when a person has looked through the records that look like payments of the batch, and approved them; null:
-   * nobody has.
+   * A person has looked through the records that look like payments of the batch up to this moment, and approved them; null:
+   * no person has.
    */
   readonly approvedUntilMs: number | null;
-  /** Generations above the first that were about to be sent, in the order in which they were noted. */
+  /** Generations above the first that a worker was about to send, in the order in which they were noted. */
   readonly opened: readonly Extract<Fact, { kind: 'opened' }>[];
-  /** Records that the service gave for the item, and those that it gave for others of the run. */
+  /** Records that the service gave for the item, and records that it gave for other items of the run. */
   readonly recordIds: readonly string[];
   readonly otherRecordIds: readonly string[];
 };
 
-/** Generations that a plan has of its own, and that each `pay again` opens. */
+/** A plan has this many generations of its own, and each `pay again` opens as many. */
 export const GENERATIONS_AT_ONCE = 8;
 
-/** The eight that a generation belongs to; 0 is the plan's own. */
+/** The number of the eight to which a generation belongs; 0 is the plan's own. */
 export function eightOf(generation: number): number {
   return Math.floor((generation - 1) / GENERATIONS_AT_ONCE);
 }
 
-/** The end of the window for withdrawals of a date (`2026-11-21`): 00:00 UTC of it plus 5 days 12 h. */
+/** The end of the send window for withdrawals of a date (`2026-11-21`): 00:00 UTC of the date plus 5 days 12 h. */
 export function withdrawalsUntil(date: string): number {
   return Date.parse(`${date}T00:00:00Z`) + WINDOW_MS;
 }
@@ -166,8 +172,8 @@ export function withdrawalsUntil(date: string): number {
 const WINDOW_MS = (5 * 24 + 12) * 3_600_000;
 
 /**
- * True when what is not sent stays unsent. `instructions` in the order in which they were said. No `go-on` takes it back
- * that another run has taken the place of this one.
+ * True when unsent items stay unsent. `instructions` are in the order in which people said them. When another run has taken
+ * the place of this one, no `go-on` takes that back.
  */
 export function isCancelled(instructions: readonly Instruction[]): boolean {
   if (instructions.some(({ kind }) => kind === 'superseded')) return true;
@@ -177,12 +183,12 @@ export function isCancelled(instructions: readonly Instruction[]): boolean {
   );
 }
 
-/** Id of the run of the same policy that has taken the place of this one; null: none has. */
+/** Id of the run of the same policy that has taken the place of this one; null: no run has. */
 export function successorIn(instructions: readonly Instruction[]): string | null {
   return instructions.find((said) => said.kind === 'superseded')?.instead ?? null;
 }
 
-/** What is said of a run of which nothing was executed, whatever else became of it. */
+/** Instructions that people may also give for a run of which nothing was executed. */
 const SAID_OF_NOTHING: readonly Instruction['kind'][] = [
   'cancel',
   'go-on',
@@ -191,7 +197,7 @@ const SAID_OF_NOTHING: readonly Instruction['kind'][] = [
   'acknowledge',
 ];
 
-/** What is kept about a run although nothing of it was executed, in a few words; null: nothing is. */
+/** What is kept that shows that something of the run was executed or sent, in a few words; null: nothing shows it. */
 export function saidOfExecuted({ instructions, facts }: Kept): string | null {
   const said = instructions.find(({ kind }) => !SAID_OF_NOTHING.includes(kind));
   if (said !== undefined) return `${said.by} has said "${said.kind}" of it`;
@@ -200,13 +206,13 @@ export function saidOfExecuted({ instructions, facts }: Kept): string | null {
 }
 
 /**
- * The approval that counts, which is the last one. It is about everything that was there by then. Null: there is none.
+ * The approval that counts, which is the last one. It covers all records that were there at that time. Null: there is none.
  */
 export function approvalIn({ instructions }: Kept): RecordedOf<'approve look-alikes'> | null {
   return instructions.findLast((said) => said.kind === 'approve look-alikes') ?? null;
 }
 
-/** Folds everything that is kept into what it says about one item. */
+/** Combines everything that is kept into what it says about one item. */
 export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   let decision: Decision | null = null;
   const eights: Eight[] = [];
@@ -263,7 +269,7 @@ type SaidOfItem = Exclude<
   { readonly kind: 'cancel' | 'superseded' | 'acknowledge' | 'approve look-alikes' | 'pay these again' }
 >;
 
-/** What an instruction says about one item; null: nothing. */
+/** What an instruction says about one item; null: it says nothing about it. */
 function saidOf(said: Recorded, item: string): SaidOfItem | null {
   switch (said.kind) {
     case 'cancel':

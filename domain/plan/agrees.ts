@@ -1,4 +1,4 @@
-/** Compares a plan with the policy that it is said to be made from. Pure. */
+/** Compares a plan with the policy from which it should have been made. Pure. */
 import { stricter } from './price-bounds.ts';
 import { equal } from '../money.ts';
 import type { ConvertPolicy, PayoutPolicy, Policy, RebalancePolicy, WithdrawSpec } from '../policy.ts';
@@ -8,9 +8,8 @@ import { literalBound } from './leg-guard.ts';
 import { type Leg, type Payment, type PaymentAmount, type Plan } from './plan.ts';
 
 /**
- * Where the plan differs from the policy that it is said to be made from, in one sentence; null when they agree in
- * everything that the policy fixes literally. A plan is data that somebody may have changed, so no account, currency or
- * amount of it counts against the policy.
+ * How the plan differs from its policy, in one sentence; null when they agree in everything that the policy fixes literally.
+ * A plan is data that somebody may have changed, so no account, currency or amount of the plan counts against the policy.
  */
 export function planContradicts(plan: Plan, policy: Policy): string | null {
   if (plan.policy.name !== policy.name || plan.run.policy !== policy.name)
@@ -63,7 +62,7 @@ function convertContradicts(plan: Plan, policy: ConvertPolicy): string | null {
   return null;
 }
 
-/** Amounts come from balances, so the policy fixes only the currencies, the direction and the number of trades. */
+/** The amounts come from balances, so the policy fixes only the currencies, the direction and the number of trades. */
 function rebalanceContradicts(plan: Plan, { rebalance }: RebalancePolicy): string | null {
   const { base, targets, neverSell, maxTrades } = rebalance;
   if (plan.payments.length > 0) return 'The plan pays, the policy only trades.';
@@ -84,8 +83,8 @@ function rebalanceContradicts(plan: Plan, { rebalance }: RebalancePolicy): strin
 }
 
 /**
- * What is bought comes from balances: the policy fixes only the currency that pays for it. The payments are checked by their
- * hashes.
+ * The bought amounts come from balances: the policy fixes only the currency that pays for them. The payments are checked by
+ * their hashes.
  */
 function payoutContradicts(plan: Plan, { payout }: PayoutPolicy): string | null {
   const { fund } = payout;
@@ -104,7 +103,7 @@ function payoutContradicts(plan: Plan, { payout }: PayoutPolicy): string | null 
   return namesContradict(plan);
 }
 
-/** Legs are named by what they trade, each once. */
+/** Each leg is named after the currencies that it trades, and no name appears twice. */
 function namesContradict(plan: Plan): string | null {
   for (const leg of plan.legs) {
     const { id, sell, buy } = leg;
@@ -178,8 +177,8 @@ function guardContradicts({ guard, ...pair }: Leg, policy: Policy): boolean {
   if (policy.guard === null || guard === null) return policy.guard !== guard;
   const literal = literalBound(policy.guard, pair);
   if (policy.guard.reference === null) return canonical(guard.bound) !== canonical(literal);
-  // The bound of reference rates depends on their file, which the policy only names. It is never looser than the literal
-  // one.
+  // The bound by reference rates depends on their file, which the policy only names. It is never looser than the literal
+  // bound.
   return literal !== null && guard.bound !== null && stricter(guard.bound, literal) !== guard.bound;
 }
 

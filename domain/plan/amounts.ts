@@ -1,4 +1,4 @@
-/** What the items of a plan come to: names, totals, and the amounts that are known only after the trade. Pure. */
+/** Names, totals and amounts of a plan's items, also the amounts that are known only after the trade. Pure. */
 import { keepsGuard, type Pair } from './price-bounds.ts';
 import { moneyText } from '../currencies.ts';
 import { compare, equal, multiply, notNegative, round, subtract, sum } from '../money.ts';
@@ -17,12 +17,12 @@ export function sumsOf(all: readonly Money[]): readonly Money[] {
   return [...sums].map(([currency, value]) => ({ currency, value }));
 }
 
-/** What a leg sells or buys, by the side that its plan names; null: no amount is known. */
+/** The amount that a leg sells or buys, on the side that its plan fixes; null: no amount is known. */
 export function plannedMoneyOf({ sell, buy, amount }: Leg): Money | null {
   return amount === null ? null : { value: amount.value, currency: amount.side === 'sell' ? sell : buy };
 }
 
-/** The amount that the plan fixes; null: it is known after the trade of its leg. */
+/** The amount that the plan fixes; null: it is known only after the trade of its leg. */
 export function fixedAmountOf({ amount }: Payment): string | null {
   switch (amount.kind) {
     case 'fixed':
@@ -34,8 +34,9 @@ export function fixedAmountOf({ amount }: Payment): string | null {
 }
 
 /**
- * What a payment comes to once its leg has bought `bought`. The rest is counted from the plan alone: it is what the leg's
- * other payments were planned to leave, whether or not they are paid. Where they are more than was bought, the rest is 0.
+ * The amount of a payment once its leg has bought `bought`. A rest is counted from the plan alone: it is what the planned
+ * amounts of the leg's other payments leave, whether or not these are paid. When they are more than was bought, the rest is
+ * 0.
  */
 export function amountOf(payment: Payment, payments: readonly Payment[], bought: string): string {
   const { amount } = payment;
@@ -64,7 +65,7 @@ export function bringerOf({ amount }: Payment): string | null {
   }
 }
 
-/** What is sold, bought and paid, for each currency, as far as it is known before the trade. */
+/** The sums that are sold, bought and paid in each currency, as far as they are known before the trade. */
 export function totalsOf({
   legs,
   payments,
@@ -90,9 +91,9 @@ export function totalsOf({
 }
 
 /**
- * Why the fixed payments may get less than they need from the conversion, in one sentence; null when the leg is sure to
- * bring it. This is no reason against a plan: the balance may cover the rest, or the price may be better than the worst that
- * the guard allows.
+ * Why the conversion may bring less than the fixed payments need, in one sentence; null when the leg is sure to bring it.
+ * This is no reason against a plan: the balance may cover the rest, or the price may be better than the worst that the guard
+ * takes.
  */
 export function notCovered({ legs, payments }: Pick<Plan, 'legs' | 'payments'>): string | null {
   const [leg] = legs;

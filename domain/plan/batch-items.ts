@@ -1,6 +1,6 @@
 /**
- * What the payments of a batch come to when it is planned: sums, and which of them are known to be impossible. The worker
- * checks each payment here against the limits of the policy once more, since it trusts no command (M4). Pure.
+ * The payments of a batch when it is planned: their sums, and which of them are known to be impossible. The worker checks
+ * each payment here against the limits of the policy once more, since it trusts no command (M4). Pure.
  */
 import {
   UNPAYABLE,
@@ -21,7 +21,7 @@ import type { Withdrawal } from '../service/records.ts';
 import { accountIdForm, itemOfOtherRun, type Observation, type RegisteredAccount } from './observation.ts';
 import type { Payment } from './plan.ts';
 
-/** So many problems are told. Once they are mended, the next ones are told. */
+/** At most this many problems are told. Once they are mended, the next ones are told. */
 const MOST_PROBLEMS = 50;
 
 type Listed = Pick<Observation, 'accounts' | 'accountsComplete' | 'accountIdForms'>;
@@ -39,7 +39,7 @@ export class AccountBook {
   }
 
   /**
-   * What the service already says against paying it. That an account is missing counts only if the list is complete and
+   * What the service already says against paying this payment. A missing account counts only if the list is complete and
    * shows ids of that form.
    */
   against([, account, currency]: BatchPayment): Unpayable | null {
@@ -54,12 +54,12 @@ export class AccountBook {
   }
 }
 
-/** Which payments, by `nameOfPayment`, another batch of the policy has paid or holds, and which run that is. */
+/** The payments, by `nameOfPayment`, that another batch of the policy has paid or holds, each with that run. */
 export type Held = ReadonlyMap<string, string>;
 
 /**
- * Which payment of these (`names` as of `nameOfPayment`) a record of the service pays by its tag, and for which other run of
- * the policy; null: none.
+ * The payment among these (`names` by `nameOfPayment`) that a record of the service pays by its tag, and the other run of
+ * the policy that sent it; null: none.
  */
 export function payerOf(
   own: RunName,
@@ -71,7 +71,7 @@ export function payerOf(
   return other === null || name === undefined || !names.has(name) ? null : [name, other.run];
 }
 
-/** Takes the chunks of a batch one after the other, and keeps only the name of each payment. */
+/** Adds the chunks of a batch up, one after the other. Of each payment it keeps only the name. */
 export class BatchTally {
   readonly problems: Problem[] = [];
   readonly #limits: Limits | null;
@@ -96,7 +96,7 @@ export class BatchTally {
     this.#held = of.held;
   }
 
-  /** @param alike as of `PlanChunk`; null: absent */
+  /** @param alike as in `PlanChunk`; null: absent */
   add(digest: ChunkDigest, payments: readonly BatchPayment[], alike: string | null): void {
     const letters = payments.map((payment) => this.#one(payment) ?? '.').join('');
     const isPayable = !/[^.]/.test(letters);
@@ -132,7 +132,7 @@ export class BatchTally {
     return null;
   }
 
-  /** The service would take two payments of one name for one payment. */
+  /** Two payments of one name are refused, since the service would take them for one payment. */
   #checkName(payment: BatchPayment): void {
     const [id] = payment;
     const name = nameOfPayment(payment);
@@ -147,7 +147,7 @@ export class BatchTally {
 }
 
 /**
- * What is said of a payment that is not sent: the service already says that it is impossible, or another batch pays it.
+ * The problem of a payment that is not sent: the service already says that it is impossible, or another batch pays it.
  * @param heldBy the runs that pay payments of this batch
  */
 export function unpayable(

@@ -1,4 +1,4 @@
-/** What a plan is made from: a policy, one observation of the service, and what the operator knows. */
+/** What a plan is made from: a policy, one reading of the service, and the facts that the operator knows. */
 import type { SeenBatch } from '../batch.ts';
 import type { Policy, ReferenceRates } from '../policy.ts';
 import type { RunName } from '../references.ts';
@@ -14,13 +14,13 @@ export type CompileInput<P extends Policy = Policy> = {
   readonly sendWindows: SendWindows;
   readonly referenceRates: ReferenceRates | null;
   readonly observation: Observation;
-  /** Of a payout: what its chunks hold. Null for other kinds. */
+  /** What the chunks of a payout hold; null for other kinds. */
   readonly batch: SeenBatch | null;
-  /** By the operator's service file; the policy may have its own for settlement. */
+  /** By the operator's service file. For settlement the policy may state its own time. */
   readonly lateAfterMs: ServiceFacts['lateAfterMs'];
   /** Decimals of a currency, by the table and the operator's service file. */
   readonly decimalsOf: (currency: string) => number;
   readonly madeFor: string;
-  /** As of the plan. */
+  /** As in the plan. */
   readonly insteadOf?: string;
 };

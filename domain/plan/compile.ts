@@ -1,6 +1,6 @@
 /**
- * Makes the plan from a policy and one observation of the service, or says everything that stands against it (design: "The
- * plan is made once"). Nothing here talks to anyone. Afterwards the policy is read only to compare the plan with it.
+ * Makes the plan from a policy and one reading of the service, or tells every reason against it (design: "The plan is made
+ * once"). Nothing here calls the service or Temporal. Later the policy is read only to compare the plan with it.
  */
 import type { PlanBatch } from '../batch.ts';
 import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
@@ -25,7 +25,7 @@ export type CompileResult =
       /** Why none can be made: the run ends before any quote. */ readonly problems: readonly Problem[];
     };
 
-/** Makes the plan, or says everything that stands against it. Upholds M4 (what is executed is what was planned). */
+/** Makes the plan, or tells every reason against it. Upholds M4 (what is executed is what was planned). */
 export function compilePlan(input: CompileInput): CompileResult {
   const { policy, observation, run, sendWindows } = input;
   const problems: Problem[] = [];
@@ -39,7 +39,7 @@ export function compilePlan(input: CompileInput): CompileResult {
     });
   }
   const found = observation.trades.length > 0 || observation.withdrawals.length > 0;
-  // A payout may pay with the money that is there, for as long as its keys are kept.
+  // A payout may use the money that is there, for as long as its keys are kept.
   const untilMs = policy.kind === 'payout' ? sendWindows.withdrawalsUntilMs : sendWindows.tradesUntilMs;
   if (observation.observedAtMs > untilMs && !found) {
     problems.push({
@@ -50,8 +50,8 @@ export function compilePlan(input: CompileInput): CompileResult {
     });
   }
   const { legs, notNeeded, positions, payments } = itemsOf(input, found);
-  // Where something was sent already, there must be a plan to follow it. What stands against sending more is then told item
-  // by item.
+  // When something was sent already, there must be a plan to follow it. The reasons against sending more are then told for
+  // each item.
   if (!found)
     problems.push(
       ...accountProblems(payments, observation),
@@ -97,7 +97,7 @@ export function compilePlan(input: CompileInput): CompileResult {
   };
 }
 
-/** With what the policy says of how it is paid. */
+/** The batch, with the rules of the policy for paying it. */
 function batchOf({ policy, batch }: CompileInput): PlanBatch | null {
   if (policy.kind !== 'payout' || batch === null) return null;
   const { parallel, stopAfter, canary, dedupeMs } = policy.payout;
@@ -126,8 +126,8 @@ function itemsOf(input: CompileInput, found: boolean): Items {
 }
 
 /**
- * What the service already says against the accounts: money is never converted for a payment that is known to be impossible.
- * That an account is missing counts only if the list is *complete*. What cannot be read proves nothing.
+ * What the service already says against the accounts. Money is never converted for a payment that is known to be impossible.
+ * A missing account counts only if the list is *complete*. Something that cannot be read proves nothing.
  */
 function accountProblems(payments: readonly Payment[], observation: Observation): Problem[] {
   return payments.flatMap((payment): Problem[] => {
@@ -180,7 +180,10 @@ function withdrawalCurrencyProblems(payments: readonly Payment[]): Problem[] {
     }));
 }
 
-/** A pair that is not in the list, or an amount outside its bounds. A bound itself proves nothing: it may be inclusive. */
+/**
+ * Problems of a pair that is not in the list, or of an amount outside the pair's bounds. An amount equal to a bound proves
+ * nothing, since the bound may be inclusive.
+ */
 function pairProblems(legs: readonly Leg[], pairs: readonly Pair[] | null): Problem[] {
   if (pairs === null) return [];
   return legs.flatMap(({ id, sell, buy, amount }): Problem[] => {
@@ -195,7 +198,7 @@ function pairProblems(legs: readonly Leg[], pairs: readonly Pair[] | null): Prob
         },
       ];
     }
-    // The bounds are in the sold currency. Where the bought amount is fixed, only a quote tells what is sold.
+    // The bounds are in the sold currency. When the bought amount is fixed, only a quote tells how much is sold.
     if (amount?.side !== 'sell') return [];
     const { minTradeAmount, maxTradeAmount } = pair;
     const isBelow = compare(amount.value, minTradeAmount) < 0;
@@ -233,7 +236,10 @@ function decimalsProblems(
     }));
 }
 
-/** The limits on amounts that are known before a quote, sums over the run included; the rest is checked when it is known. */
+/**
+ * Checks the limits on amounts that are known before a quote, also on sums over the run. The others are checked once they
+ * are known.
+ */
 function limitProblems(
   legs: readonly Leg[],
   payments: readonly Payment[],

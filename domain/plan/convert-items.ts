@@ -9,7 +9,7 @@ import { holdingOf } from './holding.ts';
 import { guardOf } from './leg-guard.ts';
 import type { Leg, LegAmount, LegNotNeeded, LegReason, Payment } from './plan.ts';
 
-/** The leg of a convert policy. Where nothing is left to sell, there is no leg. */
+/** The leg of a convert policy; none when there is nothing to sell. */
 export function legsOfConvert(
   input: CompileInput<ConvertPolicy>,
   found: boolean,
@@ -33,7 +33,7 @@ export function legsOfConvert(
     case 'buy':
       return one({ side: amount.kind, value: amount.value, fixed: true }, { kind: 'fixed' });
     case 'sell-all': {
-      // Amounts from live balances: taken from the record where one is found, never computed twice.
+      // An amount from live balances is never computed twice: when a record is found, the record's amount counts.
       const record = input.observation.trades.find(
         (trade) => generationOf(leg.reference, trade.clientReferenceId ?? '') === 1,
       );
@@ -55,8 +55,8 @@ export function amountOfTrade(trade: Trade): LegAmount | null {
 }
 
 /**
- * Every payment of the policy is in the plan, also where there is no leg (M3). Only a payment whose money no leg brings is
- * left out.
+ * Every payment of the policy is in the plan, also when there is no leg (M3). Then only payments that pay the proceeds, or a
+ * part of them, are left out.
  */
 export function paymentsOfConvert(input: CompileInput<ConvertPolicy>, legs: readonly Leg[]): Payment[] {
   const leg = legIdOf(input.policy.convert);

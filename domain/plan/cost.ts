@@ -1,6 +1,6 @@
 /**
- * What a conversion is expected to bring before it is traded, and what a trade costs against the reference rates. Amounts
- * are exact until they are shown, and then rounded half to even. Pure.
+ * The amounts that a conversion should bring before it is traded, and what a trade costs against the reference rates.
+ * Amounts are exact until they are shown, and then rounded half to even. Pure.
  */
 import { add, isPositive, multiply, quotient, subtract } from '../money.ts';
 import type { Leg, LegAmount, PlanGuard, Position, ReferenceRate } from './plan.ts';
@@ -9,12 +9,12 @@ import { rateOf, type Pair, type Worth } from './price-bounds.ts';
 /** Both sides of a conversion. */
 export type Sides = { readonly sellAmount: string; readonly buyAmount: string };
 
-/** Above zero: worse than the reference rate; below: better. */
+/** Above zero, the price is worse than the reference rate; below zero, it is better. */
 export type Cost = {
-  /** In `currency`, to its decimals. */
+  /** In `currency`, rounded to its decimals. */
   readonly amount: string;
   readonly currency: string;
-  /** Of what was sold, to two decimals: what `worst_cost` bounds. */
+  /** The cost in basis points of the sold amount, to two decimals. `worst_cost` bounds it. */
   readonly bps: string;
 };
 
@@ -24,7 +24,7 @@ const BPS_DECIMALS = 2;
 export function costOf(reference: ReferenceRate, pair: Pair, { sellAmount, buyAmount }: Sides): Cost | null {
   if (!isPositive(sellAmount)) return null;
   const { times, over, currency, decimals } = reference;
-  // Both in the bought currency, `over` times as much.
+  // Both amounts are in the bought currency, times `over`.
   const worth = multiply(sellAmount, times);
   const lost = subtract(worth, multiply(buyAmount, over));
   return {
@@ -35,18 +35,18 @@ export function costOf(reference: ReferenceRate, pair: Pair, { sellAmount, buyAm
 }
 
 /**
- * What a leg should come to, and by which price: a quote of this moment, the reference rates, or the worst price that the
- * guard allows.
+ * What a leg should bring, and the price by which this is counted: a quote of now, the reference rates, or the worst price
+ * that the guard takes.
  */
 export type Expected = Sides & {
   readonly by: 'quote' | 'reference rate' | 'worst rate';
-  /** Bought ÷ sold, 12 significant digits. */
+  /** Bought ÷ sold, with 12 significant digits. */
   readonly rate: string;
-  /** Of a quote, against the reference rates; null: there is no quote, or there are no such rates. */
+  /** The cost of a quote against the reference rates; null: there is no quote, or there are no such rates. */
   readonly cost: Cost | null;
 };
 
-/** `quote` is one of this moment, null: there is none. The answer is null where nothing tells a price, or no amount is known. */
+/** `quote` is a quote of now; null: there is none. Returns null where nothing tells a price, or no amount is known. */
 export function expectedOf(
   leg: Leg,
   quote: Sides | null,
@@ -68,7 +68,7 @@ function toldOf(by: Expected['by'], sides: Sides, cost: Cost | null): Expected |
   return rate === null ? null : { by, ...sides, rate, cost };
 }
 
-/** What one unit sold brings. */
+/** What one unit of the sold currency brings. */
 type Price = Worth & { readonly by: Expected['by'] };
 
 function priceOf(guard: PlanGuard | null): Price | null {
@@ -95,7 +95,7 @@ function sidesAt(
       };
 }
 
-/** What is left of a currency when what is sold has gone, and what is bought has settled. */
+/** What is left of a currency once the sold amounts have gone and the bought amounts have settled. */
 export type Left = Pick<Position, 'withdrawable' | 'projected'>;
 
 export function leftOf(

@@ -1,12 +1,13 @@
-/** What there is of one currency to plan with. */
+/** The money in one currency with which a run may plan. */
 import { add, notNegative, subtract } from '../money.ts';
 import type { Observation } from './observation.ts';
 
 export type Holding = {
-  /** Can be sold now: no other open run has reserved it, and no earlier sale has yet to take it. */
+  /** Can be sold now: no other open run has reserved it, and no earlier trade will still take it. */
   readonly withdrawable: string;
   /**
-   * What will be there when everything on its way, or planned by other runs, has come and gone; null: nobody can tell yet.
+   * The balance once all trades under way have settled and other open runs have taken what they reserved; null: not known
+   * yet.
    */
   readonly projected: string | null;
 };

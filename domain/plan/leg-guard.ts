@@ -1,4 +1,4 @@
-/** The price guard of each leg (M4), and what stands against the rates that it needs. */
+/** The price guard of each leg (M4), and the problems of the rates that it needs. */
 import type { Guard, Policy, ReferenceGuard } from '../policy.ts';
 import type { Problem } from '../problems.ts';
 import type { CompileInput } from './compile-input.ts';
@@ -12,7 +12,7 @@ import {
   type PriceBound,
 } from './price-bounds.ts';
 
-/** How much later than the worker's clock the rates may have been fixed. */
+/** The rates may have been fixed this much later than the worker's clock says. */
 const RATES_AHEAD_MS = 60_000;
 
 /** The guard of a leg between two currencies; null: any price is taken. */
@@ -31,7 +31,7 @@ export function guardOf(input: CompileInput, pair: Pair): PlanGuard | null {
   };
 }
 
-/** The bound that the policy writes itself; null: it writes none for this direction of the pair. */
+/** The bound that the policy itself states; null: it states none for this direction of the pair. */
 export function literalBound(guard: Guard, pair: Pair): PriceBound | null {
   return literalGuard(guard, pair)?.bound ?? null;
 }
@@ -69,7 +69,7 @@ function unbounded(text: string): PlanGuard {
   return { bound: null, text, staleAtMs: 0, referenceRate: null };
 }
 
-/** In one currency for all legs, so that costs add up. */
+/** The currency of the costs. It is the same for all legs, so that costs add up. */
 function costCurrency(policy: Policy, { buy }: Pair): string {
   switch (policy.kind) {
     case 'convert':
@@ -89,8 +89,8 @@ function isFromTheFuture({ referenceRates, observation }: CompileInput): boolean
 }
 
 /**
- * No quote can be compared with rates that are missing, too old or from the future. A rebalancing leaves a currency without
- * a rate alone, as long as another one has a rate.
+ * No quote can be compared with rates that are missing, too old or from the future. A rebalancing only leaves out a currency
+ * without a rate, as long as another currency has one.
  */
 export function guardProblems(input: CompileInput): Problem[] {
   const reference = input.policy.guard?.reference ?? null;

@@ -1,16 +1,16 @@
 /**
- * The size limits of a policy (M4): they bind single amounts, and sums over the run or the business date, of what is traded
- * and of what is paid. An equal amount passes. The plan checks what is known. `domain/run/release.ts` checks each payment
- * once its amount is known, just before the steps get it. The steps of a leg check each quote. Pure.
+ * The size limits of a policy (M4). They bind single amounts, and sums over the run or the business date, of trades and of
+ * payments. An amount equal to a limit passes. The plan checks the known amounts. `domain/run/release.ts` checks each
+ * payment once its amount is known, just before the steps get it. The steps of a leg check each quote. Pure.
  */
 import { moneyText } from '../currencies.ts';
 import { compare, sum } from '../money.ts';
 import type { Limits, Money } from '../policy.ts';
 
-/** What legs sell and buy, as far as it is known: one side from the plan, both from a quote or a trade. */
+/** The amounts that legs sell and buy, as far as they are known: one side from the plan, both from a quote or a trade. */
 export type Gross = readonly Money[];
 
-/** What counts against the limits besides one trade. */
+/** The amounts that count against the limits besides this trade. */
 export type TradedBefore = {
   /** The other legs of the run. */
   readonly inRun: Gross;
@@ -18,7 +18,9 @@ export type TradedBefore = {
   readonly onDate: Gross;
 };
 
-/** The sentence that names the limit which a trade exceeds, alone or with the other legs of its run; null: it keeps all. */
+/**
+ * The sentence that names a limit which a trade exceeds, alone or with the other legs of its run; null: it keeps all limits.
+ */
 export function brokenTradeLimit(
   limits: Limits | null,
   trade: Gross,
@@ -42,8 +44,8 @@ function brokenSum(limit: Money | null, name: string, trade: Gross, others: Gros
 }
 
 /**
- * The sentence that names the limit which a payment exceeds; null: it keeps all.
- * @param before the payments before it in the plan whose amounts are known: with these it makes up the sum of the run
+ * The sentence that names a limit which a payment exceeds; null: it keeps all limits.
+ * @param before the payments before it in the plan whose amounts are known; with this payment they are the sum of the run
  */
 export function brokenPaymentLimit(
   limits: Limits | null,
@@ -65,7 +67,7 @@ function totalIn(currency: string, all: readonly Money[]): Money {
   return { value: sum(values), currency };
 }
 
-/** The text that says over what each of the sums is. */
+/** For each limit on a sum, the words that say over what it is summed. */
 const OVER: Readonly<Record<string, string>> = {
   per_run: ' in one run',
   paid_per_run: ' in one run',

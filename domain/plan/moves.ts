@@ -1,7 +1,7 @@
 /**
- * What a plan moves, line by line. A person says yes to these lines before live money moves, and the run compares its own
- * plan with them. Two plans with the same lines move the same. Amounts use only the built-in table of decimals, so that two
- * workers with different service files write the same line. Pure.
+ * The movements of a plan, one line each. A person says yes to these lines before live money moves, and the run compares its
+ * own plan with them. Two plans with the same lines move the same money. Amounts use only the built-in table of decimals, so
+ * that two workers with different service files write the same line. Pure.
  */
 import { unpayableOf, type PlanBatch } from '../batch.ts';
 import { moneyText } from '../currencies.ts';
@@ -29,7 +29,7 @@ export function movesOf(plan: Moves): readonly string[] {
   return [...legs, ...payments, ...batch, `In total: ${totals(plan).join('; ')}.`];
 }
 
-/** @param shown what a person said yes to; undefined when nobody was asked */
+/** @param shown the lines to which a person said yes; undefined when no person was asked */
 export function isAsShown(plan: Moves, shown: readonly string[] | undefined): boolean {
   return shown === undefined || shown.join('\n') === movesOf(plan).join('\n');
 }

@@ -1,24 +1,24 @@
 /**
- * What earlier trades have not yet brought or taken: what was bought yesterday and settles tomorrow is not bought again.
- * Pure.
+ * Amounts that earlier trades have not yet brought or taken. So a currency that was bought yesterday and settles tomorrow is
+ * not bought again. Pure.
  */
 import { add } from '../money.ts';
 import type { ServiceFacts } from '../service/facts.ts';
 import { isKnown } from '../service/facts.ts';
 import type { Trade } from '../service/records.ts';
 
-/** Of one currency: what unsettled trades will bring and take. */
+/** What unsettled trades will bring and take in one currency. */
 export type OnTheWay = {
   readonly currency: string;
   readonly comes: string;
   readonly goes: string;
-  /** False: a trade has a status that is in no list of the service file, so nobody can tell. */
+  /** False: not known, since a trade has a status that is in no list of the service file. */
   readonly isTold: boolean;
 };
 
 /**
- * Sums over the trades that have not settled. One that gets no settled status counts until `settledBy` (epoch
- * milliseconds): its window and two business days.
+ * Sums over the trades that have not settled. A trade that gets no settled status counts until `settledBy` (epoch
+ * milliseconds), the end of its settlement window and two business days.
  */
 export function onTheWay(
   trades: readonly Trade[],

@@ -1,7 +1,7 @@
 /**
- * The legs that fund a batch: what is missing of each currency against projected balances is bought with one of them, split
- * only where the service takes no trade as large. It is a rebalancing: each currency up to what the batch pays in it. With
- * `shortfall: hold` all of that is planned, and its legs wait for the money (`domain/writes/trade.ts`).
+ * The legs that fund a batch. For each currency, one leg buys what is missing against the projected balance. It is split
+ * only where the service takes no trade as large. This is a rebalancing: each currency goes up to the amount that the batch
+ * pays in it. With `shortfall: hold` all of that is planned, and its legs wait for the money (`domain/writes/trade.ts`).
  */
 import type { PayoutFund, RebalancePolicy } from '../policy.ts';
 import type { CompileInput } from './compile-input.ts';
@@ -15,7 +15,7 @@ export function legsOfPayout(input: CompileInput, fund: PayoutFund, found: boole
     case 'net': {
       const own = paid.find(({ currency }) => currency === fund.from);
       const rebalance: RebalancePolicy['rebalance'] = {
-        // What the batch pays in the funding currency itself needs no purchase.
+        // The batch's payments in the funding currency itself need no purchase.
         base: { currency: fund.from, min: own?.value ?? null },
         targets: paid
           .filter(({ currency }) => currency !== fund.from)

@@ -1,6 +1,6 @@
 /**
- * The one reader of plans: it refuses a plan of a version that it does not know (design: "The plan is made once"). A plan
- * comes out of Temporal, where others may have put something that looks like a plan.
+ * The one reader of plans. It refuses a plan of a version that it does not know (design: "The plan is made once"). A plan
+ * comes from Temporal, where others may have put something that looks like a plan.
  */
 import {
   RESTRAINTS,
@@ -33,7 +33,7 @@ const isCurrency: Field = (value) => typeof value === 'string' && /^[A-Z0-9]{2,1
 const isAmount: Field = (value) => typeof value === 'string' && /^\d{1,30}(\.\d{1,30})?$/.test(value);
 const isDecimals: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= 30;
 
-/** A rate, which is never zero, since other numbers are divided by it. */
+/** A rate is never zero, since other numbers are divided by it. */
 const isFactor: Field = (value) =>
   typeof value === 'string' && /^\d{1,150}(\.\d{1,150})?$/.test(value) && /[1-9]/.test(value);
 
@@ -45,7 +45,7 @@ const isReason: Field = (value) =>
 const isGuard = recordOf({
   bound: orNull(recordOf({ buyFactor: lineOf(300), sellFactor: lineOf(300) })),
   text: lineOf(400),
-  // 0: no rate can ever be fresh.
+  // 0: no rate counts as fresh.
   staleAtMs: orNull((value) => value === 0 || isMoment(value)),
   referenceRate: orNull(
     recordOf({
@@ -155,7 +155,10 @@ const VERSION_1 = {
 /** The versions that this program can read, each with its own shape. */
 const VERSIONS: Readonly<Record<Plan['version'], Fields>> = { 1: VERSION_1 };
 
-/** A plan as the workflow `plan` completed with it; refused when it is of no version, or body layout, that is known here. */
+/**
+ * Reads the plan with which the workflow `plan` completed. Refuses it when its version, or its body layout, is not known
+ * here.
+ */
 export function planOf(value: unknown): Shaped<Plan> {
   const version = isRecord(value) ? value['version'] : null;
   if (!isKnownVersion(version))
@@ -182,7 +185,7 @@ function known(versions: object): string {
   return Object.keys(versions).join(', ');
 }
 
-/** The value may be anything. */
+/** The value as a text, for a message; it may be anything. */
 function told(value: unknown): string {
   return typeof value === 'number' ? `${value}` : 'that is not known';
 }

@@ -1,6 +1,6 @@
 /**
- * The plan of a run: what will be sent, fixed once (design: "The plan is made once"). Frozen plain data. `compile.ts` makes
- * it, `plan-shape.ts` reads it back, `agrees.ts` compares it with the policy.
+ * The plan of a run: everything that will be sent, fixed once (design: "The plan is made once"). Frozen plain data.
+ * `compile.ts` makes it, `plan-shape.ts` reads it back, `agrees.ts` compares it with the policy.
  */
 import type { PlanBatch } from '../batch.ts';
 import type { PriceBound, Worth } from './price-bounds.ts';
@@ -9,17 +9,20 @@ import type { Mode } from '../service/records.ts';
 import { reference, type RunName } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
 
-/** Moments between which writes may be sent, epoch milliseconds (design: "Before every write"). */
+/** The moments between which writes may be sent, epoch milliseconds (design: "Before every write"). */
 export type SendWindows = {
   readonly opensAtMs: number;
   readonly tradesUntilMs: number;
   readonly withdrawalsUntilMs: number;
 };
 
-/** Which credentials the plan was made with: items leave under no other organisation, mode or (unproven) key. */
+/**
+ * The credentials with which the plan was made. Items are sent under no other organisation or mode, and under another key
+ * only after a proof.
+ */
 export type Credentials = { readonly mode: Mode; readonly organisation: string; readonly keyName: string };
 
-/** Amount of a leg: the side that is asked for. `fixed` is false for an amount computed from live balances. */
+/** The amount of a leg, on the side that is asked for. `fixed` is false for an amount computed from live balances. */
 export type LegAmount = { readonly side: 'buy' | 'sell'; readonly value: string; readonly fixed: boolean };
 
 /** One conversion. */
@@ -28,32 +31,34 @@ export type Leg = {
   readonly reference: string;
   readonly sell: string;
   readonly buy: string;
-  /** Null: it was computed from balances and forgotten since, and it is not computed again. A person decides. */
+  /** Null: the amount was computed from balances and has been lost since. It is not computed again; a person decides. */
   readonly amount: LegAmount | null;
-  /** Why it is that amount. */
+  /** Why the leg has this amount. */
   readonly why: LegReason;
-  /** Its own price bound; null: any price is taken. */
+  /** The price guard of this leg; null: any price is taken. */
   readonly guard: PlanGuard | null;
-  /** Sales of the plan must have brought so much of what it sells before; `0`: there is enough without them. */
+  /**
+   * The sales of the plan must first bring this much of the currency that the leg sells; `0`: there is enough without them.
+   */
   readonly needsFromSales: string;
 };
 
 /** Where the amount of a leg comes from. */
 export type LegReason =
-  /** The policy names it. */
+  /** The policy states it. */
   | { readonly kind: 'fixed' }
-  /** Everything withdrawable above what is kept. */
+  /** Everything withdrawable above the amount that the policy keeps. */
   | { readonly kind: 'all above'; readonly available: string; readonly keep: string }
-  /** Brings a currency back to its target; its entry in `positions` gives the reason. */
+  /** The amount that brings a currency back to its target. The currency's entry in `positions` gives the reason. */
   | { readonly kind: 'target'; readonly currency: string }
-  /** The trade that is already at the service. */
+  /** The amount of the trade that is already at the service. */
   | { readonly kind: 'found' }
-  /** It was computed from balances that have changed since. */
+  /** The amount was computed from balances that have changed since. */
   | { readonly kind: 'forgotten' };
 
 /**
- * The amount was computed from balances: it is quoted only during the turn of its run, and while the balances still ask for
- * it.
+ * True when the amount was computed from balances. Then a quote is asked for only during the turn of the run, and while the
+ * balances still ask for the leg.
  */
 export function isFromBalances({ why }: Leg): boolean {
   switch (why.kind) {
@@ -67,7 +72,7 @@ export function isFromBalances({ why }: Leg): boolean {
   }
 }
 
-/** A conversion that the policy asks for and that needs no leg: there is nothing to sell. */
+/** A conversion that the policy asks for and that needs no leg, since there is nothing to sell. */
 export type LegNotNeeded = {
   readonly id: string;
   readonly sell: string;
@@ -90,52 +95,52 @@ export const RESTRAINTS = [
   'never_sell',
   // The service takes no trade as small as this.
   'pair minimum',
-  // More trades of the size that the service takes than one run sends.
+  // The trade would need more parts than one run sends, each as large as the service takes.
   'pair maximum',
   'pair not offered',
-  // Nobody can tell what is on its way, so the currency is left alone.
+  // It is not known how much is under way, so the currency is left alone.
   'not settled',
-  // The reference rates do not value it.
+  // The reference rates have no rate for it.
   'no rate',
   // The guard has only worst rates, and none for this direction of the pair.
   'no worst rate',
 ] as const;
 export type Restraint = (typeof RESTRAINTS)[number];
 
-/** Where one currency stands. */
+/** Where one currency stands in the plan. */
 export type Position = {
   readonly currency: string;
-  /** What can be sold now, less what other open runs have reserved. */
+  /** The amount that can be sold now, without the amounts that other open runs have reserved. */
   readonly withdrawable: string;
   readonly projected: string | null;
-  /** What is kept of it; null: the policy only names a minimum or a maximum, or it cannot be told. */
+  /** The amount that is kept; null: the policy only states a minimum or a maximum, or the amount cannot be computed. */
   readonly target: string | null;
-  /** From `low` to `high`, both included, nothing is traded; null: no bound on that side. */
+  /** Between `low` and `high`, both included, nothing is traded; null: no bound on that side. */
   readonly low: string | null;
   readonly high: string | null;
-  /** What would bring it back to its target; null: nothing. */
+  /** The trade that would bring it back to its target; null: it needs none. */
   readonly wanted: { readonly side: 'buy' | 'sell'; readonly value: string } | null;
-  /** How much of it is traded, all its trades together. */
+  /** The amount that is traded, the sum of all its trades. */
   readonly traded: string;
   readonly restraint: Restraint | null;
 };
 
-/** What the plan moves in one currency, as far as it is known. */
+/** The movements of the plan in one currency, as far as they are known. */
 export type PlanTotal = {
   readonly what: 'sell' | 'buy' | 'pay';
   readonly currency: string;
   readonly value: string;
 };
 
-/** What a payment comes to; of what its leg brought only once that is known. */
+/** The amount of a payment. When the payment depends on a leg, the amount is known after the trade. */
 export type PaymentAmount =
   | { readonly kind: 'fixed'; readonly value: string }
-  /** All that the leg brought. */
+  /** Everything that the leg brings. */
   | ({ readonly kind: 'proceeds' } & OfLeg)
-  /** What the fixed payments of the leg leave of what it brought. */
+  /** The part that the leg's fixed payments leave of what it brings. */
   | ({ readonly kind: 'rest' } & OfLeg);
 
-/** Cut to the currency's decimals by the rounding that the policy names. */
+/** The amount is cut to the currency's decimals by the rounding that the policy names. */
 type OfLeg = {
   readonly leg: string;
   readonly rounding: 'down' | 'half-even';
@@ -151,39 +156,42 @@ export type Payment = {
   readonly currency: string;
   readonly amount: PaymentAmount;
   /**
-   * The leg that must be traded before; null when the payment stands alone. One that is not in the plan brings nothing
-   * (nothing was there to sell), so that the payment is not paid.
+   * The leg that must be traded first; null when the payment depends on none. When that leg is not in the plan, there was
+   * nothing to sell: it brings nothing, and the payment is not paid.
    */
   readonly dependsOn: string | null;
 };
 
 export type Plan = {
   readonly version: 1;
-  /** Id of the run whose place its run takes. Nothing of that one was found. Absent: it takes no place. */
+  /** Id of the run whose place this run takes. Nothing of that run was found. Absent: it takes no place. */
   readonly insteadOf?: string;
-  /** Layout of the bodies' bytes; another layout would be another key's bytes. */
+  /** The layout of the bodies' bytes. With another layout, the same key would carry other bytes. */
   readonly bodyLayout: 1;
   readonly run: RunName;
   readonly credentials: Credentials;
-  /** The text stays in the input of the workflow that made the plan. */
+  /** The hash of the policy. Its text stays in the input of the workflow that made the plan. */
   readonly policy: { readonly name: string; readonly hash: string };
   readonly zone: string;
   readonly date: string;
   readonly sendWindows: SendWindows;
   readonly quote: QuoteSettings;
   readonly settle: SettleSettings;
-  /** When it is said that settlement of a leg, or an accepted payment, is late. */
+  /** From when on the run says that settlement of a leg, or payment of an accepted withdrawal, is late. */
   readonly lateAfterMs: ServiceFacts['lateAfterMs'];
   readonly shortfall: 'skip' | 'hold';
   readonly limits: Limits | null;
-  /** What other runs of the policy had traded on its date: it counts against the limit of a day. Empty without one. */
+  /**
+   * The amounts that other runs of the policy had traded on its date, which count against the limit of a day. Empty without
+   * such a limit.
+   */
   readonly tradedOnDate: readonly Money[];
   readonly legs: readonly Leg[];
   readonly notNeeded: readonly LegNotNeeded[];
   /** Where each currency of a rebalancing stood, and what decided its trades; empty for other kinds. */
   readonly positions: readonly Position[];
   readonly payments: readonly Payment[];
-  /** Of a payout: its payments are in its chunks. Null for other kinds. */
+  /** The batch of a payout, whose payments are in its chunks. Null for other kinds. */
   readonly batch: PlanBatch | null;
   readonly totals: readonly PlanTotal[];
   /** Epoch milliseconds at which the service was observed. */
@@ -192,13 +200,16 @@ export type Plan = {
    * The service already had records under this run's name: somebody has sent for it, though Temporal has forgotten the run.
    */
   readonly foundRecords: boolean;
-  /** `originalExecutionRunId` of the run that made the plan: tells "freshly made by me" from all else, identifies no money. */
+  /**
+   * `originalExecutionRunId` of the run for which the plan was made. It tells a plan that this run has just made from every
+   * other plan, and identifies no money.
+   */
   readonly madeFor: string;
 };
 
 /**
- * A plan as Temporal carries it: a payment's reference, which the names of run and payment make, is not repeated for each
- * of hundreds.
+ * A plan as Temporal carries it. The reference of a payment is made from the names of run and payment, so it is not repeated
+ * for each of hundreds.
  */
 export type KeptPlan = Omit<Plan, 'payments'> & { readonly payments: readonly KeptPayment[] };
 export type KeptPayment = Omit<Payment, 'reference'>;
@@ -213,22 +224,22 @@ export function wholePlan({ run, payments, ...rest }: KeptPlan): Plan {
 }
 
 /**
- * What the reference rates say one unit sold is worth in the bought currency, exactly. What a trade costs against it is
- * told in `currency`, to its `decimals`.
+ * The exact worth of one sold unit in the bought currency, by the reference rates. The cost of a trade against it is told in
+ * `currency`, with its `decimals`.
  */
 export type ReferenceRate = Worth & { readonly currency: string; readonly decimals: number };
 
-/** The price guard in words and as a bound; `staleAtMs` is when its reference rates are too old, null without any. */
+/** The price guard in words and as a bound. `staleAtMs`: from when on its reference rates are too old; null: it has none. */
 export type PlanGuard = {
-  /** Null: there is no rate to hold a price against, so that nothing new is traded. */
+  /** Null: there is no rate to compare a price with, so nothing new is traded. */
   readonly bound: PriceBound | null;
   readonly text: string;
   readonly staleAtMs: number | null;
-  /** Null: the guard has no reference rates, or they do not tell. */
+  /** Null: the guard has no reference rates, or they have no rate for the pair. */
   readonly referenceRate: ReferenceRate | null;
 };
 
-/** The plan without its items, as every call and step needs it. */
+/** The plan without its items, which every call and step needs. */
 export type PlanHead = Omit<Plan, 'legs' | 'payments' | 'batch' | 'policy' | 'positions'>;
 
 export function headOf(plan: Plan): PlanHead {

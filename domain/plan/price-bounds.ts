@@ -10,7 +10,7 @@ export type PriceBound = { readonly buyFactor: string; readonly sellFactor: stri
 /** The two currencies of a conversion. */
 export type Pair = { readonly sell: string; readonly buy: string };
 
-/** A literal worst rate, in whichever direction it was written. */
+/** The bound by a literal worst rate, in whichever direction it was written. */
 export function boundFromRate(rate: Rate, pair: Pair): PriceBound {
   return rate.currency === pair.buy && rate.per === pair.sell
     ? { buyFactor: '1', sellFactor: rate.value }
@@ -18,8 +18,8 @@ export function boundFromRate(rate: Rate, pair: Pair): PriceBound {
 }
 
 /**
- * At most `worstCostBps` worse than the reference rates: directly, or through one third currency when no rate between
- * the two is given. Null when the rates do not connect them.
+ * The bound that is at most `worstCostBps` worse than the reference rates: by a rate between the two currencies, or through
+ * one third currency. Null when the rates do not connect them.
  */
 export function boundFromCost(rates: readonly Rate[], worstCostBps: string, pair: Pair): PriceBound | null {
   const worth = worthOf(rates, pair.buy, pair.sell);
@@ -28,16 +28,16 @@ export function boundFromCost(rates: readonly Rate[], worstCostBps: string, pair
   return { buyFactor: worth.times, sellFactor: multiply(worth.over, least) };
 }
 
-/** The stricter bound; of equal ones the first. */
+/** The stricter bound; when they are equal, the first. */
 export function stricter(one: PriceBound, other: PriceBound): PriceBound {
   const least = multiply(one.sellFactor, other.buyFactor);
   return compare(least, multiply(other.sellFactor, one.buyFactor)) >= 0 ? one : other;
 }
 
-/** What one unit of a currency is worth in another one, exactly: `times ÷ over`. */
+/** The exact worth of one unit of a currency in another one: `times ÷ over`. */
 export type Worth = { readonly times: string; readonly over: string };
 
-/** By a rate between the two, or through one third currency; null when the rates do not connect them. */
+/** The worth by a rate between the two, or through one third currency; null when the rates do not connect them. */
 export function worthOf(rates: readonly Rate[], currency: string, unit: string): Worth | null {
   if (currency === unit) return { times: '1', over: '1' };
   const direct = valueIn(rates, currency, unit);
@@ -54,19 +54,21 @@ export function worthOf(rates: readonly Rate[], currency: string, unit: string):
   return null;
 }
 
-/** True when the price keeps the guard; equal passes. */
+/** True when the price keeps the guard. A price equal to the bound keeps it. */
 export function keepsGuard(bound: PriceBound, sold: string, bought: string): boolean {
   return compare(multiply(bought, bound.buyFactor), multiply(sold, bound.sellFactor)) >= 0;
 }
 
-/** For people: the price of a conversion beside the worst price that its guard allows, both in one direction; 8 digits. */
+/**
+ * The price of a conversion beside the worst price that its guard takes, both in one direction, with 8 digits. For messages.
+ */
 export function besideGuard(bound: PriceBound, sold: string, bought: string, pair: Pair): string {
   const unit = `${pair.buy} per ${pair.sell}`;
   const least = divide(bound.sellFactor, bound.buyFactor, 8);
   return `${isPositive(sold) ? divide(bought, sold, 8) : '-'} ${unit}, allowed are ${least} or more`;
 }
 
-/** `rate` of the report: bought ÷ sold, 12 significant digits; null when nothing was sold. */
+/** `rate` of the report: bought ÷ sold, with 12 significant digits; null when nothing was sold. */
 export function rateOf(sold: string, bought: string): string | null {
   return isPositive(sold) ? divide(bought, sold, 12) : null;
 }

@@ -1,6 +1,6 @@
 /**
- * The legs of a rebalancing, from balances of this moment: computed once. Where records of the run are found already, its
- * legs are what was traded, and nothing is computed a second time (M4).
+ * The legs of a rebalancing, computed once from the balances of now. When the service already has records of the run, its
+ * legs are those trades, and nothing is computed a second time (M4).
  */
 import { notNegative, subtract, sum } from '../money.ts';
 import type { Rate, RebalancePolicy } from '../policy.ts';
@@ -18,7 +18,7 @@ type Rebalance = RebalancePolicy['rebalance'];
 
 export type RebalanceItems = { readonly legs: readonly Leg[]; readonly positions: readonly Position[] };
 
-/** @param waitsForBase as of `RebalanceInput` */
+/** @param waitsForBase as in `RebalanceInput` */
 export function legsOfRebalance(
   input: CompileInput,
   rebalance: Rebalance,
@@ -61,7 +61,7 @@ function plannedLegs(input: CompileInput, rebalance: Rebalance, waitsForBase: bo
   return { legs, positions };
 }
 
-/** What is traded is valued by the reference rates; without any, by the worst ones. */
+/** The rates by which trades are valued: the reference rates, or without them the worst rates. */
 function ratesOf({ policy, referenceRates }: CompileInput): readonly Rate[] {
   const { guard } = policy;
   return guard?.reference ? (referenceRates?.rates ?? []) : (guard?.worstRates ?? []).map(({ rate }) => rate);
@@ -77,7 +77,7 @@ function legOf(
   return { id, reference: reference(input.run, id), ...pair, ...known, guard: guardOf(input, pair) };
 }
 
-/** What the limit of a day leaves beside other runs of the policy on this date; null: there is none. */
+/** What the other runs of the policy on this date leave of the limit of a day; null: there is no such limit. */
 function leftOfDay({ policy, observation }: CompileInput): string | null {
   const perDay = policy.limits?.perDay ?? null;
   if (perDay === null) return null;
@@ -85,7 +85,7 @@ function leftOfDay({ policy, observation }: CompileInput): string | null {
   return notNegative(subtract(perDay.value, sum(traded.map(({ value }) => value))));
 }
 
-/** Each trade that was found, under the name that it carries. */
+/** One leg for each trade that was found, under the name that the trade has. */
 function foundLegs(input: CompileInput): readonly Leg[] {
   const legs = input.observation.trades.flatMap((trade): Leg[] => {
     const pair = { sell: trade.sellCurrency, buy: trade.buyCurrency };

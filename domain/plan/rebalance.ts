@@ -1,9 +1,9 @@
 /**
- * What a rebalancing trades: from targets and projected balances to trades between the base and one currency each, with
- * the reason of every number. Exact decimals, no clock, no order of arrival: the same input gives the same trades.
+ * The trades of a rebalancing: from targets and projected balances to trades between the base and one currency each, with
+ * the reason for every number. Exact decimals, no clock, no order of arrival: the same input gives the same trades.
  *
- * Every number is rounded to the currency's decimals: what is sold and what is kept by share down, what is bought up to a
- * minimum up. What something may cost is counted at the worst price that the guard lets pass.
+ * Every number is rounded to the currency's decimals. Sold amounts and amounts kept by share are rounded down. Amounts that
+ * are bought up to a minimum are rounded up. The cost of a purchase is counted at the worst price that the guard takes.
  */
 import { add, compare, isPositive, multiply, notNegative, quotient, round, subtract, sum } from '../money.ts';
 import { currenciesOf, type RebalancePolicy, type Target } from '../policy.ts';
@@ -16,29 +16,29 @@ export type RebalanceInput = {
   readonly rebalance: RebalancePolicy['rebalance'];
   readonly holdingOf: (currency: string) => Holding;
   readonly decimalsOf: (currency: string) => number;
-  /** Worth of one unit in the base; null: the rates do not tell. */
+  /** The worth of one unit in the base; null: the rates do not tell it. */
   readonly worthOf: (currency: string) => Worth | null;
-  /** The worst price that the guard lets pass, from `sell` to `buy`; null: there is none, and nothing is traded. */
+  /** The worst price that the guard takes, from `sell` to `buy`; null: there is none, and nothing is traded. */
   readonly boundOf: (sell: string, buy: string) => PriceBound | null;
-  /** Which rate is missing where there is none. */
+  /** The rate that is missing when a currency has none. */
   readonly missingRate: Extract<Restraint, 'no rate' | 'no worst rate'>;
-  /** What the service offers; null: it could not be read, which proves nothing. */
+  /** The pairs that the service offers; null: the list could not be read, which proves nothing. */
   readonly pairs: readonly Pair[] | null;
   /**
-   * The most that one trade may move on the base's side, and that all trades may move by each of two limits; null: no
+   * The most that one trade may move on the base's side, and the most that all trades may move by two limits; null: no
    * limit.
    */
   readonly most: { readonly trade: string | null; readonly run: string | null; readonly day: string | null };
-  /** True when purchases wait for the base that they need. Then no purchase is cut to what is there. */
+  /** True when purchases wait for the base that they need. Then no purchase is cut to the base that is there. */
   readonly waitsForBase: boolean;
 };
 
-/** One trade between the base and another currency; `value` is of the currency that is not the base. */
+/** One trade between the base and another currency. `value` is in the other currency. */
 export type PlannedTrade = {
   readonly side: 'buy' | 'sell';
   readonly currency: string;
   readonly value: string;
-  /** How much of the base the sales of this plan must bring first; `0`: there is enough without them. */
+  /** The sales of this plan must first bring this much of the base; `0`: there is enough without them. */
   readonly needsFromSales: string;
 };
 
@@ -48,22 +48,24 @@ export type Rebalancing = {
   readonly trades: readonly PlannedTrade[];
 };
 
-/** Digits behind the point of values in the base, which only compare and add up. */
+/** Digits after the point of values in the base. These values are only compared and added. */
 const VALUE_DECIMALS = 12;
 
 type Bounds = {
-  /** What is kept of it; null: only a minimum or a maximum. */
+  /** The amount that is kept; null: there is only a minimum or a maximum. */
   readonly target: string | null;
   readonly low: string | null;
   readonly high: string | null;
-  /** The balance to which a trade goes, from below and from above. */
+  /** The balance to which a trade leads: `up` from below, `down` from above. */
   readonly up: string | null;
   readonly down: string | null;
-  /** How a purchase is rounded: it reaches a minimum, and passes no other target. */
+  /**
+   * How a purchase is rounded: up when it must reach a minimum; down for every other target, so that it does not pass it.
+   */
   readonly rounding: 'up' | 'down';
 };
 
-/** A position on its way through the restraints. */
+/** A position while the restraints are applied. */
 type Draft = Omit<Position, 'traded'> & {
   amount: string;
   restraint: Restraint | null;
@@ -93,9 +95,9 @@ function basePosition({ rebalance, holdingOf }: RebalanceInput): Position {
   return { currency, ...holdingOf(currency), ...still };
 }
 
-// What is asked for.
+// The trades that the targets ask for.
 
-/** @param total what shares are of; null: it cannot be told, or there is none. */
+/** @param total the total to which shares refer; null: it cannot be computed, or no target is a share */
 function draftOf(target: Target, input: RebalanceInput, total: string | null): Draft {
   const { currency } = target;
   const holding = input.holdingOf(currency);
@@ -109,7 +111,7 @@ function draftOf(target: Target, input: RebalanceInput, total: string | null): D
   return { ...bounded, wanted, amount: wanted?.value ?? '0' };
 }
 
-/** A share of a total needs every projection and every rate. */
+/** Why the bounds of a share cannot be computed: this takes every projected balance and every rate. */
 function missing({ rebalance, holdingOf, worthOf }: RebalanceInput): Restraint {
   const all = currenciesOf(rebalance);
   return all.some((currency) => worthOf(currency) === null)
@@ -192,7 +194,7 @@ function wantedOf(projected: string, bounds: Bounds, decimals: number): Position
   return null;
 }
 
-// What stands against it.
+// The restraints.
 
 function isSale({ wanted }: Draft): boolean {
   return wanted?.side === 'sell';
@@ -237,7 +239,7 @@ function restrain(draft: Draft, input: RebalanceInput): void {
   checkSize(draft, input);
 }
 
-/** Too small for the policy or for the service: not traded at all. */
+/** Refuses a trade that is too small for the policy or for the service. */
 function checkSize(draft: Draft, input: RebalanceInput): void {
   const { minTrade } = input.rebalance;
   const worth = input.worthOf(draft.currency);
@@ -245,12 +247,12 @@ function checkSize(draft: Draft, input: RebalanceInput): void {
   if (minTrade !== null && compare(valueOf(draft.amount, worth), minTrade) < 0)
     return refuse(draft, draft.restraint ?? 'min_trade');
   const pair = pairOf(draft, input);
-  // The bounds are in the sold currency; what a purchase sells is counted by the reference.
+  // The bounds are in the sold currency. For a purchase, the sold amount is counted by the reference rates.
   const sold = isSale(draft) ? draft.amount : valueOf(draft.amount, worth);
   if (pair && compare(sold, pair.minTradeAmount) < 0) refuse(draft, draft.restraint ?? 'pair minimum');
 }
 
-/** Null: the pairs could not be read. Undefined: the service does not offer it. */
+/** The pair of a trade. Null: the pairs could not be read. Undefined: the service does not offer the pair. */
 function pairOf(draft: Draft, { rebalance, pairs }: RebalanceInput): Pair | null | undefined {
   if (pairs === null) return null;
   const base = rebalance.base.currency;
@@ -258,16 +260,13 @@ function pairOf(draft: Draft, { rebalance, pairs }: RebalanceInput): Pair | null
   return pairs.find((pair) => pair.sellCurrency === sell && pair.buyCurrency === buy);
 }
 
-/** The worst price that the guard allows for its trade; null: the guard has no bound for it. */
+/** The worst price that the guard takes for this trade; null: the guard has no bound for it. */
 function boundOfDraft(draft: Draft, { rebalance, boundOf }: RebalanceInput): PriceBound | null {
   const base = rebalance.base.currency;
   return isSale(draft) ? boundOf(draft.currency, base) : boundOf(base, draft.currency);
 }
 
-/**
- * The largest amount of the currency for which the base's side stays within `baseAmount`, at the price that is counted
- * with.
- */
+/** The largest amount of the currency for which the base's side is at most `baseAmount`, at `highestPrice`. */
 function amountFor(draft: Draft, baseAmount: string, input: RebalanceInput): string {
   const price = highestPrice(draft, input);
   if (price === null) return '0';
@@ -275,9 +274,9 @@ function amountFor(draft: Draft, baseAmount: string, input: RebalanceInput): str
 }
 
 /**
- * The most base that one unit may cost, or bring. What a purchase costs the guard bounds. What a sale brings nothing does:
- * it is counted with a price as much better than the reference as the guard lets it be worse, so that a quote a little
- * better than the reference does not break a limit to which the sale was cut. Null: there is no price.
+ * The most base that one unit may cost, or bring. The guard bounds the cost of a purchase, but not what a sale brings. So a
+ * sale is counted at a price that is as much better than the reference as the guard lets it be worse. Then a quote that is a
+ * little better than the reference does not break a limit to which the sale was cut. Null: there is no price.
  */
 function highestPrice(draft: Draft, input: RebalanceInput): Worth | null {
   const worth = input.worthOf(draft.currency);
@@ -286,14 +285,14 @@ function highestPrice(draft: Draft, input: RebalanceInput): Worth | null {
   const { times, over } = worth;
   const { buyFactor, sellFactor } = bound;
   if (!isSale(draft)) return { times: buyFactor, over: sellFactor };
-  // The reference by the least, times the reference.
+  // The reference divided by the worst price, times the reference.
   return {
     times: multiply(multiply(times, times), buyFactor),
     over: multiply(multiply(over, over), sellFactor),
   };
 }
 
-/** What a trade counts against a limit of the base's side. */
+/** The amount that a trade counts against a limit on the base's side. */
 function highestBaseSide(draft: Draft, input: RebalanceInput): string {
   const price = highestPrice(draft, input);
   if (price === null) return '0';
@@ -301,7 +300,7 @@ function highestBaseSide(draft: Draft, input: RebalanceInput): string {
   return quotient(multiply(draft.amount, price.times), price.over, decimals, 'up');
 }
 
-/** What the base's side of a trade comes to: of a purchase at most, of a sale at least. */
+/** The base's side of a trade: the most that a purchase costs, the least that a sale brings. */
 function baseSide(draft: Draft, input: RebalanceInput): string {
   const { amount } = draft;
   const decimals = input.decimalsOf(input.rebalance.base.currency);
@@ -313,8 +312,8 @@ function baseSide(draft: Draft, input: RebalanceInput): string {
 }
 
 /**
- * The limits for all trades together. If a limit leaves nothing of a trade, the next largest trade gets its place among
- * `max_trades`, and all is counted again without it.
+ * The limits on all trades together. If a limit leaves nothing of a trade, the next largest trade gets its place among
+ * `max_trades`, and everything is counted again without it.
  */
 function keepLimits(asked: readonly Draft[], input: RebalanceInput): readonly Draft[] {
   const fallen = new Map<string, Restraint>();
@@ -337,7 +336,7 @@ function keepLimits(asked: readonly Draft[], input: RebalanceInput): readonly Dr
 }
 
 /**
- * Keeps the largest trades by worth; of equal ones, the first in the policy. A trade in several parts keeps as many
+ * Keeps the trades with the largest worth; among equal ones, the first in the policy. A trade in several parts keeps as many
  * parts as there are places left.
  */
 function keepMostTrades(drafts: readonly Draft[], input: RebalanceInput): void {
@@ -356,7 +355,7 @@ function keepMostTrades(drafts: readonly Draft[], input: RebalanceInput): void {
   }
 }
 
-/** The base's side of all trades together, sales first, as they are sent. */
+/** Cuts trades to a limit on the base's side of all of them, sales first, in the order in which they are sent. */
 function keepSumLimit(
   drafts: readonly Draft[],
   input: RebalanceInput,
@@ -373,8 +372,8 @@ function keepSumLimit(
 }
 
 /**
- * Gives the base to the purchases, in the order of the policy. They get the proceeds of the sales only where the base
- * has too little.
+ * Gives the base to the purchases, in the order of the policy. A purchase uses the proceeds of the sales only when there is
+ * not enough base without them.
  */
 function keepBase(drafts: readonly Draft[], input: RebalanceInput): void {
   const { base } = input.rebalance;
@@ -392,15 +391,15 @@ function keepBase(drafts: readonly Draft[], input: RebalanceInput): void {
   }
 }
 
-// Into trades.
+// From drafts to trades.
 
-/**
- * The most trades of one currency that a plan sends. If more were needed, the pair's maximum would be too small for
- * this policy.
- */
+/** The most trades of one currency in a plan. When more would be needed, the pair's maximum is too small for this policy. */
 export const MOST_PARTS = 50;
 
-/** The most of the currency that one trade may move by the pair's maximum, in its decimals; null: no maximum is known. */
+/**
+ * The most of the currency that one trade may move by the pair's maximum, in the currency's decimals; null: no maximum is
+ * known.
+ */
 function mostInOne(draft: Draft, input: RebalanceInput): string | null {
   const pair = pairOf(draft, input);
   if (!pair) return null;
@@ -411,7 +410,7 @@ function mostInOne(draft: Draft, input: RebalanceInput): string | null {
     : amountFor(draft, maxTradeAmount, input);
 }
 
-/** How many trades the pair's maximum asks for. */
+/** How many trades are needed, by the pair's maximum. */
 function partsOf(draft: Draft, input: RebalanceInput): number {
   const most = mostInOne(draft, input);
   if (most === null || !isPositive(most)) return 1;
@@ -419,8 +418,8 @@ function partsOf(draft: Draft, input: RebalanceInput): number {
 }
 
 /**
- * Splits a trade into parts of one size; the last part is what is left. A part needs the sales only for what it and the
- * parts before it cost.
+ * Splits a trade into parts of one size; the last part is the remainder. A part needs the proceeds of the sales only for its
+ * own cost and for the parts before it.
  */
 function tradesOf(draft: Draft, input: RebalanceInput): readonly PlannedTrade[] {
   const { wanted, currency, amount, needsFromSales } = draft;

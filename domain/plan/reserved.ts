@@ -1,47 +1,50 @@
-/** What open runs of ours have planned and the service has not yet taken. No other run plans with this money. Pure. */
+/**
+ * The amounts that open runs of ours have planned and the service has not yet taken. No other run plans with this money.
+ * Pure.
+ */
 import { add, isPositive, multiply, notNegative, quotient, subtract } from '../money.ts';
 import type { RunName } from '../references.ts';
 import type { Leg } from './plan.ts';
 
-/** Of one currency, what a run will still do. Of several runs, their sums. */
+/** What a run will still do in one currency; or the sums for several runs. */
 export type Reserved = {
   readonly currency: string;
   /**
-   * What no other run may spend: what is sold and paid, less what the run itself buys for it. Never negative. Of a currency that
-   * cannot be told nothing is subtracted: what the run buys may be among the balances already.
+   * The amount that no other run may spend: what the run sells and pays, less what it buys for that. Never negative. When
+   * the amount is not known exactly, nothing is subtracted: the balances may already contain what the run buys.
    */
   readonly takes: string;
-  /** By how much the balance will have changed; negative when it will be lower. */
+  /** How the balance will have changed; negative when it will be lower. */
   readonly changes: string;
-  /** What its legs sell and buy together: what counts against a limit. */
+  /** The amount that its legs sell and buy together, which counts against a limit. */
   readonly gross: string;
-  /** False: nobody can tell how much it is, so nobody plans with the currency. */
+  /** False: the amount is not known, so no run plans with the currency. */
   readonly isTold: boolean;
   /**
-   * So much of `takes` is for legs that wait for money which was not there. Nobody plans with it; but another run that waits
-   * for money too does not wait for this part as well. Absent: nothing.
+   * The part of `takes` for legs that wait for money which was not there. No run plans with this part. But another run that
+   * also waits for money does not wait for this part too. Absent: nothing.
    */
   readonly short?: string;
 };
 
-/** What one other open run will still do. */
+/** What another open run will still do. */
 export type OthersReserved = { readonly run: RunName; readonly reserved: readonly Reserved[] };
 
-/** A payment that the service has not accepted; null: it pays out what its leg brings. */
+/** A payment that the service has not accepted. `amount` null: it pays the proceeds of its leg. */
 export type Unsent = {
   readonly currency: string;
   readonly amount: string | null;
   readonly dependsOn: string | null;
 };
 
-/** Digits behind the point of amounts that only a price bound tells. */
+/** Digits after the point of amounts that are computed from a price bound. */
 const BOUND_DECIMALS = 12;
 
 type Sides = { readonly out: string; readonly in: string; readonly gross: string; readonly isTold: boolean };
 
 /**
- * @param legs those that may still be traded
- * @param untold currencies of which the service may have taken or brought something already
+ * @param legs the legs that may still be traded
+ * @param untold currencies of which the service may already have taken or brought an amount
  */
 export function reservedBy(
   legs: readonly Leg[],
@@ -63,7 +66,7 @@ export function reservedBy(
     const [sold, bought] = [mostSold(leg), boughtBy(leg)];
     note(leg.sell, { out: sold ?? '0', gross: sold ?? '0', isTold: sold !== null });
     const isPaidOut = payments.some(({ amount, dependsOn }) => amount === null && dependsOn === leg.id);
-    // A leg whose proceeds are all paid out changes no balance, however much it is.
+    // When all proceeds of a leg are paid out, it changes no balance, whatever it brings.
     if (isPaidOut) note(leg.buy, { gross: bought ?? '0' });
     else note(leg.buy, { in: bought ?? '0', gross: bought ?? '0', isTold: bought !== null });
   }
@@ -78,7 +81,7 @@ export function reservedBy(
   }));
 }
 
-/** Sums over runs. */
+/** The sums over all runs. */
 export function reservedByAll(all: readonly (readonly Reserved[])[]): readonly Reserved[] {
   const sums = new Map<string, Reserved>();
   for (const one of all.flat()) {
@@ -94,7 +97,7 @@ export function reservedByAll(all: readonly (readonly Reserved[])[]): readonly R
   return [...sums.values()];
 }
 
-/** The most that a leg sells; null: nothing bounds it. */
+/** The most that a leg sells; null: it has no bound. */
 export function mostSold({ amount, guard }: Leg): string | null {
   if (amount === null || amount.side === 'sell') return amount?.value ?? null;
   const bound = guard?.bound ?? null;
@@ -102,7 +105,7 @@ export function mostSold({ amount, guard }: Leg): string | null {
   return quotient(multiply(amount.value, bound.buyFactor), bound.sellFactor, BOUND_DECIMALS, 'up');
 }
 
-/** The least that a leg buys; null: nothing bounds it. */
+/** The least that a leg buys; null: it has no bound. */
 function boughtBy({ amount, guard }: Leg): string | null {
   if (amount === null || amount.side === 'buy') return amount?.value ?? null;
   const bound = guard?.bound ?? null;

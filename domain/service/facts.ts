@@ -1,34 +1,40 @@
 /**
- * What the interface leaves open about the service, with careful defaults. An operator who knows more says so in the
- * YAML file that `CAMBIST_SERVICE_FILE` names (design: "The service file"); `language/` loads it into this record.
+ * Facts about the service that the interface leaves open, with careful defaults. An operator who knows more states them in
+ * the YAML file that `CAMBIST_SERVICE_FILE` names (design: "The service file"); `language/` loads it into this record.
  */
 export type ServiceFacts = {
-  /** What the statuses of a trade mean: settled, will never settle, goes on. One in no list waits and holds the run. */
+  /**
+   * The statuses of a trade: settled, will never settle, not settled yet. A trade with any other status waits, and holds the
+   * run.
+   */
   readonly tradeStatuses: {
     readonly settled: readonly string[];
     readonly failed: readonly string[];
     readonly pending: readonly string[];
   };
-  /** What the statuses of a withdrawal mean: paid, will never be paid, goes on. One in no list waits and holds the run. */
+  /**
+   * The statuses of a withdrawal: paid, will never be paid, not paid yet. A withdrawal with any other status waits, and
+   * holds the run.
+   */
   readonly withdrawalStatuses: {
     readonly paid: readonly string[];
     readonly failed: readonly string[];
     readonly pending: readonly string[];
   };
-  /** When sold money leaves the withdrawable balance: what planning from balances may count on. */
+  /** When sold money leaves the withdrawable balance. A plan from balances depends on this. */
   readonly saleLeavesWithdrawable: 'at_trade' | 'at_settlement';
   /** How long a new record may be missing from the lists, milliseconds. */
   readonly listLagMs: number;
-  /** Since this date (`YYYY-MM-DD`, from 00:00 UTC) only the worker's API key has written; null: nothing is known. */
+  /** Since this date (`YYYY-MM-DD`, from 00:00 UTC) only the worker's API key has sent writes; null: this is not known. */
   readonly keyUsedSince: string | null;
   /** Statuses of a withdrawal account with which it cannot be paid. Any other status proves nothing. */
   readonly accountStatuses: { readonly unusable: readonly string[] };
   /**
-   * How long doubt lasts before absence counts, beyond every life that an earlier send could have had. Never shorter
-   * than twice `listLagMs`.
+   * How long doubt lasts before absence counts, after the end of every life that an earlier send could have had. Never
+   * shorter than twice `listLagMs`.
    */
   readonly settleDoubtMs: { readonly trade: number; readonly withdrawal: number };
-  /** How long settlement of a trade, and an accepted withdrawal, may take before the run says that it is late. */
+  /** How long a trade may take to settle, and an accepted withdrawal to be paid, before the run says that it is late. */
   readonly lateAfterMs: { readonly settlement: number; readonly withdrawal: number };
   /** Decimals per currency that differ from `currencies.ts`. */
   readonly decimals: Readonly<Record<string, number>>;
@@ -39,13 +45,13 @@ export const DEFAULT_SERVICE_FACTS: ServiceFacts = Object.freeze({
   tradeStatuses: {
     settled: ['SETTLED', 'COMPLETED', 'CLOSED'],
     failed: ['FAILED', 'REJECTED', 'CANCELLED'],
-    // Those that the interface shows.
+    // The statuses that the interface shows.
     pending: ['EXECUTED', 'LOCKED', 'READY_TO_SETTLE'],
   },
   withdrawalStatuses: {
     paid: ['COMPLETED'],
     failed: ['FAILED', 'REJECTED', 'RETURNED', 'CANCELLED', 'CANCELED', 'EXPIRED'],
-    // The interface shows none; these two mean nothing else anywhere.
+    // The interface shows no pending status of a withdrawal. These two words can mean nothing else.
     pending: ['PENDING', 'PROCESSING'],
   },
   saleLeavesWithdrawable: 'at_trade',
@@ -57,7 +63,7 @@ export const DEFAULT_SERVICE_FACTS: ServiceFacts = Object.freeze({
   decimals: {},
 });
 
-/** True when only the worker's API key has written since then. */
+/** True when only the worker's API key has sent writes since this moment. */
 export function isKeyKnownSince({ keyUsedSince }: Pick<ServiceFacts, 'keyUsedSince'>, atMs: number): boolean {
   return keyUsedSince !== null && Date.parse(`${keyUsedSince}T00:00:00Z`) <= atMs;
 }

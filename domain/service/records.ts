@@ -1,7 +1,7 @@
 /**
- * The service's records as Cambist reads them (interface headings "Quote" … "Pagination envelope").
- * Amounts are decimal strings, times are RFC 3339 UTC texts; enumerations that the interface calls open stay `string`.
- * Fields that nothing may depend on are not kept: what is not here never reaches history or a report.
+ * The service's records as Cambist reads them (interface headings "Quote" … "Pagination envelope"). Amounts are decimal
+ * strings, times are RFC 3339 UTC texts; enumerations that the interface calls open stay `string`. Other fields are not
+ * read, so that they never reach a history or a report, and nothing depends on them.
  */
 
 /** Which service environment a request addresses (heading "Common request headers", `X-App-Mode`). */
@@ -17,7 +17,7 @@ export type Quote = {
   readonly sellCurrency: string;
   readonly buyAmount: string | null;
   readonly sellAmount: string | null;
-  /** The other side's amount; may carry many decimals. */
+  /** The amount of the other side; it may have many decimals. */
   readonly quoteAmount: string;
   readonly createdAt: string;
   readonly expiresAt: string | null;
@@ -39,7 +39,7 @@ export type Trade = {
   readonly settlementWindow: SettlementWindow | null;
 };
 
-/** Heading "Withdrawal", create response and list item merged. */
+/** Heading "Withdrawal": the fields of the create response and of the list item together. */
 export type Withdrawal = {
   readonly id: string;
   readonly currency: string;
@@ -59,7 +59,7 @@ export type Balances = {
   readonly balances: readonly Balance[];
 };
 
-/** One row of "Balances": what is there in one currency. */
+/** One row of "Balances", for one currency. */
 export type Balance = {
   readonly currency: string;
   /** Immediately available to withdraw or trade; never negative. */
@@ -84,8 +84,8 @@ export type Pair = {
 };
 
 /**
- * A record whose shape the interface does not show (deposits, withdrawal accounts, accounts, payout addresses,
- * payouts): read leniently. `currency` is null where the record does not say.
+ * A record whose shape the interface does not show (deposits, withdrawal accounts, accounts, payout addresses, payouts), so
+ * it is read leniently. `currency` is null where the record does not have it.
  */
 export type LenientRecord = {
   readonly id: string;

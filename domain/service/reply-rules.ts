@@ -1,14 +1,14 @@
 /**
- * The one table that says what a reply means and what follows (design: "What a reply means"; interface: "Code catalog").
- * Known codes decide, never the HTTP status. The service's `retryStrategy` is followed except where following it would
- * pay twice; each such row says why in `departs`. Pure: the client, the steps and docs/replies.md read it.
+ * The one table that tells what a reply means and what follows (design: "What a reply means"; interface: "Code catalog").
+ * Known codes decide, never the HTTP status. The service's `retryStrategy` is followed except where following it would pay
+ * twice; each such row says why in `departs`. Pure: the client, the steps and docs/replies.md read it.
  */
 import type { Reply, ServiceError } from './reply.ts';
 
 /** Every code that the interface shows. */
 export type Code = keyof typeof DECISIONS;
 
-/** The classes of replies. What follows from each is in `FOLLOW_UPS`. */
+/** The classes of replies. `FOLLOW_UPS` says what follows from each. */
 export type ReplyClass =
   | 'done'
   | 'wait, same key'
@@ -21,11 +21,11 @@ export type ReplyClass =
   | 'pause everything'
   | 'unknown';
 
-/** A read changes nothing. So it is asked again, or it says at once why asking again cannot help. */
+/** A read changes nothing. So it is tried again, or it fails at once with the reason why another try cannot help. */
 export type AfterRead = 'use it' | 'ask again' | 'ask again slowly' | 'give up';
 /** A quote moves no money: a new one may be asked for at any time when no trade is in doubt. */
 export type AfterQuote = 'use it' | 'ask again' | 'shortfall rule' | 'end the leg' | 'hold';
-/** `same key again` sends the same bytes once more. What begins with `look up` looks the item up first. */
+/** `same key again` sends the same bytes once more. Every entry that begins with `look up` looks the item up first. */
 type AfterWrite =
   | 'adopt'
   | 'same key again'
@@ -95,8 +95,8 @@ export const FOLLOW_UPS: Readonly<Record<ReplyClass, FollowUp>> = {
 };
 
 /**
- * What follows instead when the reply to a write is a *stored* one (`Idempotency-Replayed: true`, heading
- * "Idempotency"): this key will never get another answer. A class that is not here is treated like a fresh reply.
+ * What follows instead when the reply to a write is a *stored* one (`Idempotency-Replayed: true`, heading "Idempotency"):
+ * the service will never give this key another answer. A class that is not here is treated like a fresh reply.
  */
 export const STORED_FOLLOW_UPS: Readonly<
   Partial<Record<ReplyClass, Partial<Pick<FollowUp, 'trade' | 'withdrawal'>>>>
@@ -113,17 +113,17 @@ export const STORED_FOLLOW_UPS: Readonly<
   unknown: { trade: 'look up, then doubt, then new quote', withdrawal: 'look up, then doubt' },
 };
 
-/** The service's advice, as the interface assigns it (heading "Envelope", "Retry strategy assignment"). */
+/** The advice of the service, as the interface assigns it (heading "Envelope", "Retry strategy assignment"). */
 export type RetryStrategy =
   'WAIT_THEN_RETRY_SAME_KEY' | 'FIX_AND_RESUBMIT' | 'CHECK_STATE_THEN_RETRY' | 'TERMINAL';
 
 type Row = {
   readonly class: ReplyClass;
-  /** Why the service's `retryStrategy` is not followed; absent where it is. */
+  /** Why the service's `retryStrategy` is not followed; absent when it is. */
   readonly departs?: string;
-  /** The read that shows whether its cause is gone; absent: only another send can show it. */
+  /** The read that shows whether the cause is gone; absent: only another send can show it. */
   readonly shownBy?: 'balances';
-  /** Its refusal proves nothing about an earlier send, because the service did not judge the item itself. */
+  /** A refusal with this code proves nothing about an earlier send, because the service did not judge the item itself. */
   readonly judges?: 'the request only';
 };
 
@@ -154,7 +154,7 @@ const deadQuote: Row = {
   departs: 'an earlier send may have been accepted: a lookup first, and doubt where one is unknown (M2)',
 };
 /**
- * The interface shows these codes for calls that we do not make, or they make no sense as an answer to ours. They prove
+ * Codes that the interface shows only for calls that we do not make, or that make no sense as an answer to ours. They prove
  * nothing.
  */
 const unexpected: Row = {
@@ -266,7 +266,7 @@ export const DECISIONS = {
   CURRENCY_NOT_SUPPORTED: wrong,
 } as const satisfies Record<string, Row>;
 
-/** One row for every reply that no code of the catalogue names. */
+/** One row for every reply without a code of the catalogue. */
 export const OTHER_REPLIES = {
   'whole success': { class: 'done' },
   'never left': wait,
@@ -287,7 +287,7 @@ export const OTHER_REPLIES = {
   'HTTP 410': { class: 'pause everything' },
 } as const satisfies Record<string, Row>;
 
-/** Classes whose codes are *definitive*: this send executed nothing. */
+/** The classes whose codes are *definitive*: the send was refused and executed nothing. */
 const DEFINITIVE: Readonly<Record<ReplyClass, boolean>> = {
   done: false,
   'wait, same key': false,
@@ -301,7 +301,7 @@ const DEFINITIVE: Readonly<Record<ReplyClass, boolean>> = {
   unknown: false,
 };
 
-/** True when an error with this code proves that the very send it answers executed nothing. */
+/** True when an error with this code proves that the send to which it is the answer executed nothing. */
 export function isDefinitive(code: string): boolean {
   return DEFINITIVE[classOf({ code, details: {} })];
 }
@@ -310,7 +310,7 @@ function rowOf(code: string): Row | null {
   return Object.hasOwn(DECISIONS, code) ? DECISIONS[code as Code] : null;
 }
 
-/** True when a read of the balances shows that what was refused with this code may be sent again. */
+/** True when a read of the balances can show that an item refused with this code may be sent again. */
 export function isShownByBalances(code: string): boolean {
   return rowOf(code)?.shownBy === 'balances';
 }
@@ -351,7 +351,7 @@ export function classOfReply(reply: Reply<unknown>): ReplyClass {
   }
 }
 
-/** True for a reply that the service has kept under the key and gives again: one whose body can be trusted. */
+/** True for a reply that the service has stored under the key and gives again, with a body that can be trusted. */
 function isStored(reply: Reply<unknown>): boolean {
   if (reply.kind === 'NOT_SENT' || reply.facts.replayed !== true) return false;
   return reply.kind !== 'UNKNOWN' || (reply.error !== null && reply.facts.status !== 410);
@@ -368,15 +368,16 @@ const MIN_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 600_000;
 
 /**
- * How long to wait before the same again, in milliseconds: `Retry-After`, or what is left of a pause that the service asked for,
- * clamped to 1 s … 10 min, else a backoff that doubles from 1 s with each earlier try and is capped at 10 min.
+ * How long to wait before the same is sent again, in milliseconds: `Retry-After`, or the rest of a pause that the service
+ * asked for, but at least 1 s and at most 10 min. Without either, it is a backoff that doubles from 1 s with each earlier
+ * try, up to 10 min.
  */
 export function waitMs(reply: Reply<unknown>, earlierTries: number): number {
   const asked = reply.kind === 'NOT_SENT' ? (reply.afterMs ?? null) : reply.facts.retryAfterMs;
   return asked === null ? backoffMs(earlierTries) : Math.min(Math.max(asked, MIN_WAIT_MS), MAX_WAIT_MS);
 }
 
-/** Capped doubling from 1 s: 1, 2, 4 … 600 s. */
+/** Doubles from 1 s up to a cap: 1, 2, 4 … 600 s. */
 export function backoffMs(earlierTries: number): number {
   return Math.min(MIN_WAIT_MS * 2 ** Math.min(Math.max(earlierTries, 0), 20), MAX_WAIT_MS);
 }

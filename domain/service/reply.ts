@@ -1,9 +1,9 @@
 /**
- * What one wire attempt came to. The client (`service/`) makes these; the decision table and the steps
- * (`domain/`) read them. Nothing in a reply is secret: no token, no signature, no beneficiary.
+ * The result of one wire attempt. The client (`service/`) makes it; the decision table and the steps (`domain/`) read it.
+ * Nothing in a reply is secret: no token, no signature, no beneficiary.
  */
 
-/** Facts that every answer carries, whatever it says (headings "Common request headers", "Errors"). */
+/** Facts that every answer has, whatever its content (headings "Common request headers", "Errors"). */
 export type ReplyFacts = {
   /** HTTP status; null when no response head arrived. Never decides anything by itself. */
   readonly status: number | null;
@@ -29,9 +29,9 @@ export type ServiceError = {
 /**
  * The four ends of a wire attempt.
  * `DONE`: a whole, valid success; the caller compares it with its intent.
- * `REFUSED`: a whole, valid error envelope whose code is definitive (see `decisions.ts`); nothing was executed by *this* send.
- * `NOT_SENT`: no byte of the request left this machine; the same again is safe.
- * `UNKNOWN`: all else; `error` is present when a valid envelope came with a code that proves nothing.
+ * `REFUSED`: a whole, valid error envelope whose code is definitive (see `reply-rules.ts`); *this* send executed nothing.
+ * `NOT_SENT`: no byte of the request left this machine; the same may be sent again.
+ * `UNKNOWN`: everything else; `error` is present when a valid envelope had a code that proves nothing.
  */
 export type Reply<T> =
   | { readonly kind: 'DONE'; readonly value: T; readonly facts: ReplyFacts }
@@ -39,15 +39,15 @@ export type Reply<T> =
   | {
       readonly kind: 'NOT_SENT';
       readonly reason: string;
-      /** Only where the service has asked for a pause: so much of it is left, milliseconds. */
+      /** Present only when the service has asked for a pause: how much of it is left, in milliseconds. */
       readonly afterMs?: number;
     }
   | {
       readonly kind: 'UNKNOWN';
-      /** Plain words: what was odd (timeout, HTML, cut body, redirect, unknown code). */
+      /** What was wrong, in plain words (timeout, HTML, cut body, redirect, unknown code). */
       readonly reason: string;
       readonly error: ServiceError | null;
       readonly facts: ReplyFacts;
-      /** Only where the answer was too large or took too long: less may be asked for at a time. */
+      /** Present only when the answer was too large or took too long: the caller may ask for less at a time. */
       readonly isTooMuch?: true;
     };

@@ -1,7 +1,7 @@
 /**
- * What is known of the writes of one item, and *doubt*: an earlier send may already have made a record, or may still
- * make one (design: "In doubt, absent, generations"). Every time comes from a worker's clock that agrees with the
- * service's clock, never from Temporal or a terminal. Pure.
+ * What is known of the writes of one item, and *doubt*: an earlier send may already have made a record, or may still make
+ * one (design: "In doubt, absent, generations"). Every time is from the clock of a worker that agrees with the service's
+ * clock, never from Temporal or a terminal. Pure.
  */
 import { OPEN, triedAnew, type Phase } from './phase.ts';
 import { CLOCK_TOLERANCE_MS, TOKEN_LIFE_MS, type Context } from './step.ts';
@@ -13,12 +13,12 @@ import { CLOCK_TOLERANCE_MS, TOKEN_LIFE_MS, type Context } from './step.ts';
 export type Doubt = {
   readonly lastSendMs: number;
   readonly absentAtMs: number | null;
-  /** Name of the API key under which all sends in doubt left; null: it is not known, or there were several. */
+  /** The name of the API key under which all sends in doubt left; null: not known, or there were several keys. */
   readonly under: string | null;
   readonly why: string;
 };
 
-/** What is known of one item's writes; lives in history as argument and result of the activities. */
+/** What is known of one item's writes. The history keeps it as argument and result of the activities. */
 export type SendState = {
   /** The Temporal run that learned all of this; null when nothing is known. */
   readonly knownIn: string | null;
@@ -27,11 +27,11 @@ export type SendState = {
   /** True when some write of this item has left, or may have left. */
   readonly sent: boolean;
   readonly doubt: Doubt | null;
-  /** A person's "not executed" that this Temporal run knows of, and since when; null: it knows of none. */
+  /** A person's "not executed" that this Temporal run knows of, and since when it knows it; null: it knows of none. */
   readonly heard: { readonly id: string; readonly sinceMs: number } | null;
   /** The Temporal run that has asked whether another run of the policy has done the item; null: none has asked. */
   readonly askedIn: string | null;
-  /** How many sends in a row ended in a wait. The next wait depends on it. */
+  /** How many sends in a row ended in a wait. The length of the next wait depends on it. */
   readonly tries: number;
   readonly phase: Phase;
 };
@@ -50,14 +50,14 @@ export const NOTHING_SENT = Object.freeze({
 /** A send can be accepted until its token has expired on the service's clock. */
 const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
 /**
- * Nobody restores a backup faster than this. It includes the twenty seconds by which a clock that agrees may be set
- * meanwhile. If more time has passed, somebody may have restored a backup without our notice.
+ * Nobody restores a backup faster than this. The time includes the twenty seconds by which a clock that agrees may be set in
+ * the meantime. After more time, somebody may have restored a backup without our notice.
  */
 const FRESH_MS = 30_000;
 
 /**
- * True when another run came before this one: this run was reset, or its plan was made for another run, or records were
- * already there when the plan was made.
+ * True when another Temporal run came before this one: this run was reset, or its plan was made for another run, or records
+ * were already there when the plan was made.
  */
 export function isNewStart({
   attempt,
@@ -67,7 +67,7 @@ export function isNewStart({
   return attempt.runId !== originalRunId || plan.madeFor !== attempt.runId || plan.foundRecords;
 }
 
-/** How long, from now on, the service may still accept a send of an older attempt, already made or being made now. */
+/** How long from now the service may still accept a send of an older attempt, which was sent already or is sent now. */
 export function othersSendMs({
   attempt,
 }: {
@@ -77,10 +77,10 @@ export function othersSendMs({
 }
 
 /**
- * Says what this call may have forgotten (step 4 of the six). `fresh`: nothing. This run itself made the plan and found
- * no record, it has not sent the item, this is the first attempt, and for a trade the plan is young. `known`: this
- * history shows everything about the item. `stale`: it does, unless somebody has restored a backup since. `forgotten`:
- * somebody may have sent the item, and this history does not show it.
+ * Tells what this call may have forgotten (step 4 of the six). `fresh`: nothing. This run itself made the plan and found no
+ * record, it has not sent the item, this is the first attempt, and for a trade the plan is young. `known`: this history
+ * shows everything about the item. `stale`: it does, unless somebody has restored a backup since. `forgotten`: somebody may
+ * have sent the item, and this history does not show it.
  */
 export function recall(
   context: Context,
@@ -94,18 +94,18 @@ export function recall(
   const now = context.nowMs();
   const wasReset = attempt.runId !== context.originalRunId;
   const madePlan = plan.madeFor === attempt.runId && !plan.foundRecords;
-  // A quote moves no money, so that a repeated attempt to ask for one has sent nothing.
+  // A quote moves no money, so a repeated attempt to ask for one has sent nothing.
   const firstAttempt = attempt.number === 1 || call === 'quote';
   const young = call === 'withdrawal' || isYoung(plan.madeAtMs, now);
   if (madePlan && !wasReset && firstAttempt && !state.sent && young) return 'fresh';
-  // A restored history has the same run id. The key of a payment tells what the history forgot. But a quote in the
-  // history may have been dead for long.
+  // A restored history has the same run id. The key of a payment tells what the history forgot. But a quote in the history
+  // may have expired long ago.
   if (state.knownIn !== attempt.runId || !firstAttempt) return 'forgotten';
   return call === 'withdrawal' || isRecent(context, state, settleDoubtMs) ? 'known' : 'stale';
 }
 
 /**
- * True when nobody can have restored a backup since this was confirmed, or since the earliest end of doubt. Before
+ * True when nobody can have restored a backup since this was confirmed, or since the earliest end of the doubt. Before the
  * doubt ended nobody sent anything new, so that a restore before that does not matter.
  */
 export function isRecent(
@@ -119,7 +119,7 @@ export function isRecent(
 }
 
 /**
- * True when nobody can have restored a backup since. A time in the future came from a clock that was wrong and has been
+ * True when nobody can have restored a backup since then. A time in the future is from a clock that was wrong and has been
  * set since.
  */
 function isYoung(atMs: number, now: number): boolean {
@@ -127,8 +127,8 @@ function isYoung(atMs: number, now: number): boolean {
 }
 
 /**
- * The state with which this call begins. Another Temporal run may have heard people's decisions or met refusals. They
- * do not count any more, because a reset tries again. Doubt stays.
+ * The state with which this call begins. Decisions of people and refusals that only another Temporal run knows of do not
+ * count any more, because a reset tries again. Doubt stays.
  */
 export function asKnownNow<State extends SendState>(context: Context, state: State): State {
   const { runId } = context.attempt;
@@ -137,8 +137,7 @@ export function asKnownNow<State extends SendState>(context: Context, state: Sta
 }
 
 /**
- * The state with the assumption that somebody has sent the item and that this was forgotten. That attempt began before
- * now.
+ * The state, with the assumption that somebody has sent the item and that this was forgotten. That attempt began before now.
  */
 export function assumeSent<State extends SendState>(context: Context, state: State): State {
   const lastSendMs = context.nowMs() + othersSendMs(context);
@@ -147,14 +146,16 @@ export function assumeSent<State extends SendState>(context: Context, state: Sta
 }
 
 /**
- * The state after a call that cannot tell what it or an earlier attempt has sent. The next call must not rely on
- * anything in it.
+ * The state after a call that does not know what it or an earlier attempt has sent. The next call must not rely on anything
+ * in it.
  */
 export function asForgotten<State extends SendState>(state: State): State {
   return { ...state, knownIn: null, sent: true };
 }
 
-/** Joins two doubts. The result lasts as long as both. A lookup before a later send proves nothing about that send. */
+/**
+ * Joins two doubts. The result lasts as long as the longer one. A lookup before a later send proves nothing about that send.
+ */
 function deepen(doubt: Doubt | null, added: Doubt): Doubt {
   if (doubt === null) return added;
   const under = doubt.under === added.under ? doubt.under : null;
@@ -163,8 +164,8 @@ function deepen(doubt: Doubt | null, added: Doubt): Doubt {
 }
 
 /**
- * The state after a send whose fate is unknown. The service can accept it until its token has expired, and carry it out
- * while what it uses lives (epoch milliseconds).
+ * The state after a send with an unknown result. The service can accept the send until its token has expired, and can carry
+ * it out while the quote that it uses lives (epoch milliseconds).
  */
 export function unknownSend<State extends SendState>(
   context: Context,
@@ -177,20 +178,20 @@ export function unknownSend<State extends SendState>(
   return { ...state, sent: true, tries: state.tries + 1, doubt: deepen(state.doubt, added) };
 }
 
-/** State in which no earlier send is in doubt any more. */
+/** The state when no earlier send is in doubt any more. */
 export function withoutDoubt<State extends SendState>(state: State): State {
   return { ...state, doubt: null };
 }
 
-/** Counts one wait more in a row, so that the next one is longer. */
+/** Counts one more wait in a row, so that the next one is longer. */
 export function triedAgain<State extends SendState>(state: State): State {
   return { ...state, tries: state.tries + 1 };
 }
 
 /**
- * Ends doubt by time. That takes one lookup after half of `settleDoubtMs` and one at its end, and both must find the
- * item absent. The lookup that began at `now` did. Returns whether doubt is over, the new state, the time until the
- * next lookup, and when doubt can end.
+ * Ends doubt by time. This takes one lookup after half of `settleDoubtMs` and one at its end, and both must find the item
+ * absent. The lookup that began at `now` did. Returns whether doubt is over, the new state, the time until the next lookup,
+ * and when doubt can end.
  */
 export function settleByTime<State extends SendState>(
   state: State,
@@ -206,7 +207,7 @@ export function settleByTime<State extends SendState>(
   if (doubt === null) return { over: true, state, nextLookupMs: 0, safeAtMs: now };
   const halfMs = doubt.lastSendMs + settleDoubtMs / 2;
   const endMs = doubt.lastSendMs + settleDoubtMs;
-  // A lookup with a time in the future was dated by a wrong clock that has been set since.
+  // A lookup with a time in the future was dated by a wrong clock, which has been set since.
   const earlierMs = doubt.absentAtMs !== null && doubt.absentAtMs <= now ? doubt.absentAtMs : null;
   if (now >= endMs && earlierMs !== null && earlierMs < now) {
     return { over: true, state: withoutDoubt(state), nextLookupMs: 0, safeAtMs: endMs };

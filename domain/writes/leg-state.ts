@@ -1,4 +1,4 @@
-/** What is known of a leg between two calls, and what a call about it comes to. */
+/** What is known of a leg between two calls, and the result of a call about it. */
 import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
 import { NOTHING_SENT, type SendState } from './doubt.ts';
@@ -8,9 +8,9 @@ export type QuoteInHand = {
   readonly id: string;
   readonly sellAmount: string;
   readonly buyAmount: string;
-  /** On our own clock, counted from just before the request left. So the service's clock does not matter. */
+  /** By our own clock, counted from just before the request left. So the service's clock does not matter. */
   readonly usableUntilMs: number;
-  /** True when this quote, already dead, was sent once more before doubt ended, and the service refused it. */
+  /** True when this quote, though already expired, was sent once more before doubt ended, and the service refused it. */
   readonly probed: boolean;
 };
 
@@ -20,7 +20,7 @@ export type LegState = SendState & {
   readonly quote: QuoteInHand | null;
   /** How many quotes were asked for. A quote after the leg was held is not counted. */
   readonly quotes: number;
-  /** The leg was held: its next quote does not count. */
+  /** True when the leg was held: its next quote does not count. */
   readonly held: boolean;
   /** How much of the sold currency the last read of the balances showed; null: the balances were not read. */
   readonly available: string | null;
@@ -34,13 +34,13 @@ export const NEW_LEG: LegState = Object.freeze({
   available: null,
 });
 
-/** A trade as the plan needs it: with both amounts, whichever of the two was asked for. */
+/** A trade as the plan needs it, with both amounts, whichever of them was asked for. */
 export type Traded = {
   readonly tradeId: string;
   readonly quoteId: string;
   readonly sellAmount: string;
   readonly buyAmount: string;
-  /** Both amounts of its quote; null where this run does not know the quote any more. */
+  /** Both amounts of its quote; null when this run does not know the quote any more. */
   readonly quoted: Pick<QuoteInHand, 'sellAmount' | 'buyAmount'> | null;
   /** The service's status when the record was read. */
   readonly status: string;
@@ -48,9 +48,9 @@ export type Traded = {
 
 /** The result of one call. It tells the workflow what to do next. */
 export type LegStep =
-  /** A quote inside the guard: execute it. */
+  /** There is a quote inside the guard: execute it. */
   | { readonly kind: 'quoted'; readonly state: LegState }
-  /** The quote is dead and nothing is in doubt: ask for a new one. */
+  /** The quote cannot be traded and nothing is in doubt: ask for a new one. */
   | { readonly kind: 'requote'; readonly state: LegState }
   /**
    * The service has shown the trade, so that nothing more is sent. `worse`: the trade came out worse than planned, and
@@ -67,7 +67,10 @@ export type LegStep =
   | { readonly kind: 'not traded'; readonly state: LegState; readonly problem: Problem }
   | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait };
 
-/** Money is missing by a read of the balances, or for a quote. What the last refused trade showed is still true. */
+/**
+ * The state of a leg that lacks money, by a read of the balances or by the reply to a quote. What the last refused trade
+ * showed is still true.
+ */
 export function shortOf(state: LegState, problem: Problem): LegState {
   const despite = state.phase.kind === 'short' ? state.phase.despite : null;
   return { ...state, phase: { kind: 'short', problem, despite } };

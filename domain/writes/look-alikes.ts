@@ -1,7 +1,8 @@
 /**
- * Look-alikes: withdrawals at the service that pay the same account the same amount in the same currency as a payment of a
- * batch, and that carry no tag of ours. A payment that has one waits for a person, unless one has approved exactly the list of
- * them, a run of ours accounts for it, it has failed, or its own key answers for it. Pure.
+ * Look-alikes: withdrawals at the service that pay the same amount in the same currency to the same account as a payment of
+ * a batch, and that carry no tag of ours. A payment with look-alikes waits until a person has approved exactly the list of
+ * them. A withdrawal does not count when a run of ours accounts for it, when it has failed, or when the payment's own key
+ * answers for it. Pure.
  */
 import type { BatchPayment } from '../batch.ts';
 import { normalise } from '../money.ts';
@@ -10,16 +11,22 @@ import { isKeyKnownSince, type ServiceFacts } from '../service/facts.ts';
 import type { Withdrawal } from '../service/records.ts';
 import { CREATED_SLACK_MS } from './lookups.ts';
 
-/** What stands behind a payment: `l`: one that nobody has approved, `a`: all that it has are approved, `.`: none. */
+/**
+ * The letter of a payment: `l`: it has look-alikes without an approval; `a`: all of its look-alikes are approved; `.`: it
+ * has none.
+ */
 export const LOOK_ALIKE = Object.freeze({ held: 'l', approved: 'a', none: '.' } as const);
 
-/** Makes one short text of several: SHA-256, which code of workflows has not. */
+/** Makes one short text of several: SHA-256, which workflow code does not have. */
 type Digest = (texts: readonly string[]) => string;
 
-/** So many groups of payments an approval tells apart: each payment alone in a small batch, and few bytes for a large one. */
+/**
+ * An approval distinguishes at most this many groups of payments. In a small batch each payment is a group; for a large
+ * batch the approval stays small.
+ */
 const MOST_GROUPS = 1_024;
 
-/** Which records could be taken for a payment of a batch. */
+/** Tells which records could be a payment of a batch. */
 export class Alike {
   readonly #keys = new Set<string>();
 
@@ -32,7 +39,7 @@ export class Alike {
   }
 }
 
-/** A record that shows no account could be of any. */
+/** The keys of a payment. A record that shows no account could be a payment to any account. */
 function keysOf([, account, currency, amount]: BatchPayment): readonly [string, string] {
   const open = `${currency} ${normalise(amount)} `;
   return [`${open}${account}`, open];
@@ -42,24 +49,24 @@ function keyOfRecord({ currency, withdrawalAmount, withdrawalAccountId }: Withdr
   return `${currency} ${normalise(withdrawalAmount)} ${withdrawalAccountId ?? ''}`;
 }
 
-/** Which records an approval is about, and how it groups the payments of a chunk. */
+/** The records that an approval covers, and how it groups the payments of a chunk. */
 type ApprovalBounds = Pick<LookAlikeApproval, 'sinceMs' | 'untilMs' | 'perGroup'>;
 
-/** By what a record is judged. */
+/** The facts by which a record is judged. */
 export type Judging = {
-  /** Everything that the list shows of what `Alike` has. */
+  /** All records in the list for which `Alike.has` is true. */
   readonly records: readonly Withdrawal[];
-  /** Those that runs of ours account for. */
+  /** Ids of the records for which runs of ours account. */
   readonly accounted: ReadonlySet<string>;
   readonly failedWords: readonly string[];
-  /** How far back one counts, epoch milliseconds. */
+  /** Older records do not count, epoch milliseconds. */
   readonly sinceMs: number;
-  /** What was created from then on, the payments' own keys answer for. */
+  /** Records created from this moment on do not count: the payments' own keys answer for them. */
   readonly ownSinceMs: number;
   readonly approval: LookAlikeApproval | null;
 };
 
-/** What stands against payments that are alike; `wereShown`: all of it was there when somebody approved. */
+/** The look-alikes of payments with the same key. `wereShown`: all of them were there when a person approved. */
 type Standing = { readonly records: readonly Withdrawal[]; readonly wereShown: boolean };
 
 /** The look-alikes of the payments of a batch, chunk by chunk. */
@@ -83,12 +90,12 @@ export class LookAlikes {
     }
   }
 
-  /** Those that stand against a payment, approved or not. */
+  /** The look-alikes of a payment, approved or not. */
   of(payment: BatchPayment): readonly Withdrawal[] {
     return keysOf(payment).flatMap((key) => this.#standingOf(key).records);
   }
 
-  /** Judged once for all payments that are alike. */
+  /** Computed once for all payments with this key. */
   #standingOf(key: string): Standing {
     const known = this.#standing.get(key);
     if (known !== undefined) return known;
@@ -100,7 +107,7 @@ export class LookAlikes {
     return standing;
   }
 
-  /** One letter for each payment of the chunk with this number, from 1; null: nothing stands against any of them. */
+  /** One letter for each payment of the chunk with this number, from 1; null: none of them has a look-alike. */
   lettersOf(number: number, payments: readonly BatchPayment[]): string | null {
     if (this.#byKey.size === 0) return null;
     const approvedGroups = new Map<number, boolean>();
@@ -127,7 +134,10 @@ export class LookAlikes {
     return name !== null && this.#approved.has(name);
   }
 
-  /** What a group of payments can be taken for, by number; null: for nothing. Failed or not, and whoever accounts for it. */
+  /**
+   * The name of a group of payments, by its number, made of all records that could be one of them; null: there are none. It
+   * includes records that have failed or for which a run accounts.
+   */
   #groupOf(
     within: ApprovalBounds,
     number: number,
@@ -156,14 +166,14 @@ export class LookAlikes {
     return atMs >= sinceMs && atMs < ownSinceMs && !failedWords.includes(status) && !accounted.has(id);
   }
 
-  /** Within what a person who approves all of these approves them, for a batch of so many payments. */
+  /** The bounds of an approval that a person gives now to all look-alikes of a batch with this many payments. */
   bounds(payments: number): ApprovalBounds {
     const { records, sinceMs, ownSinceMs: endMs } = this.#judging;
     const newestMs = records.reduce(
       (newest, { createdAt }) => Math.max(newest, Date.parse(createdAt)),
       sinceMs,
     );
-    // What the payments' own keys answer for is theirs, whatever somebody approves.
+    // No approval covers records for which the payments' own keys answer.
     return {
       sinceMs,
       untilMs: Math.min(newestMs, endMs - 1),
@@ -171,7 +181,7 @@ export class LookAlikes {
     };
   }
 
-  /** What such an approval says of the chunk with this number, from 1. */
+  /** The names of the groups in the chunk with this number, from 1, for such an approval. */
   groupsOf(bounds: ApprovalBounds, number: number, payments: readonly BatchPayment[]): readonly string[] {
     const groups = Array.from({ length: Math.ceil(payments.length / bounds.perGroup) }, (_, group) =>
       this.#groupOf(bounds, number, group, payments),
@@ -189,8 +199,8 @@ function isInside(
 }
 
 /**
- * From when on the payments' own keys answer for a record: where only this API key has written since before the run's date
- * began, what was created since then is brought back by the key of its payment.
+ * The moment from which the payments' own keys answer for a record. When only this API key has sent writes since before the
+ * run's date began, the key of a payment brings back every record that was created for it since then.
  */
 export function ownSince(facts: Pick<ServiceFacts, 'keyUsedSince'>, opensAtMs: number): number {
   return isKeyKnownSince(facts, opensAtMs) ? opensAtMs - CREATED_SLACK_MS : Infinity;

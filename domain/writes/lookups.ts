@@ -1,7 +1,7 @@
 /**
- * What a lookup in the service's lists proves (design: "In doubt, absent, generations"). Pure: the driver reads the
- * pages, this file judges the records. Found and equal: the item is done. Found and different: a person decides.
- * Absent: no record could even be the item.
+ * What a lookup in the service's lists proves (design: "In doubt, absent, generations"). Pure: the driver reads the pages,
+ * this file judges the records. Found and equal: the item is done. Found and different: a person decides. Absent: no record
+ * could be the item.
  */
 import { equal } from '../money.ts';
 import type { Leg } from '../plan/plan.ts';
@@ -22,14 +22,14 @@ export type Look<T> =
   /** `closed`: the generations with a record that has failed; empty for a trade. */
   | { readonly kind: 'absent'; readonly closed: readonly number[] }
   /**
-   * Nothing was found, but that proves nothing. `complete`: every page was read, and a record without a tag could be
-   * the item.
+   * Nothing was found, but that proves nothing. `complete`: every page was read, and a record without a tag could be the
+   * item.
    */
   | {
       readonly kind: 'unproven';
       readonly reason: string;
       readonly complete: boolean;
-      /** When the newest record that could be it was created, epoch milliseconds; null when none was seen. */
+      /** When the newest record that could be the item was created, epoch milliseconds; null when there was none. */
       readonly newestAtMs: number | null;
     };
 
@@ -38,7 +38,7 @@ export const LOOK_BACK_MS = 86_400_000;
 /** How much earlier than the run's date a record may seem to have been created. */
 export const CREATED_SLACK_MS = 600_000;
 
-/** True when a trade is this leg's by reference (any generation) or by the quote that we hold. */
+/** True when a trade is this leg's by its reference (in any generation) or by the quote that we have. */
 export function isTradeOf(leg: Leg, quoteId: string | null, trade: Trade): boolean {
   return (
     generationOf(leg.reference, trade.clientReferenceId ?? '') !== null ||
@@ -47,8 +47,8 @@ export function isTradeOf(leg: Leg, quoteId: string | null, trade: Trade): boole
 }
 
 /**
- * True for a trade under the run's name that belongs to no leg of its plan. Another plan of the run has sent it: one
- * that was made after a restored backup, or one that is lost.
+ * True for a trade under the run's name that belongs to no leg of its plan. It was sent by another plan of the run, which
+ * was made after a backup was restored, or which is lost.
  */
 export function isTradeOfAnotherPlan(run: RunName, legs: readonly string[], trade: Trade): boolean {
   const name = trade.clientReferenceId ?? '';
@@ -56,8 +56,8 @@ export function isTradeOfAnotherPlan(run: RunName, legs: readonly string[], trad
 }
 
 /**
- * Judges a list scan for the trade of a leg. If several trades carry its reference, `known.namedId` is the one that a
- * person has named. `isStray` says whether a trade belongs to another plan of the run.
+ * Judges a list scan for the trade of a leg. When several trades carry its reference, `known.namedId` is the one that a
+ * person has named. `isStray` tells whether a trade belongs to another plan of the run.
  */
 export function lookForTrade(
   leg: Leg,
@@ -97,7 +97,7 @@ function ofAnotherPlan(
   };
 }
 
-/** If several records carry one name and all agree with the plan, a person may say which of them is the item. */
+/** When several records carry one name and all agree with the plan, a person may say which of them is the item. */
 function chosen<T extends { readonly id: string }>(
   ours: readonly T[],
   namedId: string | null,
@@ -112,7 +112,7 @@ export function tradeDifference(leg: Leg, trade: Trade): string | null {
   if (trade.sellCurrency !== leg.sell || trade.buyCurrency !== leg.buy) {
     return `it sells ${trade.sellCurrency} for ${trade.buyCurrency}, planned was ${leg.sell} for ${leg.buy}`;
   }
-  // If the amount came from live balances, the record says how much it is.
+  // When the amount was computed from live balances, the record tells how much it is.
   if (leg.amount === null || !leg.amount.fixed) return null;
   const { side, value } = leg.amount;
   const recorded = side === 'sell' ? trade.sellAmount : trade.buyAmount;
@@ -125,9 +125,9 @@ export type PaymentIdentity = {
   readonly reference: string;
   readonly account: string;
   readonly currency: string;
-  /** Null: not known, because the leg whose proceeds it pays on is not known to be traded. */
+  /** Null: not known, because the payment pays the proceeds of a leg that is not known to be traded. */
   readonly amount: string | null;
-  /** Begin of the run's date, epoch milliseconds. */
+  /** The beginning of the run's date, epoch milliseconds. */
   readonly opensAtMs: number;
   /** The record that a person has named as this payment; null: none. */
   readonly namedId: string | null;
@@ -137,13 +137,16 @@ export type PaymentIdentity = {
   readonly otherIds: readonly string[];
   /** A person has opened this generation. Records of earlier ones count only while they may still pay. */
   readonly fromGeneration: number;
-  /** Records of the earlier generations that show no tag. */
+  /** Records of the earlier generations that have no tag. */
   readonly closedIds: readonly string[];
   /**
    * The generations that people's instructions to pay again follow, each with the record that the instruction names.
    */
   readonly follows: readonly { readonly generation: number; readonly recordId: string | null }[];
-  /** Until when a person has looked through the records: none of those is this payment. Null: nobody has looked. */
+  /**
+   * A person has looked through the records created up to this moment: none of them is this payment. Null: no person has
+   * looked.
+   */
   readonly approvedUntilMs: number | null;
   /** The service's words for "will never be paid". */
   readonly failedWords: readonly string[];
@@ -159,8 +162,8 @@ export function isWithdrawalOf(payment: PaymentIdentity, withdrawal: Withdrawal)
 }
 
 /**
- * True when a withdrawal without a tag could be this payment. That forbids "absent". It is never enough to adopt the
- * withdrawal.
+ * True when a withdrawal without a tag could be this payment. Then the payment is not absent. The withdrawal is never
+ * adopted for this alone.
  */
 export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boolean {
   return (
@@ -176,8 +179,8 @@ export function couldBe(payment: PaymentIdentity, withdrawal: Withdrawal): boole
 }
 
 /**
- * The records of a list scan that could be the payment. Once a person has asked to pay it again, a failed record does
- * not count any more: whatever it was, it pays nothing.
+ * The records of a list scan that could be the payment. Once a person has asked to pay it again, a failed record does not
+ * count any more: whatever it was, it pays nothing.
  */
 export function candidatesOf(payment: PaymentIdentity, scan: ListScan<Withdrawal>): readonly Withdrawal[] {
   const isPaidAgain = payment.fromGeneration > 1;
@@ -220,8 +223,8 @@ export function lookForWithdrawal(payment: PaymentIdentity, scan: ListScan<Withd
 }
 
 /**
- * The generations whose own record has failed. A record belongs to one by its tag, or because a person's instruction
- * names it.
+ * The generations whose own record has failed. A record belongs to a generation by its tag, or because a person's
+ * instruction names it.
  */
 function closedIn(payment: PaymentIdentity, scan: ListScan<Withdrawal>): readonly number[] {
   return scan.records.flatMap((record) => {
@@ -242,7 +245,7 @@ function isClosedGeneration(payment: PaymentIdentity, withdrawal: Withdrawal): b
   return isEarlier && payment.failedWords.includes(withdrawal.status);
 }
 
-/** How a withdrawal contradicts its payment; null when it agrees. A missing account is no difference. */
+/** How a withdrawal contradicts its payment; null when it agrees. A missing account is no contradiction. */
 export function withdrawalDifference(payment: PaymentIdentity, record: Withdrawal): string | null {
   if (record.currency !== payment.currency)
     return `its currency is ${record.currency}, planned was ${payment.currency}`;

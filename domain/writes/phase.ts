@@ -1,23 +1,23 @@
 /**
- * The phases of an item that is not done: what stands against sending it, each with just its data. Whether an earlier
- * send is in doubt (`doubt.ts`) stands beside the phase: an item of any phase may be in doubt. Pure.
+ * The phases of an item that is not done: what keeps it from being sent, each with its own data. Doubt about an earlier send
+ * (`doubt.ts`) is kept beside the phase: an item in any phase may be in doubt. Pure.
  */
 import type { Problem } from '../problems.ts';
 
-/** Nothing stands against sending it. */
+/** Nothing keeps it from being sent. */
 type Open = { readonly kind: 'open' };
 /**
- * A refusal for lack of money is waited out. `despite`: the service refused it then although a read showed so much there,
- * so that something else is short, which no read can show; null: no read told.
+ * The service refused the item for lack of money, and it waits for money. `despite`: the service refused it although a read
+ * showed this much, so that something else is short, and no read can show it; null: no read has shown that.
  */
 type Short = {
   readonly kind: 'short';
   readonly problem: Problem;
   readonly despite: { readonly available: string; readonly atMs: number } | null;
 };
-/** A definitive refusal ends the leg as soon as no earlier send is in doubt. */
+/** A definitive refusal. The leg ends as soon as no earlier send is in doubt. */
 type Refused = { readonly kind: 'refused'; readonly problem: Problem };
-/** A reply after which it is never sent again by itself (mismatch, duplicate, stored failure): a person decides. */
+/** A reply after which the item is never sent again by itself (mismatch, duplicate, stored failure): a person decides. */
 type Spent = { readonly kind: 'spent'; readonly problem: Problem };
 
 export type Phase = Open | Short | Refused | Spent;
@@ -26,7 +26,7 @@ export type PaymentPhase = Open | Short | Spent;
 
 export const OPEN: Open = Object.freeze({ kind: 'open' });
 
-/** What a person has to decide, whatever else is said of the item; null: nothing. */
+/** The question that a person must decide, whatever people or the service say later; null: there is none. */
 export function forPerson(phase: Phase): Problem | null {
   switch (phase.kind) {
     case 'open':
@@ -38,7 +38,7 @@ export function forPerson(phase: Phase): Problem | null {
   }
 }
 
-/** The phase with which another Temporal run begins: a reset tries again what was refused. */
+/** The phase with which another Temporal run begins. A reset tries again an item that was refused. */
 export function triedAnew(phase: Phase): Open | Spent {
   switch (phase.kind) {
     case 'open':

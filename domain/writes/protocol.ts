@@ -1,8 +1,8 @@
 /**
  * The six steps before every write, the same for trades and withdrawals and always in this order (design: "Before every
- * write"). A `Subject` gives them what differs: what a lookup finds, until when the item may leave, how it ends.
- * `beforeWrite` does steps 1 to 4. `mayStillLeave` checks once more in the moment of step 5. What follows from a reply
- * (step 6) is in `writes/trade.ts` and `writes/withdrawal.ts`.
+ * write"). A `Subject` gives them what differs: what a lookup finds, until when the item may be sent, how it ends.
+ * `beforeWrite` does steps 1 to 4. `mayStillLeave` checks once more at the moment of step 5. What follows from a reply (step
+ * 6) is in `writes/trade.ts` and `writes/withdrawal.ts`.
  */
 import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
@@ -43,7 +43,7 @@ import {
 } from './doubt.ts';
 import { forPerson } from './phase.ts';
 
-/** A step that only waits; every kind of item has it. */
+/** A result that only says that the item waits; every kind of item has it. */
 export type Waits<State> = { readonly kind: 'wait'; readonly state: State; readonly wait: Wait };
 
 /** Every result of a step has a kind. */
@@ -64,39 +64,37 @@ export type Subject<State extends SendState, Found extends Trade | Withdrawal, S
   readonly name: string;
   /** Why the run does not want the item any more; null when it does. */
   readonly unwanted: Problem | null;
-  /** Until when it may be sent, in epoch milliseconds. What people have said can change that. */
+  /** Until when it may be sent, in epoch milliseconds. What people have said may change it. */
   readonly windowUntilMs: (said: InstructionsAbout) => number;
   readonly windowPassed: (untilMs: number) => Problem;
   /**
-   * True where the same key again does not count as a lookup. Then the lists are read although this history has the
-   * item whole.
+   * True when the same key again does not count as a lookup. Then the lists are read even when this history shows everything
+   * about the item.
    */
   readonly looksAlways: boolean;
   readonly lookUp: (said: InstructionsAbout, state: State) => Steps<Look<Found>>;
-  /** Takes this record of the service for the item. */
+  /** Takes this record of the service as the item's own. */
   readonly adopt: (said: InstructionsAbout, state: State, record: Found) => Step | Waits<State>;
-  /** Ends the item. It is proven that no record of it exists. */
+  /** Ends the item, after a proof that it has no record. */
   readonly end: (state: State, problem: Problem) => Step;
-  /**
-   * Reads a record that a person has named and that no lookup found. Null: no record with this id agrees with the plan.
-   */
+  /** Reads a record that a person has named and that no lookup found. Null: no record with this id agrees with the plan. */
   readonly readNamed: (said: InstructionsAbout, id: string) => Steps<Found | 'unreadable' | null>;
-  /** How long doubt about the item lasts where only time ends it. */
+  /** How long doubt about the item lasts when only time ends it. */
   readonly settleDoubtMs: number;
   /** The longest time between two calls while the item is in doubt. */
   readonly doubtPollMs: number;
 };
 
-/** Steps 1 to 4 allow the item to leave. */
+/** Steps 1 to 4 allow the item to be sent. */
 export type Ready<State, Found> = {
   readonly kind: 'ready';
   readonly state: State;
   readonly said: InstructionsAbout;
-  /** When the instructions were read. Nothing leaves much later without reading them again. */
+  /** When the instructions were read. No write leaves much later without reading them again. */
   readonly saidAtMs: number;
   /** The lookup of step 4; null where none was needed. */
   readonly looked: Looked<Found> | null;
-  /** Another API key than this worker's may have sent for this run. */
+  /** True when another API key than this worker's may have sent for this run. */
   readonly otherKeys: boolean;
   /** True when the state was confirmed so long ago that somebody may have restored a backup since. */
   readonly isStale: boolean;
@@ -140,13 +138,12 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
     if (apart !== null) return yet(subject, before, apart);
   }
   const now = asKnownNow(context, before);
-  // A restored backup may have lost a send of this run. That begins a doubt only where the call does something, not
-  // where it only waits.
+  // A restored backup may have lost a send of this run. This begins a doubt only when the call acts, not when it only waits.
   const end = said.cancelled ? cancelled(subject, said) : subject.unwanted;
   const isStale = recalled === 'stale' && forPerson(before.phase) === null;
   const acts = subject.call === 'trade' || end !== null || isLate || before.doubt !== null;
   const assumes = recalled === 'forgotten' || (isStale && acts);
-  // As long as no doubt begins, the state keeps the time at which it was confirmed.
+  // While no doubt begins, the state keeps the time at which it was confirmed.
   const asOld = isStale ? { ...now, knownAtMs: before.knownAtMs } : now;
   const state = assumes ? assumeSent(context, now) : asOld;
 
@@ -156,7 +153,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   if (isEarly) return waits(state, 'opening', sendWindows.opensAtMs - context.nowMs(), notYetOpen(subject));
   if (isLate) return yield* endUnsent(subject, said, state, subject.windowPassed(untilMs), looked);
 
-  // Where the same key again counts as a lookup, it takes the place of this one.
+  // When the same key again counts as a lookup, it takes the place of this one.
   if (subject.looksAlways && looked !== null) {
     const seen = conclude(subject, said, state, looked.look);
     if (seen !== null) return seen;
@@ -176,8 +173,8 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
 }
 
 /**
- * A person has decided what became of the item. A record that differs from the plan stands above a record that the
- * person has named.
+ * Follows a person's decision about the item. A record that differs from the plan counts more than a record that the person
+ * has named.
  */
 function* asDecided<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
@@ -197,8 +194,7 @@ function* asDecided<State extends SendState, Found extends Trade | Withdrawal, S
 }
 
 /**
- * Waits until somebody has mended the configuration. If this call may have forgotten a send, the state says so until
- * then.
+ * Waits until a person has mended the configuration. When this call may have forgotten a send, the state says so until then.
  */
 function yet<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
@@ -221,17 +217,20 @@ export function* lookUp<State extends SendState, Found extends Trade | Withdrawa
 }
 
 /**
- * A write that leaves later than this after the instructions were read reads them again. A shared read is half as old
- * at most.
+ * When a write leaves later than this after the instructions were read, it reads them again. A reading that several writes
+ * share is at most half as old.
  */
 const SAID_AGE_MS = 5_000;
 
-/** The longest wait while nobody can tell whether the item is halted. So it goes on soon after somebody can. */
+/**
+ * While it is not known whether the item is halted, each wait is at most this long. So the item goes on soon after it is
+ * known.
+ */
 const UNREAD_MS = 60_000;
 
 /**
- * The wait while the item is halted, or while nobody can tell whether it is. Nothing is sent then. A halt ends no item
- * and no doubt.
+ * The wait while the item is halted, or while it is not known whether it is. Nothing is sent then. A halt ends no item and
+ * no doubt.
  */
 export function haltedNow<State extends SendState>(
   { context, item, currencies }: Pick<Subject<State, never, never>, 'context' | 'item' | 'currencies'>,
@@ -248,9 +247,7 @@ export function haltedNow<State extends SendState>(
   }
 }
 
-/**
- * Step 5, in the moment of sending. Null: nothing is halted, the clock still agrees, and people have said nothing new.
- */
+/** Step 5, at the moment of sending. Null: nothing is halted, the clock still agrees, and people have said nothing new. */
 export function* mayStillLeave<
   State extends SendState,
   Found extends Trade | Withdrawal,
@@ -276,12 +273,12 @@ export function* mayStillLeave<
   return isSame ? null : waits(state, 'service', 1_000, newlySaid(item));
 }
 
-/** How often a run that does not answer is asked again. */
+/** A run that does not answer is asked again after this time. */
 const SILENT_RUN_MS = 60_000;
 
 /**
- * Before a new start or a reset sends an item for the first time, another run of the policy may have done that item.
- * Then nothing is sent, and the problem names that run.
+ * Before a new start or a reset sends an item for the first time, another run of the policy may have done that item. Then
+ * nothing is sent, and the problem names that run.
  */
 export function* heldElsewhere<
   State extends SendState,
@@ -318,13 +315,14 @@ function silentRun(item: string, name: string, run: string): Problem {
 // Step 2: other API keys.
 
 /**
- * Other API keys than this worker's that may have sent for this run: the plan's, and those that the instructions name.
+ * Other API keys than this worker's that may have sent for this run: the plan's key, and the keys that the instructions
+ * name.
  */
 function otherKeysOf({ plan, credentials, facts }: Context, kept: Kept): readonly string[] {
   const named = kept.facts.flatMap((fact) => (fact.kind === 'api key' ? [fact.keyName] : []));
   const others = [plan.credentials.keyName, ...named].filter((name) => name !== credentials.keyName);
-  // The plan was made again from records that were found. Nobody knows which API key sent them, unless the operator
-  // says so.
+  // The plan was made again from records that were found. It is not known which API key sent them, unless the operator
+  // states it.
   const isKnown = isKeyKnownSince(facts, plan.sendWindows.opensAtMs);
   const forgotten = plan.foundRecords && !isKnown ? ['an API key that was forgotten'] : [];
   return [...new Set([...others, ...forgotten])];
@@ -337,8 +335,8 @@ function namedAtMs({ credentials }: Context, kept: Kept): number | null {
 }
 
 /**
- * The service may keep idempotency keys per API key, and a send under another API key may be forgotten. So this
- * worker's API key is recorded first. Nothing leaves before the lists have shown that nobody has sent the item.
+ * The service may keep idempotency keys per API key, and a send under another API key may be forgotten. So this worker's API
+ * key is recorded first. Nothing is sent before the lists have shown that nobody has sent the item.
  */
 function* provenForThisKey<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
@@ -373,7 +371,7 @@ function* provenForThisKey<State extends SendState, Found extends Trade | Withdr
   return waits(settled.state, 'doubt', Math.min(settled.nextLookupMs, doubtPollMs), problem);
 }
 
-// Ends, and doubt that only lookups end.
+// The end of an item, and doubt that only lookups end.
 
 /** The wait after a lookup that did not settle the item. */
 function unsettled<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
@@ -410,12 +408,12 @@ export function conclude<State extends SendState, Found extends Trade | Withdraw
   }
 }
 
-/** The doubt is over. This is the new state. */
+/** The doubt is over. `over` is the new state. */
 type Over<State> = { readonly over: State };
-/** The doubt is not over. This is the result of the call. */
+/** The doubt is not over. `step` is the result of the call. */
 type Ends<Step> = { readonly step: Step };
 
-/** Deals with a doubt that only lookups and time end: it is over, or the item waits for the next lookup. */
+/** Handles a doubt that only lookups and time end: it is over, or the item waits for the next lookup. */
 export function* settleDoubt<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
   said: InstructionsAbout,
@@ -433,13 +431,13 @@ export function* settleDoubt<State extends SendState, Found extends Trade | With
   if (settled.over) return { over: settled.state };
   const afterMs = Math.min(settled.nextLookupMs, subject.doubtPollMs);
   const { problem } = given;
-  // A person must decide afterwards, so that this is no safety wait.
+  // A person must decide afterwards, so this is no safety wait.
   if (problem.code !== 'IN_DOUBT') return { step: waits(settled.state, 'doubt', afterMs, problem) };
   const { safeAtMs } = settled;
   return { step: waitsSafely(subject, settled.state, { afterMs, safeAtMs, problem }) };
 }
 
-/** Ends an item that nobody may have sent. If it is in doubt, it waits until time has settled the doubt. */
+/** Ends an item once it is proven that it was not sent. While it is in doubt, it waits until time has ended the doubt. */
 export function* endUnsent<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
   said: InstructionsAbout,
@@ -447,7 +445,7 @@ export function* endUnsent<State extends SendState, Found extends Trade | Withdr
   problem: Problem,
   looked: Looked<Found> | null = null,
 ): Steps<Step | Waits<State>> {
-  // The service said that a record is ours. A person must decide that, also when nobody wants the item any more.
+  // The service said that a record is ours. A person must decide that, even when the run does not want the item any more.
   const decides = forPerson(state.phase);
   const given = { problem: decides ?? inDoubt(subject, state, problem), looked };
   const settled = yield* settleDoubt(subject, said, state, given);
@@ -456,7 +454,7 @@ export function* endUnsent<State extends SendState, Found extends Trade | Withdr
   return subject.end(settled.over, problem);
 }
 
-/** True when the result is of this kind. It tells a result of the protocol from a step of the item. */
+/** True when the result is of this kind. It distinguishes a result of the protocol from a step of the item. */
 export function isOf<Kind extends string, Own extends { readonly kind: string }>(
   kind: Kind,
   step: Own,
@@ -465,9 +463,9 @@ export function isOf<Kind extends string, Own extends { readonly kind: string }>
 }
 
 /**
- * A person's "not executed" does not count at once. This Temporal run must have known it for as long as an older
- * attempt could still send, and for as long as the lists may lag. Then a complete lookup must show nothing of the item.
- * After a reset this time begins again.
+ * A person's "not executed" does not count at once. This Temporal run must have known it for as long as an older attempt
+ * could still send, and for as long as the lists may lag. Then a complete lookup must show nothing of the item. After a
+ * reset this time begins again.
  */
 function endAsNotExecuted<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
@@ -480,7 +478,7 @@ function endAsNotExecuted<State extends SendState, Found extends Trade | Withdra
   return 'step' in counted ? counted.step : subject.end(counted.over, decidedAgainst(subject, decision));
 }
 
-/** Says whether a "not executed" counts by now, after a lookup. */
+/** Tells, after a lookup, whether a "not executed" counts by now. */
 export function countNotExecuted<
   State extends SendState,
   Found extends Trade | Withdrawal,
@@ -506,8 +504,7 @@ export function countNotExecuted<
       if (!look.complete || isNewer) return { step: unsettled(subject, state, look) };
       break;
     }
-    // The record contradicts the plan, or it could be the item and is no newer than the decision. The person has judged
-    // it.
+    // The record contradicts the plan, or it could be the item and is no newer than the decision. The person has judged it.
     case 'differs':
     case 'absent':
       break;
@@ -545,7 +542,7 @@ export function waits<State>(
   return { kind: 'wait', state, wait: { afterMs, reason, problem } };
 }
 
-/** The wait of a doubt that only time ends. It says when that is, and that there is nothing to do. */
+/** The wait of a doubt that only time ends. It tells when that is, and that there is nothing to do. */
 export function waitsSafely<State>(
   { context }: { readonly context: Pick<Context, 'nowMs'> },
   state: State,
@@ -559,7 +556,7 @@ export function waitsSafely<State>(
   };
 }
 
-/** Waits once more. The next wait in a row will be longer. */
+/** Waits once more. The next wait in a row is longer. */
 export function waitLonger<State extends SendState>(state: State, wait: Wait): Waits<State> {
   return { kind: 'wait', state: triedAgain(state), wait };
 }

@@ -1,8 +1,8 @@
 /**
- * What the deciding steps ask of the world, and what they all share. The steps are pure generators: each `yield` asks
- * the driver for one thing (an *effect*) and gets the answer. Activities drive the steps with the client, tests drive
- * them with a model. The six steps before every write are in `writes/protocol.ts`. No clock but the one given, no
- * randomness, no I/O.
+ * What the deciding steps ask of the world, and what all of them share. The steps are pure generators: each `yield` asks the
+ * driver for one thing (an *effect*) and gets the answer. Activities drive the steps with the client, tests drive them with
+ * a model. The six steps before every write are in `writes/protocol.ts`. The steps use no clock but the one that they are
+ * given, no randomness, and no I/O.
  */
 import { PROBLEMS, isRunCode, serviceCode, type Problem, type ProblemCode } from '../problems.ts';
 import type { Wait } from '../waits.ts';
@@ -20,30 +20,30 @@ import type { TurnAnswer } from '../turn.ts';
 /** One thing that the steps ask the driver to do. Only the last three are sent to the service as writes. */
 export type Effect =
   | { readonly kind: 'read instructions' }
-  /** Records facts durably. Only then anything may follow from them. */
+  /** Records facts durably. Nothing may depend on a fact before that. */
   | { readonly kind: 'note facts'; readonly facts: readonly Fact[] }
   | { readonly kind: 'read balances' }
-  /** Which of these records without a tag belong to another run of ours. */
+  /** Asks which of these records without a tag belong to another run of ours. */
   | { readonly kind: 'read claims'; readonly records: readonly Withdrawal[] }
-  /** Whether another run of the policy has done, or may still do, the item of this name on the same date. */
+  /** Asks whether another run of the policy has done, or may still do, the item of this name on the same date. */
   | { readonly kind: 'read rival'; readonly item: string }
-  /** Waits a little for the turn of the run. Balances that are read in its turn, no other run may spend. */
+  /** Waits a little for the turn of the run. No other run may spend the balances that the run reads in its turn. */
   | { readonly kind: 'take turn' }
-  /** How much of the leg the policy still asks for by the balances of this moment, in the turn of the run. */
+  /** Asks how much of the leg the policy still asks for by the balances of now, in the turn of the run. */
   | { readonly kind: 'read demand'; readonly leg: Leg }
-  /** How much of these currencies the run may spend in its turn: withdrawable, and not reserved by another run. */
+  /** Asks how much of these currencies the run may spend in its turn: withdrawable, and not reserved by another run. */
   | { readonly kind: 'read free money'; readonly currencies: readonly string[] }
   | { readonly kind: 'fetch trade'; readonly id: string }
   | { readonly kind: 'fetch withdrawal'; readonly id: string }
-  /** Scan the list, newest first, back to `sinceMs`; keep what is `wanted`. */
+  /** Scans the list, newest first, back to `sinceMs`, and keeps the records that are `wanted`. */
   | { readonly kind: 'scan trades'; readonly sinceMs: number; readonly wanted: (trade: Trade) => boolean }
   | {
       readonly kind: 'scan withdrawals';
       readonly sinceMs: number;
       readonly wanted: (record: Withdrawal) => boolean;
-      /** Only what carries this reference, in whichever generation, or none at all can be wanted; absent: any. */
+      /** Only records with this reference, in any generation, or without a reference can be wanted; absent: any record. */
       readonly reference?: string;
-      /** Statuses are those of this moment or later, epoch milliseconds; absent: they are asked for elsewhere. */
+      /** Only statuses read at this moment or later count, epoch milliseconds; absent: another step asks for them. */
       readonly readAfterMs?: number;
     }
   | { readonly kind: 'send quote'; readonly request: QuoteRequest }
@@ -51,7 +51,7 @@ export type Effect =
       readonly kind: 'send trade';
       readonly quoteId: string;
       readonly reference: string;
-      /** Both currencies are the leg's. The service knows them from the quote. */
+      /** Both currencies of the leg. They are not sent: the service knows them from the quote. */
       readonly sell: string;
       readonly buy: string;
     }
@@ -69,14 +69,14 @@ export type WithdrawalRequest = {
   readonly account: string;
   readonly currency: string;
   readonly amount: string;
-  /** Reference with its generation: tag and key material. */
+  /** The reference with its generation, which becomes the tag and a part of the key. */
   readonly reference: string;
 };
 
-/** What the driver answers to each effect. */
+/** The driver's answer to each effect. */
 type Answers = {
   'read instructions': Kept;
-  /** True when they are recorded. Otherwise what follows from them must wait. */
+  /** True when the facts are recorded. Otherwise everything that depends on them must wait. */
   'note facts': boolean;
   'read balances': Reply<Balances>;
   'read claims': { readonly claimed: readonly string[] };
@@ -94,28 +94,31 @@ type Answers = {
 };
 
 /**
- * The amount on the side in which the leg is counted; or why nobody can tell it now; or why the leg is not traded at
- * all.
+ * The amount that is still asked for, on the side that the leg fixes; or why it is not known now; or why the leg is not
+ * traded at all.
  */
 export type Demand = { readonly demand: string } | { readonly wait: Wait } | { readonly problem: Problem };
 
-/** By currency; or why nobody can tell it now. */
+/** The free money by currency; or why it is not known now. */
 export type FreeMoney = { readonly free: Readonly<Record<string, string>> } | { readonly wait: Wait };
 
 /**
- * For a leg that funds a batch and waits for money: how much it must leave for others, and when nobody needs it any
+ * For a leg that funds a batch and waits for money: how much it must leave for other items, and when it is not needed any
  * more.
  */
 export type Funding = {
-  /** In the currency that it sells: what the batch itself still pays, and what the legs before it may still sell. */
+  /**
+   * In the currency that the leg sells: the amount that the batch itself still pays, and the amount that the legs before it
+   * may still sell.
+   */
   readonly ahead: string;
-  /** In the currency that it buys: what the batch still pays. */
+  /** In the currency that the leg buys: the amount that the batch still pays. */
   readonly owed: string;
-  /** The money was there when the plan was made. */
+  /** True when the money was there when the plan was made. */
   readonly wasThere: boolean;
 };
 
-/** Names of runs; null: none. */
+/** Names of runs; null: there is no such run. */
 export type Rival = {
   /** The run that has done the item, or may still do it. */
   readonly rival: string | null;
@@ -126,10 +129,10 @@ export type Rival = {
 /** The answer to any effect. */
 export type Answer = Answers[Effect['kind']];
 
-/** A computation that asks for effects and ends with `Result`. */
+/** A computation that asks for effects and ends with a `Result`. */
 export type Steps<Result> = Generator<Effect, Result, Answer>;
 
-/** Asks for one effect. The driver answers each effect with an answer of its kind; only this place relies on that. */
+/** Asks for one effect. The driver answers each effect with an answer of its kind; only this function relies on that. */
 export function* ask<Kind extends Effect['kind']>(
   effect: Extract<Effect, { kind: Kind }>,
 ): Steps<Answers[Kind]> {
@@ -147,22 +150,22 @@ export async function drive<Result>(
 }
 
 /**
- * One call of an activity, as far as it shows what the call may have forgotten. Run ids only show a reset or a repeat.
+ * One call of an activity, with the facts that show what the call may have forgotten. Run ids only show a reset or a repeat.
  * No key and no reference contains one.
  */
 export type Attempt = {
-  /** Temporal run in which the activity runs. */
+  /** The Temporal run in which the activity runs. */
   readonly runId: string;
   readonly number: number;
   readonly startedAtMs: number;
-  /** No write leaves later than this after `startedAtMs` (start-to-close less the HTTP limit). */
+  /** No write is sent later than this after `startedAtMs` (start-to-close less the HTTP limit). */
   readonly sendWithinMs: number;
 };
 
-/** The organisation that a key belongs to, and its environment. */
+/** The organisation to which a key belongs, and its mode. */
 export type Owner = Pick<Plan['credentials'], 'mode' | 'organisation'>;
 
-/** What the steps may know besides the item. */
+/** What the steps know besides the item. */
 export type Context = {
   readonly plan: PlanHead;
   /** `originalExecutionRunId` of the workflow: equal to the attempt's run id unless the run was reset. */
@@ -171,16 +174,16 @@ export type Context = {
   readonly facts: ServiceFacts;
   /** Organisation, mode and API key with which this worker writes. */
   readonly credentials: Plan['credentials'];
-  /** Organisation and mode of the key with which it reads. */
+  /** Organisation and mode of the key with which this worker reads. */
   readonly reader: Owner;
   /**
-   * True when the service accepted another item of this run. Then a malformed request is the fault of the item, and not
-   * a bug of ours.
+   * True when the service has accepted another item of this run. Then a malformed request is a fault of the item, and not a
+   * bug of ours.
    */
   readonly othersAccepted: boolean;
   /** What the other legs of this run have sold and bought. */
   readonly tradedSoFar: readonly Money[];
-  /** Why the run does not want its leg any more; null: it does. Each payment has a reason of its own. */
+  /** Why the run does not want its leg any more; null: it wants it. Each payment has a reason of its own. */
   readonly unwanted: Problem | null;
   /** References of all legs of the plan; absent: not known, or not needed. */
   readonly legs?: readonly string[];
@@ -188,10 +191,10 @@ export type Context = {
   readonly funding?: Funding;
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
   readonly otherWithdrawalIds: readonly string[];
-  /** Takes a record for this item. False when another item of the same call has taken it already. */
+  /** Takes a record for this item. False when another item of the same call has taken the record already. */
   readonly take: (recordId: string) => boolean;
   readonly nowMs: () => number;
-  /** Why no write in these currencies may leave in this moment; null: it may. It only reads memory. */
+  /** Why no write in these currencies may be sent now; null: it may. It only reads memory. */
   readonly whyHalted: (currencies: readonly string[]) => Closed | null;
   /**
    * The service's clock minus ours, in milliseconds, by the last reply that showed it; null when none has shown it yet.
@@ -207,12 +210,12 @@ export const TOKEN_LIFE_MS = 45_000;
 export const CLOCK_TOLERANCE_MS = 10_000;
 /** A wait for the service that is longer than this is shown as an outage. */
 const OUTAGE_MS = 15_000;
-/** How often a held item is looked up when only a lookup or a person can help. */
+/** A held item is looked up this often when only a lookup or a person can help. */
 export const SLOW_LOOKUP_MS = 600_000;
 
 /**
- * Step 2: the worker's keys, to write and to read, must be of the organisation and mode of the plan. Otherwise the
- * worker sends nothing for the plan, and its reads prove nothing. Null when all is well.
+ * Step 2: the worker's keys, for writing and for reading, must be of the organisation and mode of the plan. Otherwise the
+ * worker sends nothing for the plan, and its reads prove nothing. Null when they are.
  */
 export function foreignCredentials(
   context: { readonly credentials: Owner; readonly reader: Owner } & Pick<Context, 'plan'>,
@@ -232,8 +235,8 @@ export function foreignCredentials(
 }
 
 /**
- * Says when the clocks are too far apart. Then no expiry and no send window can be trusted, and nothing is written. If
- * the difference is not known or too large, one read measures it again.
+ * The problem when the clocks are too far apart. Then no expiry and no send window can be trusted, and nothing is written.
+ * When the difference is not known or too large, one read measures it again.
  */
 export function* checkClock(context: Context): Steps<Problem | null> {
   if (context.skewMs() !== null && skewOf(context.skewMs()) === null) return null;
@@ -241,7 +244,7 @@ export function* checkClock(context: Context): Steps<Problem | null> {
   return skewOf(context.skewMs());
 }
 
-/** What is wrong with this difference of clocks; null: nothing, or nobody has measured it yet. */
+/** The problem with this difference of the clocks; null: none, or it has not been measured yet. */
 export function skewOf(skewMs: number | null): Problem | null {
   if (skewMs === null || Math.abs(skewMs) <= CLOCK_TOLERANCE_MS) return null;
   return {
@@ -252,15 +255,15 @@ export function skewOf(skewMs: number | null): Problem | null {
   };
 }
 
-/** What a reply is called in the evidence: its code, or what was odd about it. */
+/** The name of a reply in the evidence: its code, or what was wrong with it. */
 export function nameOf(reply: Reply<unknown>): string {
   return reply.kind === 'DONE' ? 'success' : codeOf(reply);
 }
 
-/** The code of the problem that a reply is. */
+/** The code of a reply as a problem. */
 export function codeOf(reply: Reply<unknown>): ProblemCode {
   switch (reply.kind) {
-    // A success is a problem only where it is about something else than what was sent.
+    // A success is a problem only when it is about another item than the one that was sent.
     case 'DONE':
       return 'NO_ANSWER';
     case 'REFUSED':
@@ -273,8 +276,8 @@ export function codeOf(reply: Reply<unknown>): ProblemCode {
 }
 
 /**
- * What a reply said, for a person. The service's free text is left out: it may name a beneficiary (M6). Of its details
- * only the figures that the interface lists are shown, as single words.
+ * The content of a reply, for a person. The service's free text is left out: it may name a beneficiary (M6). Of its details
+ * only the values that the interface lists are shown, as single words.
  */
 export function explain(reply: Reply<unknown>): string {
   switch (reply.kind) {
@@ -323,17 +326,17 @@ export function problemOf(reply: Reply<unknown>, item: string, fix: string): Pro
   return { code: codeOf(reply), item, message: explain(reply), fix };
 }
 
-/** A wait at the service's own pace. If it takes long, people are told of an outage. */
+/** A wait until the service answers. When it takes long, people are told of an outage. */
 export function serviceWait(problem: Problem, afterMs: number): Wait {
   return { afterMs, reason: afterMs < OUTAGE_MS ? 'service' : 'outage', problem };
 }
 
-/** A wait for somebody to mend the configuration: slow retries, with the cause in plain words. */
+/** A wait until a person has mended the configuration: slow retries, with the cause in plain words. */
 export function configurationWait(problem: Problem, tries: number): Wait {
   return { afterMs: Math.max(5_000, backoffMs(tries + 2)), reason: 'configuration', problem };
 }
 
-/** True for replies after which nobody can tell whether this send was executed; a rate limit proves that it was not. */
+/** True for replies after which it is not known whether this send was executed. A rate limit proves that it was not. */
 export function leavesInDoubt(reply: Reply<unknown>): boolean {
   switch (reply.kind) {
     case 'UNKNOWN':
@@ -345,7 +348,7 @@ export function leavesInDoubt(reply: Reply<unknown>): boolean {
   }
 }
 
-/** True when the request, or a part of it, has left. */
+/** True when the request, or a part of it, has left this machine. */
 export function hasLeft(reply: Reply<unknown>): boolean {
   switch (reply.kind) {
     case 'NOT_SENT':
@@ -357,7 +360,7 @@ export function hasLeft(reply: Reply<unknown>): boolean {
   }
 }
 
-/** `timeoutMs` of a failed write: the write is not sent again before that. 10 s where the service does not say. */
+/** `timeoutMs` of a failed write: the write is not sent again before this time. 10 s when the service does not give it. */
 export function settleTimeMs(reply: Reply<unknown>): number {
   const asked = reply.kind === 'UNKNOWN' ? reply.error?.details['timeoutMs'] : undefined;
   return typeof asked === 'number' && Number.isFinite(asked)
@@ -371,7 +374,7 @@ export function resourceIdOf(reply: Reply<unknown>): string | null {
   return typeof id === 'string' && id !== '' ? id : null;
 }
 
-/** The problem of a read that did not come back whole. */
+/** The problem of a read that did not give the whole list or record. */
 export function unreadable(item: string, reason: string): Problem {
   return {
     code: 'LOOKUP_INCOMPLETE',
@@ -398,11 +401,11 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
   unknown: 'Nothing to do: it looks, and sends again by itself under the same key.',
 };
 
-/** The advice for this code, where nothing more is known. */
+/** The advice for this code, when nothing else is known. */
 export function adviceOf(code: string): string {
   return isRunCode(code) ? PROBLEMS[code].advice : ADVICE[classOf({ code, details: {} })];
 }
 
-/** The fix sentence for a request that the service calls malformed while it has accepted nothing else. */
+/** The fix sentence for a request that the service calls malformed, when it has accepted no other item of the run. */
 export const BUG_OF_OURS =
   'The request was malformed: most likely a fault of this program. Report it; nothing was executed.';

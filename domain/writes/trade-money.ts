@@ -1,4 +1,4 @@
-/** Before a quote: whether the money is there that a leg sells, and whether it is this run's turn to spend it. */
+/** Checks before a quote: is the money there that a leg sells, and is it this run's turn to spend it? */
 import { add, compare, notNegative, round, subtract } from '../money.ts';
 import { decimalsOf, moneyText } from '../currencies.ts';
 import { makeProblem, type Problem } from '../problems.ts';
@@ -23,20 +23,20 @@ import {
 } from './step.ts';
 import { balancesChanged, notFunded } from './trade-texts.ts';
 
-/** How often the balances are read while a leg waits for money. */
+/** While a leg waits for money, it reads the balances this often. */
 export const MONEY_POLL_MS = 15_000;
-/** How often the leg is tried again when something is short that no read can show. */
+/** When something is short that no read can show, the leg is tried again this often. */
 export const BLIND_RETRY_MS = 900_000;
 
-/** What a read of the money that a leg sells has shown. */
+/** The result of a read of the money that a leg sells. */
 type Money =
   | { readonly kind: 'wait'; readonly state: LegState; readonly wait: Wait }
   | { readonly kind: 'end'; readonly problem: Problem }
   | { readonly kind: 'go on'; readonly available: string | null };
 
 /**
- * How much a leg sells, as far as that is known before its quote. It is the sold amount of the plan, or, for a leg that
- * funds a batch and waits for money, the most that the guard lets it cost. Null: only a quote can tell.
+ * How much a leg sells, as far as this is known before its quote. It is the sold amount of the plan. For a leg that funds a
+ * batch and waits for money, it is the most that the guard lets it cost. Null: only a quote can tell.
  */
 export function neededOf({ funding, facts }: Context, leg: Leg): string | null {
   if (leg.amount?.side === 'sell') return leg.amount.value;
@@ -44,7 +44,7 @@ export function neededOf({ funding, facts }: Context, leg: Leg): string | null {
   return most === null ? null : round(most, decimalsOf(leg.sell, facts.decimals), 'up');
 }
 
-/** Before a quote: is the money there that the leg sells? */
+/** Checks before a quote whether the money is there that the leg sells. */
 export function* lookForMoney(context: Context, leg: Leg, state: LegState): Steps<Money> {
   const needed = neededOf(context, leg);
   if (needed === null) return { kind: 'go on', available: null };
@@ -85,9 +85,9 @@ function asShort(state: LegState, problem: Problem): Money {
 }
 
 /**
- * The same for a leg that funds a batch. It may not spend what the items before it in the plan need, nor what other
- * runs have reserved. If the money that it buys has come in another way meanwhile, nobody needs the leg any more. Other
- * runs are asked only when the balances alone say that the leg can go on or end.
+ * The same for a leg that funds a batch. It may not spend money that the items before it in the plan need, or that other
+ * runs have reserved. When the currency that it buys has come in another way in the meantime, the leg is not needed any
+ * more. Other runs are asked only when the balances alone would let the leg go on or end.
  */
 function* lookForFunds(
   context: Context,
@@ -120,8 +120,8 @@ function* lookForFunds(
 }
 
 /**
- * True when the service refused the leg not long ago although as much money was there. Then something else is short,
- * which no read can show.
+ * True when the service refused the leg not long ago although as much money was there. Then something else is short, and no
+ * read can show it.
  */
 function isUnseen(
   phase: Phase,
@@ -136,8 +136,8 @@ function isUnseen(
 type Turn = Extract<Answer, { readonly turn: unknown }>;
 
 /**
- * The wait while another run of ours has the turn, or while nobody can tell whose turn it is. Meanwhile this run must
- * not spend what the balances show.
+ * The wait while another run of ours has the turn, or while it is not known which run has it. In this time this run must not
+ * spend the money that the balances show.
  */
 export function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
   switch (turn.turn) {
@@ -147,7 +147,7 @@ export function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
       const { run, before } = turn;
       const line = before === 0 ? '' : `, and ${before} more wait before this one`;
       const message = `Run ${run} trades now${line}: runs of one organisation take turns.`;
-      // A run far back in the line asks seldom, but often enough to keep its place.
+      // A run far back in the line asks rarely, but often enough to keep its place.
       const afterMs = Math.min(1_000 + before * 100, 10_000);
       return { afterMs, reason: 'turn', problem: makeProblem('TURN_OF_ANOTHER', id, { message }) };
     }

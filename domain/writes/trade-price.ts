@@ -1,4 +1,4 @@
-/** What a quote and a trade are held against: what was asked for, the guard, the limits and the quote itself (M4). */
+/** Compares a quote and a trade with what was asked for, with the guard, the limits and the quote itself (M4). */
 import { compare, equal, round } from '../money.ts';
 import { decimalsOf } from '../currencies.ts';
 import type { Problem } from '../problems.ts';
@@ -10,7 +10,7 @@ import type { QuoteInHand, Traded } from './leg-state.ts';
 import type { Context } from './step.ts';
 import { guardAdvice, withoutTrade } from './trade-texts.ts';
 
-/** What is wrong with a quote as an answer to ours; null when nothing is. */
+/** The problem with a quote as an answer to our request; null when there is none. */
 export function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boolean | null): Problem | null {
   const { amount } = leg;
   const echoed = amount?.side === 'sell' ? quote.sellAmount : quote.buyAmount;
@@ -34,14 +34,14 @@ export function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boo
 }
 
 /**
- * What counts against the limits besides this trade: the other legs of the run, and the trades of the day that the plan
- * has found.
+ * The amounts that count against the limits besides this trade: the other legs of the run, and the trades of the date that
+ * the plan has found.
  */
 function tradedBefore({ tradedSoFar, plan }: Context): TradedBefore {
   return { inRun: tradedSoFar, onDate: plan.tradedOnDate };
 }
 
-/** Price guard and limits against the quote (M4); null when it keeps all of them. */
+/** The problem when the quote breaks the price guard or a limit (M4); null when it keeps all of them. */
 export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem | null {
   const { limits } = context.plan;
   const { guard } = leg;
@@ -68,9 +68,7 @@ export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): P
   };
 }
 
-/**
- * Takes a quote in hand. Its life is what the service grants, counted on our clock from just before the request left.
- */
+/** Takes a quote in hand. It lives as long as the service grants, counted by our clock from just before the request left. */
 export function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
   const asked = context.plan.quote.validForSeconds * 1000;
   const granted =
@@ -85,7 +83,10 @@ export function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteI
   };
 }
 
-/** True when the amount that was asked for is that of the quote, also where the plan took it from live balances. */
+/**
+ * True when the trade has the amount of the quote on the side that was asked for, even when the plan computed it from live
+ * balances.
+ */
 export function isQuotedAmount(leg: Leg, quote: QuoteInHand, trade: Trade): boolean {
   const [asked, recorded] =
     leg.amount?.side === 'buy' ? [quote.buyAmount, trade.buyAmount] : [quote.sellAmount, trade.sellAmount];
@@ -93,7 +94,7 @@ export function isQuotedAmount(leg: Leg, quote: QuoteInHand, trade: Trade): bool
 }
 
 /**
- * Says when a trade came out worse than its quote, the guard or a limit. Nobody can undo the trade, but somebody must
+ * The problem when a trade came out worse than its quote, the guard or a limit. Nobody can undo the trade, but a person must
  * know.
  */
 export function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | null {

@@ -1,4 +1,4 @@
-/** What people read about a leg that cannot trade, and what they can do about it. */
+/** The texts about a leg that cannot trade, with what a person can do. */
 import { decimalsOf, moneyText } from '../currencies.ts';
 import { isPositive, round } from '../money.ts';
 import { makeProblem, type Problem } from '../problems.ts';
@@ -43,7 +43,10 @@ export function balancesChanged(leg: Leg, demand: string): Problem {
   });
 }
 
-/** A leg that was computed from balances is computed anew in a new run, whatever becomes of this one. */
+/**
+ * The advice for a leg outside its guard. A leg that was computed from balances is computed anew in a new run, whatever
+ * happens to this one.
+ */
 export function guardAdvice({ plan: { run } }: Context, { why }: Leg): string {
   const widened =
     why.kind === 'fixed'
@@ -80,8 +83,8 @@ export function windowPassed(context: Context, leg: Leg): Problem {
 }
 
 /**
- * What to do when a batch waits for the money that the leg was to buy: no other run pays it meanwhile. Null: no batch
- * waits for this leg.
+ * The advice when a batch waits for the money that the leg was to buy: no other run pays the batch in the meantime. Null: no
+ * batch waits for this leg.
  */
 export function withoutTrade({ funding }: Context, { buy }: Leg): string | null {
   return funding === undefined

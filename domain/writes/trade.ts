@@ -1,8 +1,7 @@
 /**
- * The steps of one leg: ask for a quote, trade it, and deal with every reply and every crash in between (M1, M2, M4).
- * There are three entries: `requestQuoteSteps` and `executeTradeSteps`, and `tradedSteps` once there is a trade. The
- * reference stays the same for every quote of the leg. The key changes with the quote, because a quote can be traded
- * only once.
+ * The steps of one leg: ask for a quote, trade it, and handle every reply and every crash in between (M1, M2, M4). There are
+ * three entries: `requestQuoteSteps` and `executeTradeSteps`, and `tradedSteps` once there is a trade. The reference stays
+ * the same for every quote of the leg. The key changes with the quote, because a quote can be traded only once.
  */
 import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
@@ -87,21 +86,21 @@ import {
 import { balancesChanged, forgottenAmount, tooManyQuotes, windowPassed } from './trade-texts.ts';
 
 /**
- * The service counts a quote's life from the moment at which it made the quote. That is later than our own count, by
- * one request at most.
+ * The service counts a quote's life from the moment at which it made the quote. That is later than the beginning of our own
+ * count, by one request at most.
  */
 const QUOTE_OUTLIVES_MS = 15_000;
 /** A quote that expires sooner than this is not sent. */
 const MIN_QUOTE_LIFE_MS = 500;
 
 /**
- * The longest time that a leg in doubt waits for its next lookup. A call that comes more than 30 s after the call
- * before may belong to a restored history, so that its doubt begins again. The rest of the 30 s leaves room for a slow
- * machine or a short outage.
+ * The longest time that a leg in doubt waits for its next lookup. When a call comes more than 30 s after the call before,
+ * its history may be a restored one, so that doubt begins again. The rest of the 30 s leaves room for a slow machine or a
+ * short outage.
  */
 const DOUBT_POLL_MS = 10_000;
 
-/** A leg during one call, together with what people have said about it. */
+/** A leg during one call, with what people have said about it. */
 type Item = {
   readonly context: Context;
   readonly leg: Leg;
@@ -124,7 +123,7 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
     case 'short':
       return yield* askForQuote(item, state);
     case 'refused':
-      // A restored backup may have lost a send. So the leg does not end before doubt is over.
+      // A restored backup may have lost a send, so the leg does not end before doubt is over.
       return opened.isStale
         ? yield* stayInDoubt(item, assumeSent(context, state), opened.looked)
         : yield* end(item, state, phase.problem);
@@ -136,8 +135,8 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
 function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   const { context, leg, subject, ready } = item;
   if (ready.isStale) {
-    // While the leg waits for money, no quote is asked for. Before one is asked for, a restored backup may have lost a
-    // send, so that the leg is in doubt first.
+    // While the leg waits for money, it asks for no quote. When the money is there, the leg is in doubt first, since a
+    // restored backup may have lost a send.
     const short = yield* lookForMoney(context, leg, before);
     if (short.kind === 'wait') return short;
     return yield* stayInDoubt(item, assumeSent(context, asKnownNow(context, before)), ready.looked);
@@ -148,7 +147,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if (before.quotes >= context.plan.quote.maxQuotes)
     return yield* end(item, before, tooManyQuotes(context, leg));
 
-  // A quote lives for seconds only. While nothing may be traded, none is asked for.
+  // A quote lives only for seconds, so none is asked for while nothing may be traded.
   const halted = haltedNow(subject, before);
   if (halted !== null) return { ...halted, state: { ...halted.state, held: true } };
   const elsewhere = yield* heldElsewhere(subject, before);
@@ -163,7 +162,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     isAsPlanned = turn.isAsPlanned;
   }
 
-  // The money was there when the plan was made, and nobody has spent it since.
+  // The money was there when the plan was made, and no other run has spent it since.
   const isThere = isAsPlanned && context.funding?.wasThere === true && state.phase.kind !== 'short';
   const short = isThere
     ? ({ kind: 'go on', available: null } as const)
@@ -210,13 +209,12 @@ export function* executeTradeSteps(context: Context, leg: Leg, before: LegState)
   const { quote } = state;
 
   const isDead = quote === null || context.nowMs() + MIN_QUOTE_LIFE_MS > quote.usableUntilMs;
-  // The service may keep idempotency keys per API key. Under another API key, sending the same quote again proves
-  // nothing.
+  // The service may keep idempotency keys per API key. Then sending the same quote under another API key proves nothing.
   const isOthers = opened.otherKeys && isOthersDoubt(context, state);
   if (quote === null || isDead || !maySend(state) || isOthers)
     return yield* deadQuote(item, state, opened.looked);
   const stopped = yield* mayStillLeave(subject, opened, state);
-  // The quote expires while the leg waits, so that it does not count.
+  // The quote expires while the leg waits, so it does not count.
   if (stopped !== null) return { ...stopped, state: { ...stopped.state, held: true } };
 
   const reply = yield* ask<'send trade'>(tradeOf(leg, quote));
@@ -227,9 +225,7 @@ function tradeOf({ reference, sell, buy }: Leg, quote: QuoteInHand): Extract<Eff
   return { kind: 'send trade', quoteId: quote.id, reference, sell, buy };
 }
 
-/**
- * A traded leg asks the service nothing more. It asks only whether people have accepted a trade that came out worse.
- */
+/** A traded leg asks the service nothing more. It only checks whether people have accepted a trade that came out worse. */
 export function* tradedSteps(context: Context, leg: Leg, record: Traded): Steps<LegStep> {
   const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
   return asTraded(context, leg, instructionsAbout(kept, leg.id), record);
@@ -247,7 +243,7 @@ function maySend({ phase }: LegState): boolean {
   }
 }
 
-/** Quotes that another Temporal run asked for in vain do not count in this run. */
+/** The state without the quotes that another Temporal run asked for in vain: these do not count in this run. */
 function withQuotesOf({ attempt }: Context, state: LegState): LegState {
   return state.knownIn === attempt.runId ? state : { ...state, quotes: 0 };
 }
@@ -274,8 +270,8 @@ function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject
 }
 
 /**
- * Treats a quote as dead if another Temporal run received it, or if it was confirmed long ago, even when it could still
- * live. A later quote may have been traded before the reset or the restore.
+ * Treats a quote as expired when another Temporal run received it, or when it was confirmed long ago, even when it could
+ * still live. A later quote may have been traded before the reset or the restore.
  */
 function withoutForgottenQuote(context: Context, state: LegState): LegState {
   if (state.quote === null) return state;
@@ -285,8 +281,7 @@ function withoutForgottenQuote(context: Context, state: LegState): LegState {
 }
 
 /**
- * The trade with this id, if it agrees with the plan. It is read by its id, or found in the list where that answer is
- * not whole.
+ * The trade with this id, if it agrees with the plan. It is read by its id, or from the list when that answer is not whole.
  */
 function* readNamed(context: Context, leg: Leg, id: string): Steps<Trade | 'unreadable' | null> {
   const { records, complete } = yield* tradeNamed(context, id);
@@ -302,12 +297,12 @@ function* tradeNamed(context: Context, id: string): Steps<ListScan<Trade>> {
   return yield* ask<'scan trades'>({ kind: 'scan trades', sinceMs, wanted: (trade) => trade.id === id });
 }
 
-/** Carries out what the table of replies says about the reply to a trade. */
+/** Does what the table of replies says about the reply to a trade. */
 function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Reply<Trade>): Steps<LegStep> {
   const { context, leg, subject, ready } = item;
   const follow = followUp(reply);
   const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
-  // Whatever its class: a reply that was not understood, or proves nothing, leaves the send in doubt.
+  // This holds for every class: a reply that was not understood, or that proves nothing, leaves the send in doubt.
   const sent: LegState = leavesInDoubt(reply)
     ? unknownTrade(context, state, quote, `the answer was ${problem.code}`)
     : { ...state, sent: state.sent || hasLeft(reply), tries: state.tries + 1 };
@@ -369,14 +364,12 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
   throw new RangeError(`A ${reply.kind} reply cannot be followed by "${follow.trade}".`);
 }
 
-/**
- * The state after a trade whose fate is unknown. The service may still carry it out while its token or its quote lives.
- */
+/** The state after a trade with an unknown result. The service may still carry it out while its token or its quote lives. */
 function unknownTrade(context: Context, state: LegState, quote: QuoteInHand, why: string): LegState {
   return unknownSend(context, state, why, quote.usableUntilMs + QUOTE_OUTLIVES_MS);
 }
 
-/** Deals with a quote that cannot be traded: first one lookup, then an open doubt, then a person or a new quote. */
+/** Handles a quote that cannot be traded: first one lookup, then an open doubt, then a person or a new quote. */
 function* deadQuote(item: Item, state: LegState, looked: Looked<Trade> | null): Steps<LegStep> {
   const { subject, ready } = item;
   const { look, atMs } = looked ?? (yield* lookUp(subject, ready.said, state));
@@ -389,15 +382,14 @@ function* deadQuote(item: Item, state: LegState, looked: Looked<Trade> | null): 
 }
 
 /**
- * Deals with a leg in doubt: after a lookup that finds nothing, doubt is over by time, or the leg waits for the next
- * lookup.
+ * Handles a leg in doubt after a lookup that found nothing: time has ended the doubt, or the leg waits for the next lookup.
  */
 function* stayInDoubt(item: Item, state: LegState, looked: Looked<Trade> | null): Steps<LegStep> {
   const { context, leg, subject, ready } = item;
   const { look, atMs } = looked ?? (yield* lookUp(subject, ready.said, state));
   const seen = conclude(subject, ready.said, state, look);
   if (seen !== null) return seen;
-  // By a wrong clock no time has passed.
+  // A wrong clock does not prove that time has passed.
   const skewed = yield* checkClock(context);
   if (skewed !== null) return waitLonger(state, configurationWait({ ...skewed, item: leg.id }, state.tries));
   const settled = settleByTime(state, atMs, subject.settleDoubtMs);
@@ -423,8 +415,8 @@ function* stayInDoubt(item: Item, state: LegState, looked: Looked<Trade> | null)
 }
 
 /**
- * Sends the same key, quote and bytes once more before doubt ends by time. A dead quote cannot be traded again. But the
- * service says so if the first send is still in work, and answers with its success if the first send came through.
+ * Sends the same key, quote and bytes once more before doubt ends by time. An expired quote cannot be traded again. But the
+ * service says so when it still works on the first send, and answers with its success when the first send was executed.
  */
 function* probe(item: Item, state: LegState, quote: QuoteInHand): Steps<LegStep> {
   const { leg, subject, ready } = item;
@@ -435,22 +427,22 @@ function* probe(item: Item, state: LegState, quote: QuoteInHand): Steps<LegStep>
   return yield* afterTrade(item, { ...state, quote: { ...quote, probed: refused } }, quote, reply);
 }
 
-/** Refusals that the service may have given before it considered the trade at all. */
+/** The service may have refused with these before it considered the trade at all. */
 const PAUSES: readonly ReplyClass[] = ['pause the policy', 'pause everything'];
 
-/** Ends the leg after a refusal. If the leg is in doubt, it waits for the end of the doubt first. */
+/** Ends the leg after a refusal. A leg in doubt waits for the end of the doubt first. */
 function* endRefused(item: Item, state: LegState, problem: Problem): Steps<LegStep> {
   return state.doubt === null
     ? yield* end(item, state, problem)
     : yield* stayInDoubt(item, withRefusal(state, problem), null);
 }
 
-/** An end needs one lookup more (step 6). */
+/** Ends the leg, after one more lookup (step 6). */
 function end({ subject, ready }: Item, state: LegState, problem: Problem): Steps<LegStep> {
   return endUnsent(subject, ready.said, withRefusal(state, problem), problem);
 }
 
-/** A question that a person must decide stays with the person, whatever the service refuses later. */
+/** Notes a refusal. But a question that a person must decide stays with the person, whatever the service refuses later. */
 function withRefusal(state: LegState, problem: Problem): LegState {
   switch (state.phase.kind) {
     case 'open':
@@ -463,7 +455,7 @@ function withRefusal(state: LegState, problem: Problem): LegState {
 }
 
 /**
- * Looks the trade up after an unknown send. If nothing is found, the leg waits, and the next call sends the same again
+ * Looks the trade up after an unknown send. When nothing is found, the leg waits, and the next call sends the same again
  * while the quote lives.
  */
 function* lookThen(
@@ -501,12 +493,12 @@ function judge(leg: Leg, trade: Trade): Look<Trade> {
     : { kind: 'differs', record: trade, difference };
 }
 
-/** A record may leave the reference out. A record with another reference is not ours. */
+/** True for a record with the leg's reference, or without a reference. A record with another reference is not ours. */
 function isOwnEcho(leg: Leg, trade: Trade): boolean {
   return trade.clientReferenceId === null || trade.clientReferenceId === leg.reference;
 }
 
-/** @param of the record and the quote in hand. The amounts of an earlier quote are not known any more */
+/** @param of the record, and the quote in hand; the amounts of an earlier quote are not known any more */
 function traded(
   context: Context,
   leg: Leg,
@@ -526,8 +518,8 @@ function traded(
 }
 
 /**
- * If a trade came out worse than planned, everything that depends on it waits until a person accepts the trade by its
- * id (M4).
+ * When a trade came out worse than planned, everything that depends on it waits until a person accepts the trade by its id
+ * (M4).
  */
 function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: Traded): LegStep {
   const worse = said.acceptedIds.includes(record.tradeId) ? null : executedWorse(context, leg, record);
@@ -560,9 +552,9 @@ function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<
 }
 
 /**
- * A leg that was computed from balances may ask for a quote only in the turn of its run. Since its plan was made,
- * others may have traded or spent what it asks for. `isAsPlanned`: nobody else has had the turn since, so that the plan
- * is still right.
+ * A leg that was computed from balances may ask for a quote only in the turn of its run. Since its plan was made, other runs
+ * may have traded or spent what it asks for. `isAsPlanned`: no other run has had the turn since, so that the plan is still
+ * right.
  */
 function* itsTurn(
   item: Item,

@@ -1,7 +1,7 @@
 /**
- * The steps of one payment: the six before every write, the send under the key of the first generation that is not
- * closed, and what follows from every reply and every crash (M1, M2). A withdrawal is always tried again *under the
- * same key* first. The chain rule (design: "The chain rule") says when a later generation may open.
+ * The steps of one payment: the six before every write, the send under the key of the first generation that is not closed,
+ * and what follows from every reply and every crash (M1, M2). A withdrawal is always tried again *under the same key* first.
+ * The chain rule (design: "The chain rule") says when a later generation may open.
  */
 import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
@@ -72,11 +72,11 @@ export type PaymentState = SendState & {
   /** The generation that is sent next: the first that is not closed. */
   readonly generation: number;
   /**
-   * The Temporal run that has come to this generation, starting from the first. Another Temporal run starts from the
-   * first again.
+   * The Temporal run that has come to this generation, starting from the first. Another Temporal run starts from the first
+   * again.
    */
   readonly walkedIn: string | null;
-  /** When this Temporal run first saw the service refuse this generation; null: it has not. */
+  /** When this Temporal run first saw the service refuse this generation; null: it has not seen that. */
   readonly refusedAtMs: number | null;
   /** True when this Temporal run has opened a generation before its time. A new start may do so once. */
   readonly hasOpenedEarly: boolean;
@@ -93,7 +93,7 @@ export const NEW_PAYMENT: PaymentState = Object.freeze({
   closedIds: [],
 });
 
-/** A withdrawal that the service accepted. Whether it is paid, its status says, which is always read live. */
+/** A withdrawal that the service has accepted. Its status, which is always read live, tells whether it is paid. */
 export type Accepted = {
   readonly withdrawalId: string;
   readonly reference: string;
@@ -103,25 +103,25 @@ export type Accepted = {
 
 /** The result of one call. It tells the workflow what to do next. */
 export type PaymentStep =
-  /** The service has a record of it: nothing more is sent. */
+  /** The service has a record of the payment, so nothing more is sent. */
   | { readonly kind: 'accepted'; readonly accepted: Accepted }
   /** The payment has ended, and it is proven that no withdrawal exists for it. */
   | { readonly kind: 'not paid'; readonly state: PaymentState; readonly problem: Problem }
   | { readonly kind: 'wait'; readonly state: PaymentState; readonly wait: Wait };
 
-/** How often the balances are read while a payment waits for money. */
+/** While a payment waits for money, the balances are read this often. */
 const MONEY_POLL_MS = 15_000;
-/** How often the payment is tried again when something is short that no read can show. */
+/** When something is short that no read can show, the payment is tried again this often. */
 const BLIND_RETRY_MS = 900_000;
 const HOUR_MS = 3_600_000;
 /**
- * Other runs are asked about so many records that could be the payment. If there are more, the payment could be one of
- * them.
+ * Other runs are asked about at most this many records that could be the payment. With more such records, the payment could
+ * be one of them.
  */
 const MOST_CANDIDATES = 50;
 /**
- * How long after one opening the next of eight generations opens by itself. So seven generations last about as long as
- * the send window. The eighth is kept until a read, or a person, says that the cause of the refusals is gone.
+ * How long after one opening the next of eight generations opens by itself. So seven generations last about as long as the
+ * send window. The eighth is kept until a read, or a person, says that the cause of the refusals is gone.
  */
 const OPENING_GAPS_MS: readonly number[] = [
   HOUR_MS / 4,
@@ -132,25 +132,23 @@ const OPENING_GAPS_MS: readonly number[] = [
   60 * HOUR_MS,
 ];
 
-/** What the run wants of one payment in one call. */
+/** What the run wants for one payment in one call. */
 export type Wanted = {
-  /** Null: the payment pays on the proceeds of a leg that is not known to be traded. Then it is only looked up. */
+  /** Null: the payment pays the proceeds of a leg that is not known to be traded. Then it is only looked up. */
   readonly amount: string | null;
   /** What the payments before it in the plan still need in its currency. */
   readonly ahead: string;
   /** Why the run does not want the payment any more (its leg was not traded); null when it does. */
   readonly unwanted: Problem | null;
-  /** Withdrawals of others that look like this payment; absent: there are none. */
+  /** Withdrawals that look like this payment; absent: there are none. */
   readonly alike?: Alike;
 };
 
-/** Withdrawals that pay the same account the same amount, and that no run of ours accounts for. */
+/** Withdrawals that pay the same amount to the same account, and for which no run of ours accounts. */
 export type Alike =
-  /**
-   * A person must decide before the payment is first sent. `recordId`: one of these withdrawals; null: it is not named.
-   */
+  /** A person must decide before the payment is first sent. `recordId`: one of these withdrawals; null: it is not named. */
   | { readonly kind: 'held'; readonly recordId: string | null }
-  /** A person has approved them: they are not this payment, so that they do not stop it. */
+  /** A person has approved them: they are not this payment, so they do not stop it. */
   | { readonly kind: 'approved' };
 
 /** A payment during one call, as every step needs it. */
@@ -192,7 +190,7 @@ export function* createWithdrawalSteps(
   }
 }
 
-/** Sends the generation to go on with, and then each later one that opens in the same call. */
+/** Sends the generation with which the payment goes on, and then each later one that opens in the same call. */
 function* send(
   item: Item,
   before: PaymentState,
@@ -254,8 +252,8 @@ function subjectOf(
     adopt: (said, state, record) => adopted({ context, payment, said }, state, record),
     end: (state, problem) => ({ kind: 'not paid', state, problem }),
     readNamed: (said, id) => readNamed({ ...identify(said, NEW_PAYMENT), ownIds: [id] }, id),
-    // The leg is not known to be traded. Only an earlier run that knew of its trade can have paid, and the lists show
-    // that soon enough.
+    // The leg is not known to be traded. Only an earlier run that knew of its trade can have paid, and the lists show that
+    // soon enough.
     settleDoubtMs: amount === null ? 2 * facts.listLagMs : facts.settleDoubtMs.withdrawal,
     doubtPollMs: SLOW_LOOKUP_MS,
   };
@@ -298,8 +296,8 @@ function* lookForPayment(
   { eights }: InstructionsAbout,
   identity: PaymentIdentity,
 ): Steps<Look<Withdrawal>> {
-  // The person who wants the payment paid again has seen its earlier record fail. So no older reading of that record
-  // counts.
+  // The person who wants the payment paid again has seen its earlier record fail. So an older reading of that record does
+  // not count.
   const readAfterMs = eights.at(-1)?.openedBy.atMs;
   const scan = yield* ask<'scan withdrawals'>({
     kind: 'scan withdrawals',
@@ -310,8 +308,7 @@ function* lookForPayment(
   });
   const look = lookForWithdrawal(identity, scan);
   if (look.kind !== 'unproven' || !look.complete) return look;
-  // Two runs may pay the same account the same amount on one day. A record of the other run is no reason for doubt
-  // here.
+  // Two runs may pay the same amount to the same account on one day. A record of the other run is no reason for doubt here.
   const candidates = candidatesOf(identity, scan);
   if (candidates.length > MOST_CANDIDATES) return look;
   const { claimed } = yield* ask<'read claims'>({ kind: 'read claims', records: candidates });
@@ -320,7 +317,10 @@ function* lookForPayment(
     : lookForWithdrawal({ ...identity, otherIds: [...identity.otherIds, ...claimed] }, scan);
 }
 
-/** Reads the record with this id. It must agree with the plan, and no tag or id may give it to another payment. */
+/**
+ * Reads the record with this id. The record must agree with the plan, and must not belong to another payment by its tag or
+ * id.
+ */
 function* readNamed(identity: PaymentIdentity, id: string): Steps<Withdrawal | null> {
   const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id });
   return fetched.kind === 'DONE' && isOurs(identity, fetched.value) ? fetched.value : null;
@@ -334,8 +334,8 @@ function isOurs(identity: PaymentIdentity, record: Withdrawal): boolean {
 // Generations.
 
 /**
- * The eight generations of the plan, then each eight that people have opened, in order. Each eight has a send window of
- * its own.
+ * The eight generations of the plan, then each eight that people have opened, in order. Each eight has a send window of its
+ * own.
  */
 function eightsOf(
   context: Context,
@@ -350,13 +350,13 @@ function walkingAnew({ attempt }: Context, state: PaymentState): PaymentState {
   return { ...atGeneration(state, 1), hasOpenedEarly: false, walkedIn: attempt.runId };
 }
 
-/** Refusals of another generation say nothing about this one. */
+/** The state at another generation. Refusals of the earlier one say nothing about it. */
 function atGeneration(state: PaymentState, generation: number): PaymentState {
   if (state.generation === generation) return state;
   return { ...state, generation, refusedAtMs: null, tries: 0, phase: OPEN };
 }
 
-/** A generation is closed. This is the one to go on with. */
+/** A generation is closed. `state` has the generation with which the payment goes on. */
 type Passed = { readonly kind: 'next generation'; readonly state: PaymentState };
 
 const passedTo = (state: PaymentState, generation: number): Passed => ({
@@ -365,8 +365,8 @@ const passedTo = (state: PaymentState, generation: number): Passed => ({
 });
 
 /**
- * Finds the generation to go on with in this call: the one that the payment has come to, as long as its window is open.
- * A key cannot close a generation that a person has decided about, or whose window has ended.
+ * Finds the generation to send in this call: the one to which the payment has come, as long as its window is open. A key
+ * cannot close a generation that a person has decided about, or whose window is over.
  */
 function* firstNotClosed(item: Item, state: PaymentState): Steps<Passed | PaymentStep> {
   const { context, ready } = item;
@@ -374,8 +374,7 @@ function* firstNotClosed(item: Item, state: PaymentState): Steps<Passed | Paymen
   const decided = said.eights.findLast(({ closedBy }) => closedBy !== null);
   if (decided !== undefined && state.generation < decided.first)
     return yield* openEight(item, state, decided);
-  // The record of a generation proves more than its key: under another API key, the same key again would be a new
-  // payment.
+  // The record of a generation proves more than its key: under another API key, the same key again would be a new payment.
   const { look } = ready.looked ?? { look: null };
   if (look?.kind === 'absent' && look.closed.includes(state.generation)) {
     const passed = yield* passClosed(item, withoutDoubt(state), false);
@@ -394,9 +393,9 @@ function* firstNotClosed(item: Item, state: PaymentState): Steps<Passed | Paymen
 }
 
 /**
- * Goes on with eight generations that a person has opened. The instruction itself closes nothing. The first of the
- * eight leaves only when all lower generations are closed, none of them is in doubt, and a lookup shows nothing that
- * could be the payment; or when it was sent before.
+ * Goes on with eight generations that a person has opened. The instruction itself closes nothing. The first of the eight is
+ * sent only when all lower generations are closed, none of them is in doubt, and a lookup shows nothing that could be the
+ * payment; or when it was sent before.
  */
 function* openEight(
   item: Item,
@@ -419,7 +418,7 @@ function* openEight(
   return yield* noteOpening(item, settled.over, first);
 }
 
-/** Records that a later generation is opened, where no reset loses it. The generation is not sent before. */
+/** Records, where no reset loses it, that a later generation is opened. The generation is not sent before that. */
 function* noteOpening(
   { context, payment }: Item,
   state: PaymentState,
@@ -436,8 +435,8 @@ function* noteOpening(
 }
 
 /**
- * The generation is closed for good. Goes on with a generation that was opened before, with eight that a person has
- * opened, or with the next of the eight when its time has come. Null: for now, the refusal stands.
+ * The generation is closed for good. Goes on with a generation that was opened before, with eight that a person has opened,
+ * or with the next of the eight when its time has come. Null: for now, the refusal counts.
  */
 function* passClosed(
   item: Item,
@@ -468,7 +467,7 @@ function* passClosed(
   return yield* noteOpening(item, isEarly ? { ...state, hasOpenedEarly: true } : state, state.generation + 1);
 }
 
-/** A new start or a reset may open one generation before its time, because somebody may have mended the cause. */
+/** A new start or a reset may open one generation before its time, because a person may have mended the cause. */
 function mayOpenEarly({ context }: Item, { hasOpenedEarly }: PaymentState): boolean {
   return isNewStart(context) && !hasOpenedEarly;
 }
@@ -480,7 +479,7 @@ function openingsOf({ ready }: Item, { generation }: PaymentState): readonly num
     .map(({ atMs }) => atMs);
 }
 
-/** When the next generation opens by itself. That is never so late that its window would be over. */
+/** When the next generation opens by itself. This is never so late that its window would be over. */
 function turnAtMs(item: Item, state: PaymentState): number {
   const now = item.context.nowMs();
   const lastMs = Math.max(...openingsOf(item, state), state.refusedAtMs ?? 0) || now;
@@ -490,7 +489,7 @@ function turnAtMs(item: Item, state: PaymentState): number {
   return Math.max(Math.min(lastMs + gapMs, untilMs - HOUR_MS), lastMs + HOUR_MS / 4);
 }
 
-/** A person has said, since the last opening, that the cause of the refusal is gone. */
+/** True when a person has said, since the last opening, that the cause of the refusal is gone. */
 function isSaidToBeGone(item: Item, state: PaymentState): boolean {
   const sinceMs = Math.max(...openingsOf(item, state), 0);
   return item.ready.said.causeGone.some(({ atMs }) => atMs > sinceMs);
@@ -499,22 +498,22 @@ function isSaidToBeGone(item: Item, state: PaymentState): boolean {
 // Replies.
 
 type Sent = {
-  /** Reference with its generation, as it was sent. */
+  /** The reference with its generation, as it was sent. */
   readonly tag: string;
   readonly reply: Reply<Withdrawal>;
-  /** A read, or a person, has just said that the cause of the last refusal is gone. */
+  /** True when a read, or a person, has just shown that the cause of the last refusal is gone. */
   readonly causeGone: boolean;
   /** How much of its currency a read of the balances has just shown; null: the balances were not read. */
   readonly available: string | null;
 };
 
-/** Carries out what the table of replies says about the reply to a withdrawal. */
+/** Does what the table of replies says about the reply to a withdrawal. */
 function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<PaymentStep | Passed> {
   const { context, payment } = item;
   const { reply, tag } = sent;
   const follow = followUp(reply);
   const problem = problemOf(reply, payment.id, ADVICE[follow.class]);
-  // Whatever its class: a reply that was not understood, or proves nothing, leaves the send in doubt.
+  // This holds for every class: a reply that was not understood, or that proves nothing, leaves the send in doubt.
   const after: PaymentState = leavesInDoubt(reply)
     ? unknownSend(context, state, `the answer was ${problem.code}`)
     : { ...state, sent: state.sent || hasLeft(reply), tries: state.tries + 1 };
@@ -563,8 +562,8 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
 }
 
 /**
- * The service has answered the key with a success. A replayed success gives only the id. If a person has opened a later
- * generation, the live status of the record says whether it still stands.
+ * The service has answered the key with a success. A replayed success gives only the id. When a person has opened a later
+ * generation, the live status of the record tells whether the record still counts.
  */
 function* afterSuccess(
   item: Item,
@@ -585,14 +584,14 @@ function* afterSuccess(
     );
   if (!context.facts.withdrawalStatuses.failed.includes(live.status))
     return adopted(adopter, state, live, tag);
-  // Its own record has a failed status, so that the generation is closed.
+  // Its own record has a failed status, so the generation is closed.
   const closed = { ...withoutDoubt(state), closedIds: [...state.closedIds, record.id] };
   const passed = yield* passClosed(item, closed, false);
   return passed ?? adopted(adopter, state, live, tag);
 }
 
 /**
- * Reads the record as it stands now, by its id, or in the list where that answer is not whole. Null: it could not be
+ * Reads the record with its status of now, by its id, or from the list when that answer is not whole. Null: it could not be
  * read.
  */
 function* statusOf({ plan }: Context, id: string): Steps<Withdrawal | null> {
@@ -608,9 +607,8 @@ function* statusOf({ plan }: Context, id: string): Steps<Withdrawal | null> {
 }
 
 /**
- * Deals with a definitive refusal. It settles an earlier unknown send only if the service judged the payment itself, or
- * replays what it keeps under the key; and only if it comes after the last moment at which the service could accept
- * that send.
+ * Handles a definitive refusal. It settles an earlier unknown send only if the service judged the payment itself, or replays
+ * what it keeps under the key; and only if it comes after the last moment at which the service could accept that send.
  */
 function* afterRefusal(
   item: Item,
@@ -622,7 +620,7 @@ function* afterRefusal(
   const follow = followUp(reply);
   const now = context.nowMs();
   const isKept = follow.withdrawal === 'look up, then next generation';
-  // What follows if no later generation takes over.
+  // What follows when no later generation takes over.
   const standing: AfterWithdrawal = FOLLOW_UPS[follow.class].withdrawal;
   const state: PaymentState = { ...before, refusedAtMs: before.refusedAtMs ?? now };
   const judged = isKept || (reply.kind === 'REFUSED' && standing !== 'hold' && !isMalformed(problem.code));
@@ -635,7 +633,7 @@ function* afterRefusal(
   }
   const clear = withoutDoubt(state);
   if (isKept) {
-    // The chain rule: the service keeps this refusal under the key, so that the key can never succeed any more.
+    // The chain rule: the service keeps this refusal under the key, so the key can never succeed any more.
     const passed = yield* passClosed(item, clear, causeGone);
     if (passed !== null) return passed;
   }
@@ -651,14 +649,14 @@ function* afterRefusal(
   return yield* endUnsent(subject, ready.said, clear, problem);
 }
 
-/** How much was available when the service refused, as it says; null where it does not say. */
+/** How much was available when the service refused, as it says; null when it does not say. */
 function availableIn(reply: Reply<Withdrawal>): string | null {
   const available = reply.kind === 'REFUSED' ? reply.error.details['availableAmount'] : null;
   return typeof available === 'string' && isDecimal(available) ? available : null;
 }
 
 /**
- * Looks the payment up after an unknown send. If nothing is found, the payment waits, and the next call sends the same
+ * Looks the payment up after an unknown send. When nothing is found, the payment waits, and the next call sends the same
  * again.
  */
 function* lookThen(
@@ -668,15 +666,15 @@ function* lookThen(
   afterMs: number,
 ): Steps<PaymentStep> {
   const { look } = yield* lookUp(subject, ready.said, state);
-  // A record that could be it, or a list that cannot be read, forbids an end. It does not forbid the same key again,
-  // which is itself a lookup.
+  // A record that could be the payment, or a list that cannot be read, forbids an end. It does not forbid to send the same
+  // key again, which is itself a lookup.
   const seen = look.kind === 'unproven' ? null : conclude(subject, ready.said, state, look);
   return seen ?? waits(state, 'doubt', afterMs, problem);
 }
 
 /**
- * Is the money there for a held payment and for the payments before it in the plan? If not, the payment waits.
- * `isThere` is false where no read can show the money; then the payment is tried all the same.
+ * Checks whether the money is there for a held payment and for the payments before it in the plan. When it is not, the
+ * payment waits. `isThere` is false where no read can show the money; then the payment is tried all the same.
  */
 function* stillShort(
   item: Item,
@@ -691,7 +689,7 @@ function* stillShort(
   const waiting = waits(state, 'money', MONEY_POLL_MS, problem);
   if (compare(available, add(item.ahead, item.amount)) < 0) return waiting;
   if (despite === null || compare(available, despite.available) > 0) return { isThere: true, available };
-  // The service refused the payment although as much money was there. Something else is short, which no read can show.
+  // The service refused the payment although as much money was there. Something else is short, and no read can show it.
   const isDue = item.context.nowMs() - despite.atMs >= BLIND_RETRY_MS;
   return isDue ? { isThere: false, available } : waiting;
 }
@@ -707,7 +705,7 @@ function isOfOthers({ context, said }: Adopter, { id }: Withdrawal): boolean {
   return context.otherWithdrawalIds.includes(id) || said.otherRecordIds.includes(id);
 }
 
-/** Takes this record for the payment, unless another payment of the run counts it as its own. */
+/** Takes this record as the payment's own, unless another payment of the run counts it as its own. */
 function adopted(
   adopter: Adopter,
   state: PaymentState,
@@ -728,7 +726,7 @@ function adopted(
   };
 }
 
-/** Proceeds can round down to nothing. A withdrawal of nothing does not exist, so that none can have been sent. */
+/** Proceeds can round down to nothing. The service takes no withdrawal of nothing, so none can have been sent. */
 function nothingToPay(payment: Payment, amount: string): Problem {
   return {
     code: 'NOTHING_TO_PAY',
@@ -757,7 +755,9 @@ function windowPassed(payment: Payment, untilMs: number): Problem {
   };
 }
 
-/** The service answers the key of this payment with a record that a person has named for another payment. */
+/**
+ * The problem when the service answers the key of this payment with a record that a person has named for another payment.
+ */
 function recordTaken(payment: Payment, id: string): Problem {
   return {
     code: 'RECORD_TAKEN',

@@ -1,7 +1,7 @@
 /**
- * Reads batch files, to check a batch or to submit it. It gives the payments without a mistake one after the other, in
- * the order of the file, and notes everything that is wrong with the others. Of each row it remembers only hashes, so
- * that long notes take no memory.
+ * Reads batch files, to check a batch or to submit it. The reader gives the payments without a mistake, one after the other
+ * in the order of the file, and notes every mistake of the others. It keeps only hashes of each row, so that long notes take
+ * no memory.
  */
 import { createHash } from 'node:crypto';
 import { moneyText, WITHDRAWAL_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
@@ -28,7 +28,7 @@ import { againstExpected, Totals } from './totals.ts';
 
 /** One payment of a batch. */
 export type BatchRow = {
-  /** In the file, from 1. */
+  /** The number of its line in the file, from 1. */
   readonly line: number;
   readonly id: string;
   readonly account: string;
@@ -40,7 +40,7 @@ export type BatchRow = {
 
 /** What a batch is checked against. */
 export type BatchRules = {
-  /** Only shown. */
+  /** The file's name, which is only shown. */
   readonly file: string;
   readonly policy: Pick<PayoutPolicy, 'environment' | 'limits'> & {
     readonly payout: Pick<PayoutPolicy['payout'], 'columns'>;
@@ -63,10 +63,10 @@ export class BatchReader {
   readonly #columns: BatchColumns;
   readonly #own: ReadonlySet<string>;
   readonly #source: PlainBytes;
-  /** The line on which each id was first, and each payment of an amount to an account. */
+  /** The lines on which each id, and each payment of an amount to an account, was seen first. */
   readonly #ids = new Map<string, number>();
   readonly #payments = new Map<string, number>();
-  /** Currencies about which something was reported already. */
+  /** Currencies about which something has been reported already. */
   readonly #told = new Set<string>();
 
   /** @param chunks the bytes of the file */
@@ -79,8 +79,8 @@ export class BatchReader {
   }
 
   /**
-   * The payments without a mistake. Read them once, to the end: only then it is known whether the file is a batch,
-   * which is a file without a mistake. An error of the bytes is thrown on.
+   * The payments without a mistake. Read them once, to the end: only then is it known whether the file is a batch, which is
+   * a file without a mistake. An error of the bytes is thrown.
    */
   async *rows(): AsyncGenerator<BatchRow> {
     let last: Piece | null = null;
@@ -136,7 +136,7 @@ export class BatchReader {
     );
   }
 
-  /** Counts a row whose amount and currency cannot be read. */
+  /** Counts a row whose amount or currency cannot be read. */
   #countUnread(): void {
     this.totals.rows += 1;
     this.totals.isWhole = false;
@@ -204,7 +204,7 @@ export class BatchReader {
     return true;
   }
 
-  /** Two ids that differ only in capitals would make references that a person can mix up. */
+  /** Two ids that differ only in capitals are refused: they would make references that a person could mix up. */
   #checkId(piece: RowPiece, id: string): void {
     const first = noteFirst(this.#ids, id.toLowerCase(), piece.line);
     if (first === null) return;
@@ -225,7 +225,7 @@ export class BatchReader {
       this.findings.mistake(piece, () => piece.placeOf(this.#columns[found.cell]), found.complaint);
   }
 
-  /** The limits of the policy, and what the interface says of the currency. Equal passes. */
+  /** Checks the limits of the policy, and what the interface says about the currency. An amount equal to a limit passes. */
   #checkMoney(piece: RowPiece, money: Money): void {
     const { currency, value } = money;
     const { limits, environment } = this.#rules.policy;
@@ -296,7 +296,10 @@ function isRow(piece: Piece): boolean {
   return piece.kind === 'row' || (piece.kind === 'mistake' && piece.isRow);
 }
 
-/** The line on which the same was first; null for the first. Short hashes: a batch may have 100,000 rows. */
+/**
+ * The line on which the same text was seen first; null when this is the first. It keeps short hashes, since a batch may have
+ * 100,000 rows.
+ */
 function noteFirst(lines: Map<string, number>, text: string, line: number): number | null {
   const hash = createHash('sha256').update(text).digest().toString('latin1', 0, 12);
   const first = lines.get(hash);

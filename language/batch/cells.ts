@@ -1,4 +1,4 @@
-/** What may stand in the cells of a payment, and what to say about one that may not. */
+/** What the cells of a payment may contain, and the complaint about a cell that may not. */
 import { decimalsOf, KNOWN_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
 import { isPart } from '../../domain/references.ts';
 import { nearest } from '../text/nearest.ts';
@@ -16,8 +16,8 @@ import { quoted } from '../text/printable.ts';
 import type { Complaint } from '../text/yaml-source.ts';
 
 /**
- * Null: nothing is wrong. Else a function that makes the message; it is not called for a mistake that is only counted.
- * `name` is the column, as messages show it.
+ * Null: the cell has no mistake. Otherwise a function that makes the complaint; it is not called for a mistake that is only
+ * counted. `name` is the column, as messages show it.
  */
 export type Verdict = ((name: string) => Complaint) | null;
 
@@ -25,7 +25,7 @@ const AMOUNT = new RegExp(`^${POSITIVE_DECIMAL}$`);
 const ACCOUNT = accountSchema({ description: '' });
 const CURRENCY = currencySchema({ description: '', example: 'USD' });
 const KNOWN: ReadonlySet<string> = new Set(KNOWN_CURRENCIES);
-/** Most cells: nothing in them needs a closer look. */
+/** Most cells look like this, and need no further check. */
 const PLAIN = /^[A-Za-z0-9][ -~]*$/;
 
 /** The name of a payment, which becomes a part of its reference. */
@@ -49,7 +49,7 @@ export function accountComplaint(text: string): Verdict {
   return ACCOUNT.safeParse(text).success ? null : () => adviceOf(ACCOUNT, text);
 }
 
-/** The code must be known. Otherwise the service would be asked about a mistyped code payment by payment. */
+/** The code must be known. Otherwise the run would ask the service about a mistyped code payment by payment. */
 export function currencyComplaint(text: string, decimals: Decimals): Verdict {
   if (KNOWN.has(text) || Object.hasOwn(decimals, text)) return null;
   if (!CURRENCY.safeParse(text).success) return () => adviceOf(CURRENCY, text);
@@ -66,7 +66,7 @@ export function currencyComplaint(text: string, decimals: Decimals): Verdict {
   };
 }
 
-/** Only the beginning of a text gets advice: nobody mistypes more than that. */
+/** Only the beginning of a text gets advice, since no typing mistake is longer. */
 function adviceOf(schema: typeof ACCOUNT, text: string): Complaint {
   const complain = hints.get(schema)?.complain;
   if (complain === null || complain === undefined) throw new Error('a text without advice');
@@ -112,12 +112,12 @@ function amountFix(text: string): string {
     : `write ${suggestion}`;
 }
 
-/** What no cell of any column may hold: a formula that a spreadsheet would run, or a sign that hides what is paid. */
+/** Refuses in every column a formula that a spreadsheet would run, and a character that hides what is paid. */
 export function otherCellComplaint(text: string): Verdict {
   return text === '' || PLAIN.test(text) ? null : unsafeComplaint(text, HIDDEN);
 }
 
-/** The same for a cell that Cambist reads. Nothing in it may be invisible, not even a line end. */
+/** The same for a cell that Cambist reads: no character in it may be invisible, not even a line end. */
 export function ownCellComplaint(text: string): Verdict {
   return PLAIN.test(text) ? null : unsafeComplaint(text, HIDDEN_OR_FORMAT);
 }
@@ -140,10 +140,16 @@ function unsafeComplaint(text: string, hiddenSigns: RegExp): Verdict {
   });
 }
 
-/** Line ends and tabs are usual in a note, and joiners in names of some scripts. */
+/**
+ * Characters that hide text. Line ends and tabs are left out, since notes have them, and so are joiners, since names in some
+ * scripts have them.
+ */
 const HIDDEN =
   /(?![\t\r\n])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\u{AD}\u{200B}\u{2060}-\u{2064}\u{FEFF}]/u;
 const HIDDEN_OR_FORMAT = /[\p{C}\p{Zl}\p{Zp}]/u;
 
-/** As spreadsheets take it, blanks in front or not. A lone plus or minus, and a signed number, are values. */
+/**
+ * The beginning of a formula for a spreadsheet, with or without blanks in front. A lone plus or minus and a signed number
+ * are values.
+ */
 const FORMULA = /^\s*(?:[=@＝＠]|[+＋\-－](?![0-9 ,.'()/-]*$))/u;

@@ -1,6 +1,6 @@
 /**
- * Hashes that show whether two chunks of a batch are the same. The command that submits a chunk and the worker that
- * gets it use them. Pure.
+ * Hashes that show whether two chunks of a batch are the same. The command that submits a chunk and the worker that gets it
+ * both use them. Pure.
  */
 import { createHash } from 'node:crypto';
 import { nameOfPayment, type BatchPayment } from '../../domain/batch.ts';
@@ -10,7 +10,7 @@ export function hashOfChunk(payments: readonly BatchPayment[]): string {
   return createHash('sha256').update(JSON.stringify(payments)).digest('hex');
 }
 
-/** Characters of one `hashOfName`. */
+/** A `hashOfName` has this many characters. */
 const NAME_HASH = 8;
 
 /** Two different names mostly have different hashes. Where two hashes are equal, the names themselves are compared. */
@@ -19,14 +19,14 @@ export function hashOfName(name: string): string {
 }
 
 /**
- * The hashes of all names of a chunk, for its memo. So another batch can see without the history whether the chunk may
- * have one of its names.
+ * The hashes of all names of a chunk, for its memo. With them another batch can see, without the history, whether the chunk
+ * may have one of its names.
  */
 export function hashesOfNames(payments: readonly BatchPayment[]): string {
   return payments.map((payment) => hashOfName(nameOfPayment(payment))).join('');
 }
 
-/** Null for what no chunk has written. */
+/** The hashes in a memo; null when no chunk has written it. */
 export function readHashes(memo: unknown): readonly string[] | null {
   if (typeof memo !== 'string' || memo === '' || memo.length % NAME_HASH > 0) return null;
   return Array.from({ length: memo.length / NAME_HASH }, (_, index) =>
@@ -34,7 +34,7 @@ export function readHashes(memo: unknown): readonly string[] | null {
   );
 }
 
-/** Tells lists of ids, or of such hashes, apart. */
+/** A hash that differs between lists of ids, or of such hashes. */
 export function hashOfTexts(texts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(texts)).digest().subarray(0, 9).toString('base64url');
 }

@@ -1,6 +1,6 @@
 /**
- * A batch in the chunks in which it is submitted: always the same ones for the same rows, whoever reads them and when.
- * Never more in memory than one chunk.
+ * A batch in the chunks in which it is submitted. The same rows always make the same chunks, for every reader and at any
+ * time. Only one chunk at a time is in memory.
  */
 import { CHUNK, type BatchPayment } from '../../domain/batch.ts';
 import { normalise } from '../../domain/money.ts';
@@ -12,16 +12,16 @@ export type Chunk = {
   /** From 1, in the order of the file. */
   readonly number: number;
   readonly payments: readonly BatchPayment[];
-  /** `hashOfChunk` of them. */
+  /** `hashOfChunk` of the payments. */
   readonly hash: string;
 };
 
-/** A row as it is submitted: what else stands in it stays in its file. */
+/** A row as it is submitted. Its other columns stay in the file. */
 export function paymentOf({ id, account, currency, amount }: BatchRow): BatchPayment {
   return [id, account, currency, normalise(amount)];
 }
 
-/** The rows in their order; each chunk as large as `CHUNK` allows. No rows: no chunks. */
+/** The rows in their order, each chunk as large as `CHUNK` allows. A file without rows has no chunk. */
 export async function* chunksOf(rows: AsyncIterable<BatchRow>): AsyncGenerator<Chunk> {
   let number = 1;
   let payments: BatchPayment[] = [];
@@ -42,5 +42,5 @@ export async function* chunksOf(rows: AsyncIterable<BatchRow>): AsyncGenerator<C
 }
 
 const BRACKETS_BYTES = 2;
-/** Behind each but the last, for which it is counted too. */
+/** The comma after a payment. It is counted for the last one too. */
 const COMMA_BYTES = 1;

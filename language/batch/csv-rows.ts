@@ -1,6 +1,7 @@
 /**
- * Rows of CSV (RFC 4180): a first line with the names of the columns, one separator for all rows, cells in quotes where
- * they hold one. `csv-parse` reads; what it would let pass is refused here, so that a cell is what a person sees.
+ * Rows of CSV (RFC 4180): a first line with the names of the columns, one separator for all rows, and quotes around a cell
+ * that contains the separator. `csv-parse` reads them. This file refuses what `csv-parse` would accept wrongly, so that a
+ * cell is what a person sees.
  */
 import { pipeline, Readable } from 'node:stream';
 import { parse, type Parser } from 'csv-parse';
@@ -12,18 +13,18 @@ import { otherCellComplaint } from './cells.ts';
 import { mistakeOf, tooLongRow, type Piece, type RowPiece, type Standing } from './pieces.ts';
 import { ENDLESS_ROW, MOST_ROW_BYTES, type PlainBytes } from './plain-bytes.ts';
 
-/** What may stand between cells. */
+/** The characters that may separate cells. */
 const SEPARATORS = [',', ';', '\t', '|'] as const;
 type Separator = (typeof SEPARATORS)[number];
 
-/** The one that stands most often in the first line, outside quotes. */
+/** The separator that the first line has most often, outside quotes. */
 export function separatorOf(firstLine: string): Separator {
   const bare = firstLine.replaceAll(/"(?:[^"]|"")*"/g, '');
   const counts = SEPARATORS.map((separator) => bare.split(separator).length);
   return SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ',';
 }
 
-/** The first line, as it is written and as it is read. */
+/** The first line, as the file has it and as it is read. */
 export type CsvHeader = {
   readonly text: string;
   readonly names: readonly string[];
@@ -41,7 +42,7 @@ export async function* csvRows(
   }: {
     readonly separator: Separator;
     readonly columns: BatchColumns;
-    /** Is called with the first line before the first row, if the line has no mistake. */
+    /** Called with the first line before the first row, if the line has no mistake. */
     readonly onHeader: (header: CsvHeader) => void;
   },
 ): AsyncGenerator<Piece> {
@@ -56,7 +57,7 @@ export async function* csvRows(
     delimiter: separator,
     record_delimiter: ['\r\n', '\n', '\r'],
     raw: true,
-    // Reported below, with the place. The parser would stop at the first one.
+    // A wrong number of cells is reported below, with its place. The parser would stop at the first one.
     relax_column_count: true,
     relax_quotes: true,
     skip_records_with_error: true,
@@ -97,7 +98,7 @@ export async function* csvRows(
   yield mistakeOf(standing, complaint, { place: { start, end: start + 1 } });
 }
 
-/** A record that the parser could not finish: after how many records it begins, and its beginning. */
+/** A record that the parser could not finish: how many records come before it, and how it begins. */
 type Broken = { afterRecords: number | null; text: string; isEndless: boolean };
 
 type Parsed = { readonly record: readonly string[]; readonly raw: string };
@@ -177,7 +178,7 @@ function missingColumn(of: {
   };
 }
 
-/** Reads in YAML as it is written, without quotes. */
+/** A name that YAML reads unchanged without quotes. */
 const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
 
 function rowOf(
@@ -257,7 +258,9 @@ function endOfCell(text: string, start: number, separator: Separator): number {
   return end < 0 ? text.length : end;
 }
 
-/** The first cell that has a quote but is not in quotes, or goes on behind them; null: there is none. */
+/**
+ * The first cell that has a quote but does not begin with one, or that goes on after its closing quote; null: there is none.
+ */
 function strayQuote(text: string, separator: Separator): Place | null {
   const wrong = placesOf(text, separator).find(({ start, end }) => {
     const cell = text.slice(start, end);
@@ -267,8 +270,8 @@ function strayQuote(text: string, separator: Separator): Place | null {
 }
 
 /**
- * The first cell in quotes that contains a line with as many cells as a row. Most likely somebody forgot a quote, so
- * that payments would be read as a note. Null: there is none.
+ * The first cell in quotes that contains a line with as many cells as a row. Most likely a person forgot a quote, so that
+ * the reader would take payments for a note. Null: there is none.
  */
 function swallowingCell(text: string, separator: Separator, columns: number): Place | null {
   if (!/[\r\n]/.test(text)) return null;

@@ -3,7 +3,7 @@ import type { Destinations } from '../load-destinations.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint } from '../text/yaml-source.ts';
 
-/** What is wrong, and in which cell of the payment it stands. */
+/** What is wrong, and in which cell of the payment. */
 export type DestinationComplaint = {
   readonly cell: 'account' | 'currency';
   readonly complaint: () => Complaint;

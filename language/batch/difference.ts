@@ -1,6 +1,6 @@
 /**
- * How a file of payments differs from the batch that was submitted under the same id. Rows are compared by the ids of
- * the payments, wherever they stand. Only rows without a counterpart are kept in memory, which are few where little has
+ * How a file of payments differs from the batch that was submitted under the same id. Rows are compared by the ids of their
+ * payments, wherever they are. Only rows without a counterpart are kept in memory, and these are few when little has
  * changed. Pure.
  */
 import type { BatchPayment } from '../../domain/batch.ts';
@@ -11,9 +11,9 @@ import { paymentOf } from './chunks.ts';
 export type RowDifference =
   /** Only the file has it. */
   | { readonly kind: 'new'; readonly line: number; readonly now: BatchPayment }
-  /** Only what was submitted has it. */
+  /** Only the submitted batch has it. */
   | { readonly kind: 'gone'; readonly before: BatchPayment }
-  /** Both have the id, and something else beside it. */
+  /** Both have the id, but the rest of the row differs. */
   | {
       readonly kind: 'changed';
       readonly line: number;
@@ -37,11 +37,11 @@ export async function differenceOf(
   rows: AsyncIterable<BatchRow>,
   submitted: AsyncIterable<BatchPayment>,
   options: {
-    /** So many differences are kept. */
+    /** At most this many differences are kept. */
     readonly most: number;
     /**
-     * Asked at the end. False where a part of the batch was never submitted or is lost: then a row that only the file
-     * has may belong to that part.
+     * Called at the end. False where a part of the batch was never submitted or is lost: then a row that only the file has
+     * may belong to that part.
      */
     readonly isWhole: () => boolean;
   },
@@ -87,7 +87,7 @@ function lineOf(difference: RowDifference): number {
   return difference.kind === 'gone' ? 0 : difference.line;
 }
 
-/** One of each at a time; null where one of the two has come to its end. */
+/** One value of each at a time; null for the one that has come to its end. */
 async function* sideBySide<A, B>(
   left: AsyncIterable<A>,
   right: AsyncIterable<B>,

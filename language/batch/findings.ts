@@ -12,18 +12,18 @@ export class Findings {
   readonly #mistakes: Kept = { count: 0, first: [] };
   readonly #warnings: Kept = { count: 0, first: [] };
 
-  /** @param most so many mistakes and so many warnings are kept */
+  /** @param most at most this many mistakes and as many warnings are kept */
   constructor(file: string, most: number) {
     this.#file = file;
     this.#most = most;
   }
 
-  /** Something that refuses the batch. */
+  /** Notes a mistake, which refuses the batch. */
   mistake(at: Standing, placeOf: () => Place, complain: () => Complaint): void {
     this.#note(this.#mistakes, at, placeOf, complain);
   }
 
-  /** Something that is allowed but probably not meant. */
+  /** Notes something that is allowed but that the person probably did not mean. */
   warning(at: Standing, placeOf: () => Place, complain: () => Complaint): void {
     this.#note(this.#warnings, at, placeOf, complain);
   }

@@ -1,6 +1,6 @@
 /**
- * Rows of JSON Lines: one object on each line, amounts and all else as texts, so that no number is ever made of money (M5).
- * The last line may be a trailer, which says what the file comes to.
+ * Rows of JSON Lines: one object on each line. Amounts and all other values are texts, so that money never becomes a number
+ * (M5). The last line may be a trailer with the count and the sums of the file.
  */
 import { isDecimal } from '../../domain/money.ts';
 import type { BatchColumns } from '../../domain/policy.ts';
@@ -17,7 +17,7 @@ export async function* jsonRows(bytes: AsyncIterable<Buffer>, columns: BatchColu
   let hasTrailer = false;
   for await (const piece of bytes) {
     const lines = piece.toString('utf8').split('\n');
-    // Whole lines: what stands behind the last line end is empty.
+    // The text ends with a line end, so the last part is empty.
     if (lines.at(-1) === '') lines.pop();
     for (const written of lines) {
       line += 1;
@@ -27,7 +27,7 @@ export async function* jsonRows(bytes: AsyncIterable<Buffer>, columns: BatchColu
       if (hasTrailer) yield mistakeOf(standing, BEHIND_TRAILER);
       else yield read;
       hasTrailer ||= read.kind === 'trailer';
-      // A list, or an object over several lines: the other lines are no rows either.
+      // The file is one list, or an object over several lines, so its other lines are no rows either.
       if (read.kind === 'mistake' && line === 1 && /^\s*[[{]\s*$/.test(standing.text)) return;
     }
   }
@@ -105,10 +105,12 @@ function parsed(text: string): unknown {
 
 type Field = { readonly name: string; readonly key: Place; readonly place: Place };
 
-/** A text, a sign, or a word: the parts of JSON that is known to be right. */
+/** A text, a sign, or a word: the parts of a line that is valid JSON. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-/** The fields of an object with their places: parsing alone would drop all but the last of one name. */
+/**
+ * The fields of an object with their places. The parser alone would drop all but the last of several fields with one name.
+ */
 function fieldsOf(text: string): readonly Field[] {
   const fields: Field[] = [];
   let depth = 0;

@@ -1,36 +1,37 @@
-/** What the readers of batch files give, piece by piece in the order of the file, whatever its form. */
+/** What the readers of batch files return, piece by piece in the order of the file. It is the same for each form of file. */
 import type { Complaint, Place } from '../text/yaml-source.ts';
 import type { ControlTotals } from './totals.ts';
 
-/** Where something stands: a line of the file (from 1), and the text that begins there. */
+/** A text and the line of the file (from 1) on which it begins. */
 export type Standing = { readonly line: number; readonly text: string };
 
-/** One payment, as it is written. */
+/** One payment, as the file has it. */
 export type RowPiece = Standing & {
   readonly kind: 'row';
-  /** By column; in JSON any may be missing. */
+  /** The cells by column; in JSON some may be missing. */
   readonly cells: Readonly<Record<string, string>>;
-  /** Columns whose value is no plain text, which only JSON has. */
+  /** Columns whose value is no plain text. Only JSON has them. */
   readonly odd: ReadonlyMap<string, OddCell>;
-  /** Where the cell of a column stands in `text`; the whole of it where the row has no such column. */
+  /** The place of a column's cell in `text`; the whole text where the row has no such column. */
   readonly placeOf: (column: string) => Place;
 };
 
 /**
- * `no text`: a number, true, null, a list or an object. `escaped`: the text does not stand in the file as it is read.
+ * `no text`: a number, true, null, a list or an object. `escaped`: the file writes the text with escapes, and so not as it
+ * is read.
  */
 export type OddCell = 'no text' | 'escaped';
 
 export type Piece =
   | RowPiece
-  /** A mistake that shows before any cell is read. `isRow`: the line was meant as a payment. */
+  /** A mistake that is found before any cell is read. `isRow`: the line was meant as a payment. */
   | (Standing & {
       readonly kind: 'mistake';
       readonly place: Place;
       readonly complaint: Complaint;
       readonly isRow: boolean;
     })
-  /** What the file says of its own rows; nothing may follow. */
+  /** The count and the sums that the file gives for its own rows. No line may follow. */
   | (Standing & { readonly kind: 'trailer'; readonly expected: ControlTotals });
 
 /** A mistake of a whole line. */

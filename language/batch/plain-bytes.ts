@@ -1,23 +1,23 @@
 /**
- * The bytes of a batch file, whole lines at a time, and never more at once than a chunk and a row. The bytes must be
+ * The bytes of a batch file, in pieces of whole lines. At most a chunk and a row are in memory at once. The bytes must be
  * text in UTF-8. Anything else (another encoding, a row without end) stops the reading, with its place.
  */
 import { isUtf8 } from 'node:buffer';
 import type { Complaint } from '../text/yaml-source.ts';
 import { mistakeOf, type Piece } from './pieces.ts';
 
-/** A longer row is no row: most likely a quote is not closed. This also bounds the memory. */
+/** A longer row is no row: most likely a quote is not closed. The bound also limits the memory. */
 export const MOST_ROW_BYTES = 1024 * 1024;
 
 const [NEW_LINE, RETURN, QUOTE] = [0x0a, 0x0d, 0x22];
 
 export class PlainBytes {
-  /** What stopped the reading; null: it came to the end of the file, or is not there yet. */
+  /** What stopped the reading; null: nothing has stopped it so far. */
   stopped: Piece | null = null;
   /** Whether the text begins as JSON does; known with the first piece. */
   isJson = false;
   readonly #chunks: AsyncIterable<Uint8Array>;
-  /** Of what has been given. */
+  /** The number of lines that have been given out. */
   #lines = 0;
   #isQuoted = false;
   #rowBytes = 0;
@@ -34,7 +34,7 @@ export class PlainBytes {
     for await (const chunk of this.#chunks) {
       const bytes = Buffer.concat([rest, chunk]);
       const whole = bytes.subarray(0, this.#endOfLines(bytes));
-      // What the file begins with must be in the first piece.
+      // The first piece must have text, since the beginning of a file tells what kind of file it is.
       const isNothing = whole.length === 0 || (isFirst && whole.toString('utf8').trim() === '');
       rest = isNothing ? bytes : bytes.subarray(whole.length);
       if (rest.length > MOST_ROW_BYTES) {
@@ -50,7 +50,8 @@ export class PlainBytes {
   }
 
   /**
-   * The index after the last line end. A line end of an old Mac may be half of one of Windows; in JSON it is a blank.
+   * The index after the last line end. A line end of an old Mac (CR) may be the first half of one of Windows; in JSON it is
+   * a blank.
    */
   #endOfLines(bytes: Buffer): number {
     const ofMac = this.isJson || bytes.length < 2 ? -1 : bytes.lastIndexOf(RETURN, bytes.length - 2);
@@ -67,7 +68,7 @@ export class PlainBytes {
     if (good.length > 0) yield good;
   }
 
-  /** What stands before the first line that is not UTF-8. */
+  /** The bytes before the first line that is not UTF-8. */
   #beforeBadLine(bytes: Buffer): Buffer {
     let line = 1;
     let start = 0;
@@ -84,7 +85,7 @@ export class PlainBytes {
     }
   }
 
-  /** Counts lines, and the bytes since the last line end that stands outside quotes. */
+  /** Counts lines, and the bytes since the last line end outside quotes. */
   #count(bytes: Buffer): void {
     for (const byte of bytes) {
       this.#rowBytes += 1;
@@ -101,7 +102,7 @@ export class PlainBytes {
     }
   }
 
-  /** @param line of those in `bytes`, from 1, on which the reading stops */
+  /** @param line the line in `bytes`, from 1, on which the reading stops */
   #stop(line: number, bytes: Buffer, complaint: Complaint): void {
     const text = bytes
       .subarray(0, 4_096)
@@ -118,7 +119,7 @@ export class PlainBytes {
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Another encoding that shows in the first bytes; null: none. */
+/** Another encoding that the first bytes show; null: none. */
 function otherEncoding(bytes: Buffer): string | null {
   const [first, second] = bytes;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return 'UTF-16';
@@ -136,7 +137,7 @@ function notUtf8(found: string): Complaint {
   };
 }
 
-/** What to say of a row that does not end. */
+/** The complaint about a row that does not end. */
 export const ENDLESS_ROW: Complaint = {
   mistake: 'TOO_LARGE',
   message: `the row that begins here has more than ${MOST_ROW_BYTES} bytes`,

@@ -1,11 +1,11 @@
-/** A batch file piece by piece, whatever its form: what it begins with tells which. */
+/** Reads a batch file piece by piece. The beginning of the file tells its form. */
 import type { BatchColumns } from '../../domain/policy.ts';
 import { csvRows, separatorOf, type CsvHeader } from './csv-rows.ts';
 import { jsonRows } from './json-rows.ts';
 import type { Piece } from './pieces.ts';
 import type { PlainBytes } from './plain-bytes.ts';
 
-/** @param onHeader hears the first line of CSV, before there is a row */
+/** @param onHeader called with the first line of CSV, before the first row */
 export async function* readPieces(
   source: PlainBytes,
   columns: BatchColumns,

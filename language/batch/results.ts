@@ -1,6 +1,6 @@
 /**
- * The results of a batch: its file as it is written, and what became of each payment behind its row. CSV stays CSV, with its
- * separator; JSON Lines stay JSON Lines. The file was checked before: what stands in it runs in no spreadsheet.
+ * The results of a batch: each row as the file has it, and behind it the outcome of its payment. CSV stays CSV, with its
+ * separator; JSON Lines stay JSON Lines. The file was checked before, so nothing in it runs in a spreadsheet.
  */
 import type { BatchColumns } from '../../domain/policy.ts';
 import { printable } from '../text/printable.ts';
@@ -9,19 +9,19 @@ import type { RowPiece } from './pieces.ts';
 import { PlainBytes } from './plain-bytes.ts';
 import { readPieces } from './read-pieces.ts';
 
-/** What became of a payment. Null: there is none. */
+/** The outcome of a payment. A field is null when there is no such value. */
 export type RowResult = {
   readonly outcome: string;
   readonly withdrawalId: string | null;
   readonly status: string | null;
   readonly reason: string | null;
-  /** By which the service's support finds the last reply. */
+  /** With this id the service's support finds the last reply. */
   readonly traceId: string | null;
 };
 
 /**
  * The lines of the results, without their ends.
- * @param resultOf is asked for each row once, in the order of the file
+ * @param resultOf called once for each row, in the order of the file
  */
 export async function* resultLines(
   bytes: AsyncIterable<Uint8Array>,
@@ -52,12 +52,12 @@ function valuesOf(result: RowResult): readonly (string | null)[] {
   return [outcome, withdrawalId, status, reason, traceId];
 }
 
-/** A file that has such a column keeps it. */
+/** A name for a new column. When the file has a column of this name already, that column is kept. */
 function free(name: string, names: readonly string[]): string {
   return names.includes(name) ? free(`cambist_${name}`, names) : name;
 }
 
-/** As spreadsheets begin a formula. */
+/** The beginning of a formula for a spreadsheet. */
 const FORMULA = /^\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]/;
 
 function cellOf(value: string | null, separator: string): string {

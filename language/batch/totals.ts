@@ -1,4 +1,4 @@
-/** What a batch comes to in each currency, and what somebody else says it comes to. Exact decimals (M5). */
+/** The sums of a batch in each currency, and the control totals that they should equal. Exact decimals (M5). */
 import { moneyText, type Decimals } from '../../domain/currencies.ts';
 import { add, compare, equal } from '../../domain/money.ts';
 import type { Money } from '../../domain/policy.ts';
@@ -13,7 +13,7 @@ export type CurrencyTotal = {
   readonly largest: string;
 };
 
-/** Control totals: null where nothing is said. Each currency at most once. */
+/** Control totals; null where no number is given. Each currency at most once. */
 export type ControlTotals = { readonly count: number | null; readonly sums: readonly Money[] };
 
 export class Totals {
@@ -23,7 +23,7 @@ export class Totals {
   isWhole = true;
   readonly #byCurrency = new Map<string, CurrencyTotal>();
 
-  /** Counts one payment; what its currency comes to with it. */
+  /** Counts one payment. Returns the total of its currency, with this payment. */
   count({ currency, value }: Money): CurrencyTotal {
     const before = this.#byCurrency.get(currency);
     const total = {
@@ -43,8 +43,8 @@ export class Totals {
 }
 
 /**
- * Everything in which the batch differs from what was expected. Sums are compared only if every row could be counted.
- * Then the expected totals must have every currency of the batch.
+ * Every difference between the batch and its control totals. Sums are compared only if every row could be counted. Then the
+ * control totals must have every currency of the batch.
  */
 export function againstExpected(
   totals: Totals,

@@ -24,7 +24,7 @@ import {
 import { checkSchedule } from './load-schedule.ts';
 import { ConvertSchema } from './policy-schema.ts';
 
-/** Reads a document of this kind; null when anything is wrong (then it is in `source.problems()`). */
+/** Reads a document of this kind; null when it has a mistake (the mistakes are in `source.problems()`). */
 export function readConvert(
   source: YamlSource,
   decimals: Readonly<Record<string, number>>,
@@ -34,7 +34,7 @@ export function readConvert(
   return parsed === null || source.problems().length > 0 ? null : toConvertPolicy(parsed);
 }
 
-/** What other kinds have, and what a convert policy gets later. */
+/** Fields of other kinds, and fields that a convert policy gets in a later version. */
 const RESERVED: Reserved = {
   'limits.per_day': {
     message: '`per_day` does not exist for convert; limits of a run do: `per_run`, `paid_per_run`',
@@ -50,7 +50,7 @@ const RESERVED: Reserved = {
   },
 };
 
-/** The rules that join several fields; each looks only at values that have not been reported already. */
+/** The rules that join several fields. Each rule checks only values without a reported mistake. */
 function checkConvert(source: YamlSource, decimals: Readonly<Record<string, number>>): void {
   const fixed = fixedAmounts(source);
   checkPair(source);
@@ -253,7 +253,7 @@ function warnPaidAboveLimit(source: YamlSource, fixed: readonly FixedAmount[], l
 }
 
 /**
- * Warns when the policy's own limit would refuse every run. That is probably a slip. `run` refuses it, so that it is no
+ * Warns when the policy's own limit would refuse every run. That is probably a slip. `run` refuses such a run, so it is no
  * mistake of the file.
  */
 function warnAboveLimit(source: YamlSource, limit: Money): void {
@@ -304,7 +304,7 @@ function checkWithdrawals(source: YamlSource, fixed: readonly FixedAmount[]): vo
   checkRest(source, amounts, { hasProceeds: proceeds.length > 0, fixed, fixedCount });
 }
 
-/** The rest is what the fixed amounts leave of the bought amount. One payment at most can get it. */
+/** The rest is the part of the bought amount that the fixed amounts leave. At most one payment can get it. */
 function checkRest(
   source: YamlSource,
   amounts: readonly Path[],
@@ -403,8 +403,8 @@ function sumOf(fixed: readonly FixedAmount[]): string {
 }
 
 /**
- * Compares the fixed payments with what the conversion is sure to bring. Money is not converted for payments that it
- * cannot cover.
+ * Compares the fixed payments with the amount that the conversion brings at least. Money is not converted for payments that
+ * it cannot cover.
  */
 function checkSums(source: YamlSource, fixed: readonly FixedAmount[]): void {
   const currency = source.clean(BUY);
@@ -427,7 +427,7 @@ function checkSums(source: YamlSource, fixed: readonly FixedAmount[]): void {
   const rate = source.isSpoiled(['guard', 'worst_rate']) ? null : source.clean(['guard', 'worst_rate']);
   const bound = rate === null ? null : boundOf(readRate(rate), { sell, buy: currency });
   if (sold !== 'all' && bound !== null) {
-    // The worst price that the guard lets pass, so the least that the sale brings.
+    // The worst price that the guard takes, and so the least that the sale brings.
     const least = { sold: multiply(sold, bound.sellFactor), paid: multiply(total, bound.buyFactor) };
     if (compare(least.paid, least.sold) <= 0) return;
     source.report(place, {
@@ -449,13 +449,13 @@ function checkSums(source: YamlSource, fixed: readonly FixedAmount[]): void {
   });
 }
 
-/** Null for a rate of another pair, which is reported elsewhere. */
+/** The price bound of a rate; null for a rate of another pair, which is reported elsewhere. */
 function boundOf(rate: Rate, pair: Pair): PriceBound | null {
   const isOfPair = [rate.currency, rate.per].toSorted().join() === [pair.sell, pair.buy].toSorted().join();
   return isOfPair ? boundFromRate(rate, pair) : null;
 }
 
-/** The limits that live requires: on what is traded and, where anything is paid, on what is paid. */
+/** The limits that live requires: on the trades and, where the policy pays anything, on the payments. */
 function requiredLimits(source: YamlSource): readonly { readonly path: Path; readonly write: string }[] {
   const traded = { name: 'per_run', write: 'per_run: "…"' };
   const paid = PAID_LIMITS.map((name) => ({

@@ -1,4 +1,7 @@
-/** What every kind of policy has: currencies, amounts and limits in quotes, what live asks for, and the common record. */
+/**
+ * The parts that every kind of policy has: currencies, amounts and limits in quotes, the fields that live requires, and the
+ * common record.
+ */
 import type { z } from 'zod';
 import { decimalsOf, KNOWN_CURRENCIES } from '../../domain/currencies.ts';
 import type { Guard, Limits, Money, PolicyHead, ReferenceGuard } from '../../domain/policy.ts';
@@ -11,7 +14,10 @@ import type { Complaint, Path, YamlSource } from '../text/yaml-source.ts';
 import { toSchedule } from './load-schedule.ts';
 import type { ConvertSchema, PayoutSchema, RebalanceSchema } from './policy-schema.ts';
 
-/** Warns about a currency that nobody knows. It is taken to have as many decimals as most currencies. */
+/**
+ * Warns about a currency that neither our table nor the service file has. It is taken to have as many decimals as most
+ * currencies.
+ */
 export function warnUnknownCurrency(source: YamlSource, path: Path): void {
   const code = source.clean(path);
   if (code === null || KNOWN_CURRENCIES.includes(code)) return;
@@ -20,7 +26,7 @@ export function warnUnknownCurrency(source: YamlSource, path: Path): void {
   source.warn(source.placeAt(path), { ...complaint, message });
 }
 
-/** What to say of a currency that is neither in our table nor in the service file. */
+/** The complaint about a currency that is neither in our table nor in the service file. */
 export function unknownCurrency(code: string): Complaint {
   const near = nearest(code, KNOWN_CURRENCIES);
   return {
@@ -33,7 +39,10 @@ export function unknownCurrency(code: string): Complaint {
   };
 }
 
-/** The limit at `path`, its quotes and decimals checked; null where there is none, or it has been reported. */
+/**
+ * The limit at `path`, with its quotes and decimals checked; null where there is none, or where a mistake in it has been
+ * reported.
+ */
 export function limitAt(
   source: YamlSource,
   path: Path,
@@ -50,7 +59,7 @@ export function limitAt(
   return limit;
 }
 
-/** An amount has no more decimals than its currency. */
+/** Checks that an amount has no more decimals than its currency. */
 export function checkDecimalsAt(
   source: YamlSource,
   amount: Money & { readonly path: Path },
@@ -70,10 +79,10 @@ export function checkDecimalsAt(
   });
 }
 
-/** A field that must be written out, and how it may look. */
+/** A field that must be written, and an example of it. */
 export type Required = { readonly path: Path; readonly write: string };
 
-/** A map that is there must have one of these fields at least. An empty one would look as if it said something. */
+/** A map that is there must have at least one of these fields. An empty map would look as if it had an effect. */
 export function requireOneOf(
   source: YamlSource,
   path: Path,
@@ -86,8 +95,8 @@ export function requireOneOf(
 }
 
 /**
- * In live everything that could lose money is written out, never a default.
- * @param guard how the price guard may look; null: nothing is traded
+ * In live, everything that could lose money must be written in the policy, and is never a default.
+ * @param guard an example of a price guard; null: the policy trades nothing
  */
 export function requireInLive(source: YamlSource, more: readonly Required[], guard: string | null): void {
   if (source.clean(['environment']) !== 'live') return;
@@ -115,7 +124,7 @@ export function requireInLive(source: YamlSource, more: readonly Required[], gua
 const PAID_LIMITS = ['per_payment', 'paid_per_run'] as const;
 export type PaidLimit = Money & { readonly name: (typeof PAID_LIMITS)[number]; readonly path: Path };
 
-/** The limits on what is paid, each currency once in each list; what is wrong by itself is reported and left out. */
+/** The limits on payments, each currency once in each list. A limit with a mistake is reported and left out. */
 export function paidLimits(
   source: YamlSource,
   decimals: Readonly<Record<string, number>>,
@@ -142,7 +151,7 @@ export function paidLimits(
   });
 }
 
-/** Limits on what is traded, which every kind has. */
+/** The limits on trades, which every kind has. */
 export function toTradeLimits(limits: {
   readonly per_trade?: string | undefined;
   readonly per_run?: string | undefined;
@@ -157,7 +166,7 @@ type Parsed =
   z.output<typeof ConvertSchema> | z.output<typeof RebalanceSchema> | z.output<typeof PayoutSchema>;
 type ParsedHead = Omit<Parsed, 'kind' | 'limits'> & Pick<z.output<typeof ConvertSchema>, 'schedule'>;
 
-/** Limits on what is traded and on what is paid. */
+/** The limits on trades and on payments. */
 export function toPaidLimits(limits: z.output<typeof ConvertSchema>['limits']): Limits | null {
   if (limits === undefined) return null;
   return {
@@ -204,7 +213,7 @@ function toReference(parsed: NonNullable<ParsedHead['guard']>): ReferenceGuard |
   return { file, maxAgeMs: stated(parseDuration(maxAge)), worstCostBps };
 }
 
-/** A value that the checks have proven to be there. Nothing is ever filled in here. */
+/** A value that the checks have proven to be there. This never fills in a value. */
 export function stated<T>(value: T | null | undefined): T {
   if (value === null || value === undefined)
     throw new Error('a policy passed its checks without a field that it needs');

@@ -22,7 +22,7 @@ import { PayoutSchema } from './policy-schema.ts';
 
 type Decimals = Readonly<Record<string, number>>;
 
-/** Reads a document of this kind; null when anything is wrong (then it is in `source.problems()`). */
+/** Reads a document of this kind; null when it has a mistake (the mistakes are in `source.problems()`). */
 export function readPayout(source: YamlSource, decimals: Decimals): PayoutPolicy | null {
   const parsed = checkStructure(PayoutSchema, source, RESERVED);
   checkFund(source);
@@ -41,7 +41,7 @@ const MODE: Path = [...FUND, 'mode'];
 const STOP_AFTER: Path = ['payout', 'stop_after'];
 const GUARD = 'guard: { reference: { file: rates/daily.yaml, max_age: 30h }, worst_cost: 30bps }';
 
-/** What other kinds have. */
+/** Fields that only other kinds have. */
 const RESERVED: Reserved = {
   schedule: {
     message: 'a payout has no schedule: it is started by whoever has the batch file',
@@ -121,7 +121,7 @@ function checkStopRule(source: YamlSource): void {
   });
 }
 
-/** Every trade sells the funding currency. A worst rate for the other way would bound nothing. */
+/** Every trade sells the funding currency. A worst rate for the other direction would bound nothing. */
 function checkGuard(source: YamlSource): void {
   const guard: Path = ['guard'];
   if (source.shapeAt(guard) !== 'map' || source.isSpoiled(guard)) return;
@@ -170,7 +170,7 @@ function checkGuard(source: YamlSource): void {
 
 const TRADE_LIMITS = ['per_trade', 'per_run'] as const;
 
-/** The funding currency is on one side of every trade. So limits on trades are in that currency. */
+/** The funding currency is on one side of every trade, so limits on trades are in that currency. */
 function checkLimits(source: YamlSource, decimals: Decimals): void {
   const from = source.clean(FROM);
   for (const name of TRADE_LIMITS) {
@@ -240,7 +240,7 @@ function toStopRule(rule: Parsed['payout']['stop_after']): StopRule | null {
   };
 }
 
-/** Sells what stands after `per`. */
+/** The currency after `per` is sold. */
 function toWorstRate(text: string): WorstRate {
   const rate = readRate(text);
   return { sell: rate.per, buy: rate.currency, rate };

@@ -1,6 +1,6 @@
 /**
- * A policy file to its record, or every mistake in it with place and fix (design: "Fields"). Nothing is
- * guessed: what is not understood is refused. Called by `check`, `plan`, `run` and by the activity that makes the plan.
+ * Reads a policy file: returns its record, or every mistake in it with place and fix (design: "Fields"). Nothing is guessed:
+ * text that is not understood is refused. Called by `check`, `plan`, `run` and by the activity that makes the plan.
  */
 import type { Policy } from '../../domain/policy.ts';
 import { checkStructure } from '../text/check-structure.ts';
@@ -21,7 +21,7 @@ export type LoadedPolicy =
   | {
       readonly ok: true;
       readonly policy: Policy;
-      /** Of what the text says, comments and white space aside (`policy-hash.ts`). */
+      /** The hash of the text, without comments, white space and schedule (`policy-hash.ts`). */
       readonly hash: string;
       readonly warnings: readonly PolicyProblem[];
     }
@@ -32,8 +32,8 @@ export type LoadedPolicy =
     };
 
 /**
- * Loads the text of a policy; `file` is only shown. `decimals` is `ServiceFacts.decimals`: without it,
- * fixed amounts are held against the built-in table.
+ * Loads the text of a policy; `file` is only shown. `decimals` is `ServiceFacts.decimals`; without it, the built-in table
+ * tells the decimals of fixed amounts.
  */
 export function loadPolicy(
   text: string,
@@ -50,7 +50,7 @@ export function loadPolicy(
 
 type Decimals = Readonly<Record<string, number>>;
 
-/** Where no kind is written, the mistakes of a `convert` policy are told. */
+/** A file without a kind is checked as a `convert` policy. */
 const READERS = {
   convert: readConvert,
   rebalance: readRebalance,

@@ -24,7 +24,7 @@ import { BASE, checkGuard, GUARD, TARGETS, toWorstRates } from './rebalance-guar
 
 type Decimals = Readonly<Record<string, number>>;
 
-/** Reads a document of this kind; null when anything is wrong (then it is in `source.problems()`). */
+/** Reads a document of this kind; null when it has a mistake (the mistakes are in `source.problems()`). */
 export function readRebalance(source: YamlSource, decimals: Decimals): RebalancePolicy | null {
   const parsed = checkStructure(RebalanceSchema, source, RESERVED);
   const currencies = Object.keys(targetsIn(source));
@@ -49,7 +49,7 @@ function liveLimits(source: YamlSource): readonly { readonly path: Path; readonl
   ];
 }
 
-/** What other kinds have, and what a rebalance policy gets later. */
+/** Fields of other kinds, and fields that a rebalance policy gets in a later version. */
 const RESERVED: Reserved = {
   'limits.per_payment': { message: 'a rebalancing pays nothing', fix: 'delete it' },
   'limits.paid_per_run': { message: 'a rebalancing pays nothing', fix: 'delete it' },
@@ -97,15 +97,15 @@ function checkBase(source: YamlSource, currencies: readonly string[], decimals: 
 }
 
 /**
- * Refuses a currency that nobody knows. A mistyped one would be left alone each day, because the service offers no
- * trade in it.
+ * Refuses a currency that is not known. A run would leave a mistyped one alone each day, because the service offers no trade
+ * in it.
  */
 function refuseUnknown(
   source: YamlSource,
   { code, place }: { readonly code: string; readonly place: Place },
   decimals: Decimals,
 ): void {
-  // The structure has reported already what is no code at all.
+  // A text that is no code at all has been reported already.
   if (!/^[A-Z0-9]{2,15}$/.test(code)) return;
   if (!KNOWN_CURRENCIES.includes(code) && !Object.hasOwn(decimals, code))
     source.report(place, unknownCurrency(code));
@@ -236,7 +236,7 @@ function checkNeverSell(source: YamlSource, currencies: readonly string[]): void
 
 const TRADE_LIMITS = ['per_trade', 'per_run', 'per_day'] as const;
 
-/** The base is on one side of every trade. So the limits are in the base. */
+/** The base is on one side of every trade, so the limits are in the base. */
 function checkMoney(source: YamlSource, decimals: Decimals): void {
   const base = source.clean(BASE);
   const minTrade: Path = ['rebalance', 'min_trade'];
@@ -260,7 +260,7 @@ function checkMoney(source: YamlSource, decimals: Decimals): void {
       fix: `state it in ${base}`,
     });
   }
-  // In live, each is reported as a field that must be written out.
+  // In live, these are reported among the fields that must be written.
   if (source.clean(['environment']) === 'live') return;
   requireOneOf(source, ['limits'], TRADE_LIMITS, {
     message: '`limits` limits nothing',

@@ -11,7 +11,7 @@ import type { ScheduleSchema } from './policy-schema.ts';
 
 const SCHEDULE: Path = ['schedule'];
 
-/** The rules of every kind of policy that has one. */
+/** The rules of a schedule, for every kind of policy that has one. */
 export function checkSchedule(source: YamlSource): void {
   if (!source.has(SCHEDULE)) return;
   if (!source.has(['zone'])) {

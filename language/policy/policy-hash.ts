@@ -1,13 +1,13 @@
 /**
- * The hash of what a policy makes a run do. Two texts have the same hash if they differ only in comments, white space,
- * quotes, the order of their fields or their schedule. The plan keeps the hash. A command and a worker each compute it
- * themselves, and compare.
+ * The hash of a policy's content that decides what a run does. Two texts have the same hash if they differ only in comments,
+ * white space, quotes, the order of their fields or their schedule. The plan keeps the hash. A command and a worker each
+ * compute it themselves, and compare.
  */
 import { createHash } from 'node:crypto';
 import { readYaml } from '../text/yaml-source.ts';
 import type { YamlSource } from '../text/yaml-source.ts';
 
-/** Hex SHA-256 of what `text` says; null when it cannot be read. */
+/** Hex SHA-256 of the content of `text`; null when `text` cannot be read. */
 export function policyHash(text: string): string | null {
   const source = readYaml({ text, file: '', subject: 'POLICY' });
   return source.problems().length === 0 ? hashOfDocument(source) : null;
@@ -19,7 +19,7 @@ export function policyHash(text: string): string | null {
  */
 const NOT_EXECUTED = 'schedule';
 
-/** The same of a document without problems. */
+/** The same for a document without problems. */
 export function hashOfDocument(source: YamlSource): string {
   return createHash('sha256')
     .update(`cambist-policy-1\n${source.canonicalWithout(NOT_EXECUTED)}`, 'utf8')

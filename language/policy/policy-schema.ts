@@ -1,7 +1,7 @@
 /**
- * The structure of policies, version 1 (design: "Fields"): what the loader checks first and what editors
- * show. Rules that join several fields are in `load-policy.ts`. The head is common to every kind, so that a new kind
- * adds a schema with its own group to `policyJsonSchema` and one arm to the loader.
+ * The structure of policies, version 1 (design: "Fields"), which the loader checks first and which editors show. Rules that
+ * join several fields are in `load-policy.ts`. The head is common to every kind, so that a new kind adds a schema with its
+ * own group to `policyJsonSchema` and one arm to the loader.
  */
 import { z } from 'zod';
 import {
@@ -88,7 +88,7 @@ const guard = hinted(
   },
 );
 
-/** Of a rebalancing: each trade has its own pair and its own way. */
+/** The guard of a rebalancing, where each trade has its own pair and direction. */
 const guardOfPairs = hinted(
   z.strictObject({
     worst_rate: hinted(
@@ -136,7 +136,7 @@ function dates(description: string) {
   return hinted(z.array(one).min(1).max(1000), { description, example: '[2026-12-25]' });
 }
 
-/** When a policy is started by itself. */
+/** When a schedule starts a policy. */
 export const ScheduleSchema = hinted(
   z.strictObject({
     at: timeOfDay({
@@ -228,7 +228,7 @@ const head = {
   }),
 };
 
-/** The head of a policy whose kind is not known. Its mistakes are reported all the same. */
+/** The head of a policy of an unknown kind, so that the mistakes in its head are reported too. */
 export const HeadSchema = z.looseObject({
   policy: version,
   ...head,
@@ -283,7 +283,7 @@ function kindOf<Kind extends (typeof KINDS)[number]>(kind: Kind) {
   });
 }
 
-/** `kind: convert`: one conversion, then withdrawals of what was bought. */
+/** `kind: convert`: one conversion, then withdrawals in the bought currency. */
 export const ConvertSchema = z
   .strictObject({
     policy: version,
@@ -516,7 +516,7 @@ export function policyJsonSchema(): Readonly<Record<string, unknown>> {
   return { ...z.toJSONSchema(anyKind, { target: 'draft-7', io: 'input' }), title: 'Cambist policy' };
 }
 
-/** The text of `policies/policy.schema.json`: short lists on one line, as the formatter of this repository has them. */
+/** The text of `policies/policy.schema.json`, with short lists on one line, as this repository's formatter writes them. */
 export function policyJsonSchemaText(): string {
   const text = JSON.stringify(policyJsonSchema(), null, 2);
   const lists = /^(\s*(?:"[^"]*": )?)\[\n\s*((?:"[^"]*"(?:,\n\s*)?)+)\n\s*\](,?)$/gm;

@@ -1,6 +1,6 @@
 /**
- * The price guard of a rebalancing: reference rates, a worst rate for each way of each pair, or both. A worst rate says in
- * its own text which way it bounds: what stands after `per` is sold.
+ * The price guard of a rebalancing: reference rates, a worst rate for each direction of each pair, or both. The text of a
+ * worst rate tells which direction it bounds: the currency after `per` is sold.
  */
 import { compare, divide, multiply } from '../../domain/money.ts';
 import type { WorstRate } from '../../domain/policy.ts';
@@ -11,7 +11,7 @@ import type { Path, Place, YamlSource } from '../text/yaml-source.ts';
 export const BASE: Path = ['rebalance', 'base', 'currency'];
 export const TARGETS: Path = ['rebalance', 'targets'];
 
-/** What a guard may look like. */
+/** An example of a guard. */
 export const GUARD = 'guard: { reference: { file: rates/daily.yaml, max_age: 30h }, worst_cost: 25bps }';
 
 const WORST_RATES: Path = ['guard', 'worst_rate'];
@@ -21,7 +21,7 @@ export function toWorstRates(texts: readonly string[] = []): readonly WorstRate[
   return texts.map(worstRateOf);
 }
 
-/** Sells what stands after `per`. */
+/** The currency after `per` is sold. */
 function worstRateOf(text: string): WorstRate {
   const rate = readRate(text);
   return { sell: rate.per, buy: rate.currency, rate };
@@ -31,7 +31,7 @@ function worstRateOf(text: string): WorstRate {
 export function checkGuard(source: YamlSource, currencies: readonly string[]): void {
   const guard: Path = ['guard'];
   if (!source.has(guard)) {
-    // In live it is told as one of the fields that must be written out.
+    // In live, a missing guard is reported among the fields that must be written.
     if (source.clean(['environment']) === 'live') return;
     source.report(source.placeAt(['kind']), {
       mistake: 'MISSING_FIELD',
@@ -56,10 +56,10 @@ export function checkGuard(source: YamlSource, currencies: readonly string[]): v
   if (!needsReference) checkWithoutReference(source, currencies, rates);
 }
 
-/** A rate of the list with its place; only those that nothing is wrong with so far. */
+/** A rate of the list with its place. Rates with a reported mistake are left out. */
 type Listed = WorstRate & { readonly place: Place };
 
-/** Each way of each pair may be there once, between the base and a currency that is traded in this way. */
+/** Each direction of each pair may be there once, between the base and a currency that is traded in this direction. */
 function checkWorstRates(source: YamlSource, currencies: readonly string[]): readonly Listed[] {
   const base = source.clean(BASE);
   const listed: Listed[] = [];
@@ -115,7 +115,9 @@ function pairComplaint({ sell, buy }: WorstRate, base: string, currencies: reado
   } as const;
 }
 
-/** A worst rate for a way in which the currency is never traded was probably meant for the other way. */
+/**
+ * Reports a worst rate for a direction in which the currency is never traded. The person probably meant the other direction.
+ */
 function checkWay(source: YamlSource, { sell, buy, rate, place }: Listed, base: string): void {
   const isSale = buy === base;
   const currency = isSale ? sell : buy;
@@ -141,7 +143,7 @@ function checkOpposite(source: YamlSource, one: Listed, listed: readonly Listed[
   });
 }
 
-/** Without reference rates there is no total, and a currency without a worst rate is not traded. */
+/** Without reference rates no total can be computed, and a currency without a worst rate is not traded. */
 function checkWithoutReference(
   source: YamlSource,
   currencies: readonly string[],
@@ -175,7 +177,7 @@ function checkWithoutReference(
   }
 }
 
-/** How a currency may be traded by its target. */
+/** Whether the target of a currency lets it be sold, and bought. */
 function waysOf(source: YamlSource, currency: string): { readonly sold: boolean; readonly bought: boolean } {
   const has = (field: string): boolean => source.has([...TARGETS, currency, field]);
   const both = has('keep') || has('share');

@@ -1,7 +1,7 @@
 /**
- * What is wrong with a schedule on the day on which a person reads or applies it: a time of day that clocks skip or pass
- * twice within two years, a calendar that is not known, no day left. Commands ask; a worker does not, so that no run
- * stops because time has passed.
+ * The problems of a schedule on the day on which a person reads or applies it: a time of day that the clocks skip or pass
+ * twice within two years, a calendar that is not known, no day left. Commands check this; a worker does not, so that no run
+ * stops only because time has passed.
  */
 import { isZone, todayIn } from '../../calendar/business-date.ts';
 import { unsafeTime, type UnsafeTime } from '../../calendar/clock-changes.ts';
@@ -16,8 +16,8 @@ import { toSchedule } from './load-schedule.ts';
 import { ScheduleSchema } from './policy-schema.ts';
 
 /**
- * The problems at `nowMs`. A text whose schedule or zone `loadPolicy` refuses has none here, because `loadPolicy` has
- * reported them.
+ * The problems at `nowMs`. When `loadPolicy` refuses the schedule or the zone of the text, there are none here, because
+ * `loadPolicy` has reported them.
  */
 export async function scheduleProblems(input: {
   readonly text: string;
@@ -73,7 +73,7 @@ async function checkDays(source: YamlSource, schedule: Schedule, today: string):
   }
   const daysOff = await daysOffOf(holidays);
   for (const { day } of scheduledDays(schedule, daysOff, today)) if (day.kind === 'run') return;
-  // Dates in the wrong order have been reported already.
+  // `loadPolicy` has reported dates in the wrong order already.
   if (start !== null && end !== null && start > end) return;
   const isOver = end !== null && end < today;
   source.report(end === null ? source.keyPlaceAt(SCHEDULE) : source.placeAt([...SCHEDULE, 'end']), {
@@ -85,7 +85,7 @@ async function checkDays(source: YamlSource, schedule: Schedule, today: string):
   });
 }
 
-/** Suggests a code: many people would write the name of a country, and nobody knows every code. */
+/** Suggests a code, since many people would write the name of a country, and people rarely know the codes. */
 function unknownCalendar(found: string, names: ReadonlyMap<string, string>): Complaint {
   const near = nearest(found, [...names.keys()]) ?? nearest(found, [...names.values()]);
   const code = [...names].find(([key, place]) => key === near || place === near)?.[0];

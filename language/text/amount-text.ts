@@ -1,6 +1,6 @@
 /**
- * Amounts as texts: the pattern, what to write instead of a near miss (M5).
- * Interface headings "POST /fx/quotes" and "POST /fx/withdrawals": digits, at most one point, greater than zero.
+ * Amounts as texts: their pattern, and what to write instead of a text that is almost one (M5). Interface headings "POST
+ * /fx/quotes" and "POST /fx/withdrawals": digits, at most one point, greater than zero.
  */
 import { quoted } from './printable.ts';
 import type { Complaint, Written } from './yaml-source.ts';
@@ -13,7 +13,7 @@ export const POSITIVE_DECIMAL = `(?=[0-9.]*[1-9])${DECIMAL}`;
 
 const PLAIN = new RegExp(`^${DECIMAL}$`);
 
-/** What is wrong with a text that should be an amount, and what to write instead. */
+/** The complaint about a text that should be an amount, with the text to write instead. */
 export function amountComplaint(written: Written, zeroAllowed: boolean): Complaint {
   const text = written.text;
   const suggestion = suggestedAmount(text);
@@ -28,7 +28,7 @@ export function amountComplaint(written: Written, zeroAllowed: boolean): Complai
   return { mistake: 'AMOUNT', message: `${quoted(text)} is not an amount: ${amountReason(text)}`, fix };
 }
 
-/** Why a text is no amount, in the middle of a sentence. */
+/** Why a text is no amount, as a part of a sentence. */
 export function amountReason(text: string): string {
   if (text !== text.trim() && PLAIN.test(text.trim())) return 'it has blanks around it';
   if (text.startsWith('-')) return 'it has a sign, and an amount is greater than zero';
@@ -46,7 +46,7 @@ export function amountReason(text: string): string {
   return 'it must be digits, with at most one point';
 }
 
-/** What was probably meant, as an amount that the pattern takes; null where nothing is near. */
+/** The amount that the person probably meant; null where none is near. */
 export function suggestedAmount(text: string): string | null {
   if (text.length > 80) return null;
   const bare = text.replaceAll(/[A-Za-z]{3,}|[$€£¥\s_'\u00A0\u202F+]/g, '');
@@ -59,7 +59,7 @@ export function suggestedAmount(text: string): string | null {
   return PLAIN.test(result) ? result : null;
 }
 
-/** `1,000.00` and `1.000,00` to `1000.00`; a lone comma before one or two digits was a decimal point. */
+/** `1,000.00` and `1.000,00` become `1000.00`; a single comma before one or two digits becomes a decimal point. */
 function withoutSeparators(text: string): string {
   if (/^[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?$/.test(text)) return text.replaceAll(',', '');
   if (/^[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+$/.test(text)) return text.replaceAll('.', '').replace(',', '.');
@@ -67,7 +67,7 @@ function withoutSeparators(text: string): string {
   return text;
 }
 
-/** `1.5e3` to `1500`: the point moved by hand; a large exponent stays and fails the pattern. */
+/** `1.5e3` becomes `1500`, by moving the point in the text. A large exponent stays, and the pattern refuses it. */
 function expanded(text: string): string {
   const match = /^([0-9]*)\.?([0-9]*)[eE]([0-9]{1,2})$/.exec(text);
   if (match === null) return text;
@@ -84,7 +84,7 @@ export function fractionDigits(amount: string): number {
   return point < 0 ? 0 : amount.length - point - 1;
 }
 
-/** The amount with at most `decimals` digits after its point, the rest cut off. */
+/** The amount with at most `decimals` digits after its point; further digits are cut off. */
 export function cutTo(amount: string, decimals: number): string {
   const [whole = '', fraction = ''] = amount.split('.');
   const kept = fraction.slice(0, decimals);

@@ -1,6 +1,6 @@
 /**
- * Compares a file with a zod schema and reports every difference at its place, in our words: unknown, missing, empty
- * and mistyped fields, each with what to write. It marks wrong values, so that later checks skip them.
+ * Compares a file with a zod schema and reports every difference at its place, in our words: unknown, missing, empty and
+ * mistyped fields, each with the text to write. Wrong values are marked, so that later checks skip them.
  */
 import { z } from 'zod';
 import { hints } from './leaves.ts';
@@ -9,7 +9,7 @@ import { nearest } from './nearest.ts';
 import { quoted } from './printable.ts';
 import type { Complaint, Path, YamlSource } from './yaml-source.ts';
 
-/** Fields that exist in other kinds or later versions: what to say instead of "unknown". By `parent.field`. */
+/** Fields of other kinds or later versions, by `parent.field`, each with the message that takes the place of "unknown". */
 export type Reserved = Readonly<Record<string, { readonly message: string; readonly fix: string }>>;
 
 /** The parsed value; null when anything differs (then every difference is in `source.problems()`). */
@@ -56,7 +56,7 @@ function reportIssue(context: Context, issue: Issue, base: Path): void {
 }
 
 /**
- * True for the branch of a union that takes a map or a list. Its complaint is about what is inside, not about the
+ * True for the branch of a union that takes a map or a list. Its complaint is about a part of the value, not about the
  * whole.
  */
 function isInside(issues: readonly Issue[]): boolean {
@@ -120,7 +120,7 @@ function wrongValue(context: Context, path: Path): Complaint {
   }
   const whole = source.written(path);
   if (whole === null) return { mistake: 'WRONG_TYPE', message: `${name} must be one value`, fix };
-  // Only the beginning of a text gets advice: nobody mistypes more, and the patterns may take long with a long text.
+  // Only the beginning of a text gets advice: no typing mistake is longer, and the patterns may take long with a long text.
   const written = { ...whole, text: whole.text.slice(0, ADVISED_LENGTH) };
   const complain = complaintOf(hintedSchema);
   if (complain !== null) return complain(written);
@@ -137,7 +137,7 @@ function takesList(schema: z.ZodType | null): boolean {
   return schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodArray);
 }
 
-/** What to say about a scalar: of a choice of schemas, the first that has something to say. */
+/** The complaint about a scalar. In a choice of schemas, the first schema that has a complaint makes it. */
 function complaintOf(schema: z.ZodType | null): Hint['complain'] {
   const own = hintOf(schema)?.complain ?? null;
   const inner = schema === null ? null : unwrapped(schema);
@@ -146,7 +146,7 @@ function complaintOf(schema: z.ZodType | null): Hint['complain'] {
   return complaints.find((complain) => complain !== null) ?? null;
 }
 
-/** Longer than any value that a file can hold rightly. */
+/** No right value of a file is longer. */
 const ADVISED_LENGTH = 250;
 
 /** The group that a path names, for messages: `quote`, an entry of `withdraw`, this file. */
@@ -177,7 +177,7 @@ function fieldsOf(schema: z.ZodType | null): readonly string[] {
   return inner instanceof z.ZodUnion ? inner.options.flatMap((option) => fieldsOf(option as z.ZodType)) : [];
 }
 
-/** The hint of a schema or of what its default and optional wrappers hold. */
+/** The hint of a schema, or of the schema inside its default and optional wrappers. */
 function hintOf(schema: z.ZodType | null): Hint | null {
   if (schema === null) return null;
   const hint = hints.get(schema);

@@ -1,4 +1,4 @@
-/** Plain data made read-only all the way down. */
+/** Makes plain data read-only, with everything inside it. */
 export function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -1,6 +1,6 @@
 /**
- * The texts of which files are made (amount, rate, currency, duration, zone, id, …): each a zod schema for the editor and
- * the loader, with an example to show and the advice that a near miss deserves.
+ * The texts of which files consist (amount, rate, currency, duration, zone, id, …). Each is a zod schema for the editor and
+ * the loader, with an example to show and the advice for a text that is almost right.
  */
 import { z } from 'zod';
 import { KNOWN_CURRENCIES } from '../../domain/currencies.ts';
@@ -18,17 +18,17 @@ import { nearest } from './nearest.ts';
 import { quoted } from './printable.ts';
 import type { Complaint, Written } from './yaml-source.ts';
 
-/** What belongs to a schema besides its rule: an example in YAML, and what to say about a scalar that breaks the rule. */
+/** What a schema has besides its rule: an example in YAML, and the complaint about a scalar that breaks the rule. */
 export type Hint = {
   readonly example: string;
-  /** Null: the rule speaks for itself (a map, a list, a choice of words). */
+  /** Null when the rule needs no explanation (a map, a list, a choice of words). */
   readonly complain: ((written: Written) => Complaint) | null;
 };
 
 /** The hints of every schema that has one. */
 export const hints: z.core.$ZodRegistry<Hint> = z.registry<Hint>();
 
-/** Gives a schema its description (shown by editors) and its example (shown in fixes). */
+/** Gives a schema its description, which editors show, and its example, which fixes show. */
 export function hinted<S extends z.ZodType>(
   schema: S,
   hint: {
@@ -46,7 +46,7 @@ export function hinted<S extends z.ZodType>(
 
 type Words = { readonly description: string; readonly example?: string };
 
-/** `exists` is the part of the rule that no pattern can say, such as that a zone or a day exists. */
+/** `exists` checks the part of the rule that no pattern can express, such as that a zone or a day exists. */
 function text(
   pattern: string,
   words: Words & { readonly example: string },
@@ -62,7 +62,7 @@ function text(
   return schema;
 }
 
-/** An amount greater than zero; its decimals are checked where its currency is known. */
+/** An amount greater than zero. Its decimals are checked where its currency is known. */
 export function amount(words: Words): z.ZodString {
   return text(POSITIVE_DECIMAL, { example: '"1000.00"', ...words }, (written) =>
     amountComplaint(written, false),
@@ -102,7 +102,7 @@ export function currency(words: Words & { readonly example: string }): z.ZodStri
 const RATE = `(${POSITIVE_DECIMAL}) (${CURRENCY}) per (${CURRENCY})`;
 const WHOLE_RATE = new RegExp(`^${RATE}$`);
 
-/** `16.90 MXN per USD`. That it stands in quotes is checked with `unquotedComplaint`, since no schema sees quotes. */
+/** `16.90 MXN per USD`. `unquotedComplaint` checks that it is in quotes, since a schema does not see quotes. */
 export function rate(words: Words & { readonly example: string }): z.ZodString {
   return text(RATE, words, ({ text: found }) => {
     const near = /^\s*(\S+)\s+([A-Za-z0-9]{2,15})\s*(?:\s[Pp][Ee][Rr]\s|\/)\s*([A-Za-z0-9]{2,15})\s*$/.exec(
@@ -184,7 +184,7 @@ export function policyName(words: Words): z.ZodString {
   });
 }
 
-/** One part of a reference, never rewritten. */
+/** One part of a reference, which is never changed. */
 export function itemId(words: Words): z.ZodString {
   return text('[A-Za-z0-9][A-Za-z0-9_-]{0,63}', { example: 'supplier', ...words }, ({ text: found }) => ({
     mistake: 'ID',
@@ -280,7 +280,7 @@ export function fileBeside(words: Words & { readonly what: string; readonly exam
 
 const ONE_LINE = '(?=\\S)[^\\u0000-\\u001F\\u007F-\\u009F]{1,100}(?<=\\S)';
 
-/** Who or what something is, for people. */
+/** The name of a person or thing, for people. */
 export function label(words: Words & { readonly example: string }): z.ZodString {
   return text(ONE_LINE, words, ({ text: found }) => ({
     mistake: 'TEXT',
@@ -289,7 +289,7 @@ export function label(words: Words & { readonly example: string }): z.ZodString 
   }));
 }
 
-/** What a column of a batch file is called, as it stands in its first line. */
+/** The name of a column, as the first line of a batch file has it. */
 export function columnName(words: Words & { readonly example: string }): z.ZodString {
   return text(ONE_LINE, words, ({ text: found }) => ({
     mistake: 'COLUMN',
@@ -348,7 +348,9 @@ export function readTimeOfDay(found: string): { readonly hour: number; readonly 
   return { hour: Number(found.slice(0, 2)), minute: Number(found.slice(3)) };
 }
 
-/** The name of a calendar of days off; whether there is such a calendar is checked where it is known. */
+/**
+ * The name of a calendar of days off. Whether there is such a calendar is checked elsewhere, where the calendars are known.
+ */
 export function calendarName(words: Words): z.ZodString {
   return text('[A-Za-z0-9]{1,20}(?:-[A-Za-z0-9]{1,20}){0,2}', { example: 'FR', ...words }, calendarComplaint);
 }
@@ -361,10 +363,10 @@ function calendarComplaint({ text: found }: Written): Complaint {
   };
 }
 
-/** By ISO 8601: the first one is day 1. */
+/** The days by ISO 8601: the first one is day 1. */
 export const DAYS_OF_WEEK = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
-/** Monday to Friday, or every day; a list of some days may stand in its place. */
+/** Monday to Friday, or every day; a list of days may take its place. */
 export function daysOfWeek(words: Words): z.ZodEnum<{ weekdays: 'weekdays'; daily: 'daily' }> {
   const schema = z.enum(['weekdays', 'daily']).describe(words.description);
   hints.add(schema, { example: 'weekdays', complain: daysComplaint });
@@ -412,7 +414,7 @@ export function wholeNumber(from: number, to: number, words: Words & { readonly 
   return schema;
 }
 
-/** What to say about a rate or an amount with currency that stands outside quotes. */
+/** The complaint about a rate or an amount with currency that is not in quotes. */
 export function unquotedComplaint(found: string): Complaint {
   return {
     mistake: 'AMOUNT_UNQUOTED',

@@ -2,8 +2,8 @@
 import distance from 'damerau-levenshtein';
 
 /**
- * The candidate within a third of the word's length in edits (a swap of neighbours is one edit), the nearest first;
- * null when nothing is near enough to be worth a question.
+ * The nearest candidate that is at most a third of the word's length in edits away (a swap of neighbours is one edit); null
+ * when none is near enough for the question.
  */
 export function nearest(word: string, candidates: readonly string[]): string | null {
   if (word.length > 64) return null;

@@ -1,6 +1,6 @@
 /**
- * One mistake in a file, with its place. Every loader of `language/` returns it, and `check` prints it. Text of the
- * file is shown cut and without control characters, so that no file can write to the terminal.
+ * One mistake in a file, with its place. Every loader of `language/` returns it, and `check` prints it. Text of the file is
+ * cut and shown without control characters, so that no file can control the terminal.
  */
 import type { FileCode, ProblemCode } from '../../domain/problems.ts';
 import stringWidth from 'string-width';
@@ -10,25 +10,25 @@ import { printable, sentence } from './printable.ts';
 export type PolicyProblem = {
   readonly code: FileCode;
   readonly file: string;
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number;
-  /** From 1, in UTF-16 units, as editors count. */
+  /** Counted from 1, in UTF-16 units, as editors count. */
   readonly column: number;
   readonly message: string;
-  /** What to write instead. */
+  /** The text to write instead, or what else to do. */
   readonly fix: string;
-  /** Two lines: the line at fault (cut around the place when long) and carets under the place. */
+  /** Two lines: the line with the mistake (cut around the place when long) and carets under the place. */
   readonly excerpt: string;
 };
 
-/** One thing that is wrong, in a file or elsewhere: each text on one line but `excerpt`. */
+/** One problem, in a file or elsewhere. Each text is one line, except `excerpt`. */
 export type Trouble = {
   readonly code: ProblemCode;
-  /** Null: it has none. */
+  /** Where the problem is; null: at no one place. */
   readonly place: string | null;
   readonly message: string;
   readonly fix: string;
-  /** The line at fault with carets, where there is one. */
+  /** The line with the mistake and carets, where there is one. */
   readonly excerpt?: string;
 };
 
@@ -38,20 +38,20 @@ export function troubleOfPolicy(problem: PolicyProblem): Trouble {
   return { code, place: placeOf(problem), message, fix, excerpt };
 }
 
-/** `mxn.yaml:12:3`, as editors and terminals know it. */
+/** `mxn.yaml:12:3`, in the form that editors and terminals know. */
 export function placeOf({ file, line, column }: PolicyProblem): string {
   return `${file}:${line}:${column}`;
 }
 
 /**
- * The one way in which a mistake is shown, wherever it stands:
+ * The one form in which every mistake is shown:
  *
  *     POLICY_UNKNOWN_FIELD mxn.yaml:12:3: "valid_fro" is no field of `quote`.
  *         valid_fro: 45s
  *         ^^^^^^^^^
  *       fix: did you mean `valid_for`?
  *
- * `fit` makes a line fit whatever it is shown on.
+ * `fit` wraps a line to the width at hand.
  */
 export function formatTrouble(trouble: Trouble, fit: (line: string) => string): string {
   const [code, place, message, fix] = [trouble.code, trouble.place ?? '', trouble.message, trouble.fix].map(
@@ -70,7 +70,7 @@ export function formatTrouble(trouble: Trouble, fit: (line: string) => string): 
  * A tab counts as one blank, a wide character as two columns; a long line is cut around the place.
  */
 export function excerptOf(line: string, range: { readonly start: number; readonly end: number }): string {
-  // Only a part of the line, which may be as long as the whole file.
+  // Only this part of the line is read, since a line may be as long as the whole file.
   const end = Math.max(range.end, range.start);
   let before = charactersOf(line.slice(Math.max(0, range.start - NEARBY), range.start));
   let inside = charactersOf(line.slice(range.start, Math.min(end, range.start + NEARBY)));
@@ -78,7 +78,7 @@ export function excerptOf(line: string, range: { readonly start: number; readonl
   if (widthOf([...before, ...inside, ...after]) > EXCERPT_COLUMNS) {
     inside = cutEnd(inside, EXCERPT_COLUMNS / 2);
     const room = EXCERPT_COLUMNS - widthOf(inside);
-    // The text before the place gets a quarter of the room at least, and what the text behind does not need.
+    // The text before the place gets at least a quarter of the room, and also the room that the text after it does not need.
     before = cutStart(before, Math.max(EXCERPT_COLUMNS / 4, room - widthOf(after)));
     after = cutEnd(after, room - widthOf(before));
   }
@@ -86,7 +86,7 @@ export function excerptOf(line: string, range: { readonly start: number; readonl
   return `${text}\n${' '.repeat(widthOf(before))}${'^'.repeat(Math.max(1, widthOf(inside)))}`;
 }
 
-/** With its indent it fits 80 columns. */
+/** With the indent, an excerpt fits 80 columns. */
 const EXCERPT_COLUMNS = 76;
 const NEARBY = 400;
 
@@ -114,7 +114,7 @@ function charactersOf(text: string): string[] {
   return Array.from(printable(text));
 }
 
-/** Most lines are plain, and counting those is quick. */
+/** Most lines have only plain characters, which are quick to count. */
 function widthOf(characters: readonly string[]): number {
   const text = characters.join('');
   return /^[ -~]*$/.test(text) ? text.length : stringWidth(text);

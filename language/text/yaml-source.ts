@@ -1,7 +1,7 @@
 /**
  * A YAML file as plain values, each with its place. Reads the small, safe part of YAML: one document of maps, lists and
- * scalars; no aliases, anchors, tags, merge keys, directives or duplicate keys. Files are untrusted: size and depth are
- * capped, and no key ever reaches a prototype. A scalar's own text stays at hand, so that no amount passes a `number` (M5).
+ * scalars; no aliases, anchors, tags, merge keys, directives or duplicate keys. Files are not trusted: size and depth are
+ * bounded, and no key ever reaches a prototype. The text of every scalar is kept, so that no amount becomes a `number` (M5).
  */
 import { Composer, CST, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, Scalar } from 'yaml';
 import type { Document, ErrorCode, ParsedNode, YAMLError, YAMLMap } from 'yaml';
@@ -19,14 +19,17 @@ export type Place = { readonly start: number; readonly end: number };
 /** A scalar as it was written: its text after unquoting, and whether it stood in quotes. */
 export type Written = { readonly text: string; readonly quoted: boolean };
 
-/** What a problem says, without its place. */
+/** The text of a problem, without its place. */
 export type Complaint = { readonly mistake: FileMistake; readonly message: string; readonly fix: string };
 
 type Located = Complaint & { readonly place: Place };
 
 const NOWHERE: Place = { start: 0, end: 0 };
 
-/** A policy goes into Temporal's history, where payloads have a limit. And no text may keep a worker busy for long. */
+/**
+ * A policy goes into Temporal's history, where payloads have a limit. The bound also keeps a text from making a worker busy
+ * for long.
+ */
 const MAX_BYTES = 64 * 1024;
 const MAX_DEPTH = 20;
 const MAX_PROBLEMS = 100;
@@ -39,7 +42,7 @@ type YamlFile = {
   readonly maxBytes?: number;
 };
 
-/** Reads `text`; every mistake of the text itself is in `source.problems()`, nothing is thrown. */
+/** Reads `text`. Throws nothing: every mistake of the text is in `source.problems()`. */
 export function readYaml(input: YamlFile): YamlSource {
   return new YamlSource(input);
 }
@@ -96,12 +99,12 @@ export class YamlSource {
     this.#warnings.push({ ...complaint, place });
   }
 
-  /** Every problem so far, by place. */
+  /** Every problem so far, in the order of the places. */
   problems(): readonly PolicyProblem[] {
     return this.#finish(this.#problems);
   }
 
-  /** Every warning so far, by place. */
+  /** Every warning so far, in the order of the places. */
   warnings(): readonly PolicyProblem[] {
     return this.#finish(this.#warnings);
   }
@@ -111,19 +114,19 @@ export class YamlSource {
     return path.length === 0 || this.#entryAt(path) !== null;
   }
 
-  /** Marks the value at `path` as reported: later checks that build on it are skipped. */
+  /** Marks the value at `path` as reported, so that later checks skip it. */
   spoil(path: Path): void {
     this.#spoiled.add(idOf(path));
   }
 
-  /** True when the value at `path`, or one that holds it, has been reported. */
+  /** True when a mistake in the value at `path`, or in a value that contains it, has been reported. */
   isSpoiled(path: Path): boolean {
     return (
       this.#spoiled.size > 0 && path.some((_, index) => this.#spoiled.has(idOf(path.slice(0, index + 1))))
     );
   }
 
-  /** What kind of value stands at `path`; null when there is none. */
+  /** What kind of value the file has at `path`; null when there is none. */
   shapeAt(path: Path): 'map' | 'list' | 'scalar' | 'empty' | null {
     const entry = this.#entryAt(path);
     if (entry === null) return null;
@@ -144,9 +147,9 @@ export class YamlSource {
   }
 
   /**
-   * What the document says, as one text, without what it says under `field`. The text is the same for two documents
-   * that differ only in comments, white space, quotes or the order of their fields. It has a meaning only where there
-   * are no problems.
+   * The content of the document as one text, without the content of `field`. The text is the same for two documents that
+   * differ only in comments, white space, quotes or the order of their fields. It has a meaning only where there are no
+   * problems.
    */
   canonicalWithout(field: string): string {
     return this.#top === null ? '' : canonicalOf(this.#top, field);
@@ -158,7 +161,7 @@ export class YamlSource {
     return isSeq(node) ? node.items.length : 0;
   }
 
-  /** Where the value at `path` stands; its key where the value is empty or spans lines. */
+  /** The place of the value at `path`; the place of its key when the value is empty or spans lines. */
   placeAt(path: Path): Place {
     const entry = this.#entryAt(path);
     if (entry === null) return this.keyPlaceAt(path.slice(0, -1));
@@ -166,14 +169,14 @@ export class YamlSource {
     return place.end > place.start || entry.key === null ? place : rangeOf(entry.key);
   }
 
-  /** Where the key of `path` stands; for an item of a list its beginning, for the whole file its beginning. */
+  /** The place of the key of `path`; for an item of a list or for the whole file, its beginning. */
   keyPlaceAt(path: Path): Place {
     if (path.length === 0) return NOWHERE;
     const key = this.#entryAt(path)?.key ?? null;
     return key === null ? this.placeAt(path) : rangeOf(key);
   }
 
-  /** Where `part` stands inside the scalar at `path`, looked for from its end or its beginning. */
+  /** The place of `part` inside the scalar at `path`, searched from its end or its beginning. */
   placeWithin(path: Path, part: string, from: 'start' | 'end'): Place {
     const whole = this.placeAt(path);
     const source = this.#text.slice(whole.start, whole.end);
@@ -181,13 +184,13 @@ export class YamlSource {
     return index < 0 ? whole : { start: whole.start + index, end: whole.start + index + part.length };
   }
 
-  /** The line (from 1) on which a place begins: for messages that point elsewhere. */
+  /** The line (from 1) on which a place begins, for messages that name another place. */
   lineOf(place: Place): number {
     return this.#lines.linePos(place.start).line;
   }
 
   #checkCharacters(): void {
-    // What YAML itself forbids, and what would hide or reorder the text that a person reviews.
+    // Characters that YAML itself forbids, and characters that would hide or reorder the text that a person reviews.
     const forbidden =
       /(?:[\0-\x08\x0B\x0C\x0E-\x1F\x7F-\x84\x86-\x9F\u2028\u2029\uFFFE\uFFFF\p{Cs}\p{Bidi_Control}]|\r(?!\n))+/gu;
     for (const match of this.#text.matchAll(forbidden)) {
@@ -221,8 +224,7 @@ export class YamlSource {
     }
     const lines = new Set<number>();
     for (const error of documents.flatMap((document) => [...document.errors, ...document.warnings])) {
-      // One slip often makes several errors on its line. Only the first is reported. Aliases and tags are reported
-      // below.
+      // One slip often makes several errors on its line, so only the first is reported. Aliases and tags are reported below.
       const line = this.#lines.linePos(error.pos[0]).line;
       if (OWN_REPORT.has(error.code) || lines.has(line)) continue;
       lines.add(line);
@@ -245,7 +247,7 @@ export class YamlSource {
     return entry;
   }
 
-  /** Reads what stands at `path`. The array is shared: it gets longer only while the values inside are read. */
+  /** Reads the value at `path`. The array is shared: it gets longer only while the values inside are read. */
   #read(node: ParsedNode | null, key: ParsedNode | null, path: (string | number)[]): Entry {
     if (node === null) return { key, node, value: null, text: null, inside: null };
     this.#refuseProperties(node);
@@ -271,7 +273,8 @@ export class YamlSource {
 
   #readMap(node: YAMLMap.Parsed, key: ParsedNode | null, path: (string | number)[]): Entry {
     const inside = new Map<string, Entry>();
-    // `#nameOf` refuses `__proto__`, the one name that would not become a field. Zod reads maps without a prototype slower.
+    // `#nameOf` refuses `__proto__`, the one name that would not become a field. A map without a prototype would be slower
+    // for zod to read.
     const fields: Record<string, unknown> = {};
     for (const pair of node.items) {
       const name = this.#nameOf(pair.key, inside);
@@ -286,7 +289,7 @@ export class YamlSource {
     return { key, node, value: fields, text: null, inside };
   }
 
-  /** The name of a field; null where it cannot stand beside those that were read before it. */
+  /** The name of a field; null where a field may not have this name, or where the map has it already. */
   #nameOf(key: ParsedNode, before: ReadonlyMap<string, Entry>): string | null {
     this.#refuseProperties(key);
     if (isScalar(key)) this.#isAsWritten(key);
@@ -308,9 +311,11 @@ export class YamlSource {
     return name;
   }
 
-  /** True when a reviewer sees what is read. An escape, a fold or a block text could hide another amount or account. */
+  /**
+   * True when a reviewer sees the text that is read. An escape, a fold or a block text could hide another amount or account.
+   */
   #isAsWritten(scalar: Scalar.Parsed): boolean {
-    // After an error of syntax the parser's idea of a text proves nothing.
+    // After an error of syntax, the parser's reading of a text proves nothing.
     if (this.#hasSyntaxError) return true;
     const [start, end] = scalar.range;
     const value = String(scalar.value);
@@ -322,7 +327,7 @@ export class YamlSource {
     return false;
   }
 
-  /** Reports what a node carries besides its value: an alias, an anchor, a tag. */
+  /** Reports the other properties of a node: an alias, an anchor, a tag. */
   #refuseProperties(node: ParsedNode): void {
     if (isAlias(node)) {
       this.report(rangeOf(node), ALIAS);
@@ -359,7 +364,7 @@ export class YamlSource {
   }
 
   #problem({ place, mistake, message, fix }: Located): PolicyProblem {
-    // An end of file after the last line break is shown on the last line that has text.
+    // A problem at the end of the file is shown on the last line with text.
     const start = Math.min(place.start, this.#text.trimEnd().length);
     const position = this.#lines.linePos(start);
     const line = Math.max(1, position.line);
@@ -379,10 +384,10 @@ export class YamlSource {
   }
 }
 
-/** Mistakes after which the values of the file cannot be trusted to be what was meant. */
+/** After one of these mistakes, the values of the file may not be those that the person meant. */
 const BREAKING: ReadonlySet<FileMistake> = new Set(['SYNTAX', 'TOO_LARGE', 'TOO_DEEP', 'WRONG_TYPE']);
 
-/** Errors of the parser that `#refuseProperties` reports in our words. */
+/** Errors of the parser that `#refuseProperties` reports in our own words. */
 const OWN_REPORT: ReadonlySet<ErrorCode> = new Set([
   'BAD_ALIAS',
   'TAG_RESOLVE_FAILED',
@@ -491,7 +496,7 @@ function tooDeepToken(tokens: readonly CST.Token[]): CST.Token | null {
   return null;
 }
 
-/** The first token that is nested more than `levels` deeper. This function calls itself no deeper than that. */
+/** The first token that is nested more than `levels` deeper. The function calls itself at most this many levels deep. */
 function deeperThan(levels: number, token: CST.Token | null | undefined): CST.Token | null {
   if (token === null || token === undefined) return null;
   if (levels < 0) return token;
@@ -503,7 +508,7 @@ function deeperThan(levels: number, token: CST.Token | null | undefined): CST.To
   return null;
 }
 
-/** `without` is a field of this entry, not of those inside it. */
+/** `without` names a field of this entry itself, not of the entries inside it. */
 function canonicalOf({ node, text, inside }: Entry, without: string | null = null): string {
   if (inside === null) return text === null ? '' : JSON.stringify(text);
   if (isSeq(node)) return `[${Array.from(inside.values(), (entry) => canonicalOf(entry)).join(',')}]`;
@@ -516,14 +521,14 @@ function canonicalOf({ node, text, inside }: Entry, without: string | null = nul
   return `{${fields.toSorted().join(',')}}`;
 }
 
-/** What stands at one path, and the way on from there. */
+/** The value at one path, and the entries inside it. */
 type Entry = {
   readonly key: ParsedNode | null;
   readonly node: ParsedNode | null;
   readonly value: unknown;
-  /** Of a scalar that is not empty: its text after unquoting. */
+  /** The text of a scalar that is not empty, after unquoting. */
   readonly text: string | null;
-  /** By name in a map, by index in a list; null where nothing can be inside. */
+  /** The entries by name in a map, by index in a list; null where the value can have none. */
   readonly inside: ReadonlyMap<string | number, Entry> | null;
 };
 

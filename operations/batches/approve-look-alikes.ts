@@ -1,4 +1,7 @@
-/** What Temporal says of the look-alikes of a batch. Approves exactly those that a person was shown. */
+/**
+ * Reads what Temporal knows about the look-alikes of a batch, and keeps a person's approval of exactly those that the person
+ * was shown.
+ */
 import { randomUUID } from 'node:crypto';
 import { approvalIn, type LookAlikeApproval } from '../../domain/people/instructions.ts';
 import type { RunName } from '../../domain/references.ts';

@@ -8,7 +8,7 @@ import { againstExpected, type ControlTotals, type CurrencyTotal } from '../../l
 import { troubleOfPolicy, type Trouble } from '../../language/text/problem.ts';
 import { openBatch, type BatchFile } from './file.ts';
 
-/** How many there are in all; `first`: those that are kept to be shown. */
+/** `count`: how many there are in all; `first`: those that are kept to be shown. */
 export type Told = { readonly count: number; readonly first: readonly Trouble[] };
 
 /** The result of checking. */
@@ -29,7 +29,7 @@ export async function checkBatch(
   batch: BatchFile,
   options: {
     readonly expected: ControlTotals;
-    /** So many mistakes and so many warnings are kept. */
+    /** At most this many mistakes, and as many warnings, are kept. */
     readonly mostFindings: number;
     readonly onRows: (rows: number) => void;
   },

@@ -1,4 +1,4 @@
-/** Opens a batch file for its one reader, once for each time that it is read through. */
+/** Opens a batch file. The file is opened anew each time that it is read, and only one reader uses it. */
 import { isAbsolute, join } from 'node:path';
 import type { PayoutPolicy, Policy } from '../../domain/policy.ts';
 import { openByteFile } from '../../config/read-text-file.ts';
@@ -17,7 +17,7 @@ export type BatchFile = {
   readonly decimals: Readonly<Record<string, number>>;
 };
 
-/** @param mostFindings so many mistakes and so many warnings are kept */
+/** @param mostFindings at most this many mistakes, and as many warnings, are kept */
 export async function openBatch(
   { file, cwd, policyFile, decimals }: BatchFile,
   mostFindings: number,

@@ -32,7 +32,7 @@ export type SeenLookAlikes = {
   readonly isApproved: boolean;
 };
 
-/** So many are shown. */
+/** At most this many look-alikes are shown. */
 const SHOWN = 50;
 
 /** What Temporal says of a batch and of our other runs. */
@@ -48,7 +48,7 @@ type Asked = {
   readonly settings: Settings;
   readonly run: RunName;
   readonly batch: BatchFile;
-  /** What Temporal says; null: Temporal is not asked, so a record without a tag may be one of ours. */
+  /** What Temporal says; null: the command does not ask Temporal, so a record without a tag may be one of ours. */
   readonly ours: Ours | null;
   readonly now: () => number;
 };
@@ -111,7 +111,7 @@ async function listed(settings: Settings, alike: Alike, sinceMs: number): Promis
   }
 }
 
-/** Reads the file once more. */
+/** Reads the file once more, and compares its payments with the records. */
 async function heldAgainst(
   judged: LookAlikes,
   batch: BatchFile,

@@ -1,6 +1,6 @@
 /**
- * Asks the open chunks of a batch directly, since its run is told only what decides something. It asks seldom enough that
- * the workers keep their time for paying.
+ * Asks the open chunks of a batch directly, since the chunks tell the run only what decides something. The command asks
+ * seldom enough that the workers keep their time for paying.
  */
 import type { Client } from '@temporalio/client';
 import type { RunName } from '../../domain/references.ts';
@@ -11,24 +11,27 @@ import { chunkIdOf, chunkQuery } from '../../workflows/names.ts';
 
 type Asked = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
 
-/** So many are asked side by side. */
+/** The command asks this many chunks side by side. */
 const SIDE_BY_SIDE = 8;
 const QUESTION_LIMIT_MS = 3_000;
 
 /**
- * The progress of a run, with what the open chunks of its batch say now. Where a chunk does not answer, what the run knows
- * of it stays.
+ * The progress of a run, with what the open chunks of its batch say now. When one of them does not answer, the result is
+ * what the run itself knows.
  */
 export async function readLive(asked: Asked, progress: Progress): Promise<Progress> {
   const standing = await readStanding(asked, progress);
   return standing === null ? progress : withStanding(progress, standing);
 }
 
-/** After asking, it waits for this long, and for so many times as long as the asking took. */
+/**
+ * After the chunks have answered, the command waits for this long, or for this many times the time that the asking took if
+ * that is longer.
+ */
 const PAUSE_MS = 2_000;
 const PAUSE_TIMES = 9;
 
-/** The same again and again, for a person who watches. */
+/** The same for a person who watches: the chunks are asked again and again, with pauses. */
 export class LiveBatch {
   readonly #asked: Asked;
   readonly #nowMs: () => number;
@@ -41,7 +44,7 @@ export class LiveBatch {
     this.#nowMs = nowMs;
   }
 
-  /** Never throws: what is not known stays as it was. */
+  /** Never throws. Where the chunks do not answer, their last answers count. */
   async read(progress: Progress): Promise<Progress> {
     if (progress.batch === null) return progress;
     const startedMs = this.#nowMs();
@@ -58,7 +61,7 @@ export class LiveBatch {
   }
 }
 
-/** Null: one of the chunks does not answer. */
+/** Null when one of the chunks does not answer. */
 async function readStanding(asked: Asked, { batch }: Progress): Promise<BatchStanding | null> {
   if (batch === null) return null;
   const states: ChunkState[] = [];
@@ -73,7 +76,7 @@ async function readStanding(asked: Asked, { batch }: Progress): Promise<BatchSta
   return standingWith(batch, states);
 }
 
-/** The newest Temporal run of the chunk's id. */
+/** Asks the newest Temporal run of the chunk's id. */
 function ask({ client, mode, run }: Asked, number: number): Promise<ChunkState> {
   return client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
     client.workflow.getHandle(chunkIdOf(mode, run, number)).query(chunkQuery),

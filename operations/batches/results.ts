@@ -1,6 +1,6 @@
 /**
- * Writes what became of each payment of a batch behind its row, into a new file. The file gets its name only when it is
- * whole, so that nobody ever reads half of it. It streams: nothing held in memory grows with the batch.
+ * Writes the outcome of each payment of a batch behind its row, into a new file. The file gets its name only when it is
+ * complete, so that nobody ever reads half of it. Rows are written as they are read: memory does not grow with the batch.
  */
 import { access, constants, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
@@ -11,7 +11,7 @@ import type { Place } from '../place.ts';
 import { readPayments, type TracedPayment } from '../follow/read-run.ts';
 import type { RunFacts } from '../follow/runs.ts';
 
-/** The status of a row of which the run says nothing yet. */
+/** The result of a row about which the run says nothing yet. */
 const PENDING: RowResult = {
   outcome: 'PENDING',
   withdrawalId: null,
@@ -20,7 +20,7 @@ const PENDING: RowResult = {
   traceId: null,
 };
 
-/** So many lines are written at once. */
+/** This many lines are written at once. */
 const LINES = 500;
 
 /**

@@ -14,7 +14,7 @@ import { SubmittedBatch } from './submitted.ts';
 /** A file that was read to its end, without a mistake. */
 export type ReadBatch = { readonly file: BatchFile; readonly manifest: Manifest };
 
-/** So many rows are shown. */
+/** At most this many rows are shown. */
 const SHOWN = 50;
 
 /** Compares with the plan, else with what the run was started with. @throws CommandFailure with the rows that differ */
@@ -36,7 +36,7 @@ function isSame(planned: readonly ChunkDigest[], given: readonly ChunkDigest[]):
 
 /**
  * The refusal of a file that is another batch, with the rows that differ.
- * @param of `chunks`: how many chunks were submitted; null: nobody knows, since the submission was not completed
+ * @param of `chunks`: how many chunks were submitted; null: not known, since the submission was not completed
  */
 export async function batchChanged(
   place: Place,

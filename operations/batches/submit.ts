@@ -1,6 +1,6 @@
 /**
- * Submits a batch: its file chunk by chunk, each as a workflow `payments` that keeps its payments and waits. This sends
- * nothing, and it is safe to repeat: a chunk that is there already stays as it is, if it is the same.
+ * Submits a batch: the command starts one workflow `payments` for each chunk of the file, which keeps its payments and
+ * waits. This sends nothing, and it is safe to repeat: a chunk that is there already stays as it is, if it is the same.
  */
 import type { RunName } from '../../domain/references.ts';
 import type { ChunkInput } from '../../domain/run/calls.ts';
@@ -19,15 +19,16 @@ export type Submission = {
   readonly batch: ReadBatch;
   /** Whether Temporal knows nothing of the run yet. Then nobody can have sent anything of a chunk. */
   readonly isFirst: boolean;
-  /** Told how many payments are submitted. */
+  /** Called with the number of payments that are submitted by now. */
   readonly onSubmitted: (payments: number) => void;
 };
 
-/** Resolves when every chunk is there. @throws CommandFailure when another batch is there, or the file changes meanwhile */
+/** Resolves when every chunk is there. @throws CommandFailure when another batch is there, or the file has changed */
 export async function submitBatch(place: Place, submission: Submission): Promise<void> {
   const { run, batch, onSubmitted } = submission;
   const { file, manifest } = batch;
-  // No chunk of a file is started where chunks of another file are: neither of the two could be completed any more.
+  // The command starts no chunk of a file while chunks of another file are there: neither of the two batches could be
+  // completed any more.
   const missing = await missingChunks(place, run, manifest);
   if (missing === 'differs') throw await batchChanged(place, { run, file, chunks: null });
   if (missing.size === 0) return;
@@ -39,7 +40,7 @@ export async function submitBatch(place: Place, submission: Submission): Promise
     if (group.some(({ number, hash }) => manifest.chunks[number - 1]?.hash !== hash))
       throw fileChanged(file.file);
     const toStart = group.filter(({ number }) => missing.has(number));
-    // When one of them fails, the others are still waited for.
+    // When one of the starts fails, the command still waits for the others.
     const ends = await Promise.allSettled(toStart.map((chunk) => submitChunk(place, submission, chunk)));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     if (ends.some((end) => end.status === 'fulfilled' && end.value === 'differs'))
@@ -58,13 +59,16 @@ async function submitChunk(
 ): Promise<'is there' | 'differs'> {
   const { client, mode, taskQueue } = place;
   const input: ChunkInput = { run, mode, number, payments, isFirst };
-  // The run itself starts a closed chunk again.
+  // This never starts a closed chunk again: the run does that itself.
   if (await startChunk(client, taskQueue, input, 'REJECT_DUPLICATE')) return 'is there';
   const there = await readChunk(place, run, number);
   return there.kind === 'payments' && hashOfChunk(there.payments) === hash ? 'is there' : 'differs';
 }
 
-/** The first chunk alone. When two files are submitted at the same time under one id, it usually refuses one of them. */
+/**
+ * The first chunk is a group of its own. When two files are submitted at the same time under one id, this usually refuses
+ * one of them.
+ */
 async function* groupsOf<T>(all: AsyncIterable<T>, size: number): AsyncGenerator<readonly T[]> {
   let group: T[] = [];
   let isFirst = true;

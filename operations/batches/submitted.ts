@@ -1,4 +1,4 @@
-/** The chunks of a batch as they were started, which Temporal keeps. What changed in them since does not count. */
+/** The chunks of a batch as they were started, which Temporal keeps. Later changes of their state do not count. */
 import type { BatchPayment, Manifest } from '../../domain/batch.ts';
 import type { RunName } from '../../domain/references.ts';
 import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
@@ -13,7 +13,7 @@ export class SubmittedBatch {
   /** Whether every chunk could be read; known at the end of `payments`. */
   isWhole: boolean;
 
-  /** @param chunks how many chunks the batch has; null: nobody knows, since its submission was not completed */
+  /** @param chunks how many chunks the batch has; null: not known, since its submission was not completed */
   constructor(place: Pick<Place, 'client' | 'mode'>, run: RunName, chunks: number | null) {
     this.#place = place;
     this.#run = run;
@@ -21,7 +21,7 @@ export class SubmittedBatch {
     this.isWhole = chunks !== null;
   }
 
-  /** The payments in their order, without those of chunks that are missing. */
+  /** The payments in the order of the batch, without those of missing chunks. */
   async *payments(): AsyncGenerator<BatchPayment> {
     for await (const { payments } of this.chunks()) yield* payments;
   }
@@ -41,12 +41,12 @@ export class SubmittedBatch {
   }
 }
 
-/** So many chunks are started side by side. Where so many in a row are missing, no later one exists. */
+/** The command starts this many chunks side by side. So when this many in a row are missing, there is no later one. */
 export const SIDE_BY_SIDE = 4;
 
 /**
- * The numbers of the chunks that Temporal lacks. `differs`: Temporal has a chunk that the batch lacks, or another version of
- * one.
+ * The numbers of the chunks that are missing in Temporal. `differs`: Temporal has a chunk that the batch does not have, or
+ * another version of one.
  * @param manifest of the batch
  */
 export async function missingChunks(
@@ -55,7 +55,7 @@ export async function missingChunks(
   { chunks }: Manifest,
 ): Promise<ReadonlySet<number> | 'differs'> {
   const missing = new Set<number>();
-  // Also the chunks that a longer batch would have after the last one.
+  // The loop goes past the last chunk, to find the chunks of a longer batch.
   for (let first = 1; first <= chunks.length + SIDE_BY_SIDE; first += SIDE_BY_SIDE) {
     const numbers = Array.from({ length: SIDE_BY_SIDE }, (_, index) => first + index);
     const found = await Promise.all(numbers.map((number) => readChunk(place, run, number)));

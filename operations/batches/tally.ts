@@ -14,8 +14,8 @@ import { openBatch, type BatchFile } from './file.ts';
 import { CommandFailure } from '../failure.ts';
 
 /**
- * Reads the file twice, and keeps no row of it. `problems`: why there would be no plan.
- * @param heldOf which of the payments with these names other batches have paid; null: nobody looks
+ * Reads the file twice, and keeps none of its rows. `problems`: why there would be no plan.
+ * @param heldOf says which of the payments with these names other batches have paid; null: the other batches are not read
  */
 export async function tallyBatch(
   client: ServiceClient,
@@ -53,7 +53,7 @@ export type UnpayableRow = {
   readonly problem: Problem;
 };
 
-/** The first so many payments, as the plan sees the file. */
+/** The first rows that cannot be paid, as the plan sees the file; `most`: at most this many. */
 export async function firstUnpayable(
   batch: BatchFile,
   { chunks, heldBy }: Pick<SeenBatch, 'chunks' | 'heldBy'>,

@@ -1,6 +1,6 @@
 /**
- * Batches whose chunks wait in Temporal and whose run was never started: the terminal that submitted them was lost half-way.
- * Nothing of them was sent, and nothing will be. Reads only.
+ * Batches whose chunks wait in Temporal and whose run was never started, since the terminal that submitted them was lost
+ * half-way. Nothing of them was sent, and nothing will be. Reads only.
  */
 import type { Client } from '@temporalio/client';
 import { runName, type RunName, runOfWorkflowId } from '../../domain/references.ts';
@@ -19,7 +19,7 @@ export type Unfinished = {
 
 /** A submission that is under way starts its next chunk within this time. */
 const UNDER_WAY_MS = 120_000;
-/** At most so many chunks are read by a search. */
+/** A search reads at most this many chunks. */
 const MOST_READ = 10_000;
 
 export async function listUnfinished(

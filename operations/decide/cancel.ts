@@ -1,4 +1,4 @@
-/** Cancels a run: what is not sent stays unsent. The instruction is kept first, so that no reset sends the rest. */
+/** Cancels a run: unsent items stay unsent. The instruction is kept first, so that no reset sends the rest. */
 import { randomUUID } from 'node:crypto';
 import type { RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
@@ -14,7 +14,7 @@ import { describeRun, requireRun, type RunFacts } from '../follow/runs.ts';
 export type Cancelled =
   /** The run has ended already, so there is nothing to cancel. */
   | { readonly kind: 'ended'; readonly state: string }
-  /** What is not sent stays unsent. `report`: what was sent until now; null when no worker answers. */
+  /** Unsent items stay unsent. `report`: what was sent until now; null when no worker answers. */
   | { readonly kind: 'cancelled'; readonly report: Report | null; readonly remark: string | null }
   /**
    * Temporal has the cancel, but no worker took the instruction in time. The run keeps the instruction itself when a worker

@@ -58,7 +58,7 @@ export async function claimantOf(
   return batches.size > 0 ? paymentOfBatch(place, { batches, sinceMs, id: record.id }) : null;
 }
 
-/** All chunks of these batches are asked at once. */
+/** Asks all chunks of these batches at once. */
 async function paymentOfBatch(
   { client, mode }: Place,
   {

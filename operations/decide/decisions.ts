@@ -1,8 +1,8 @@
 /**
- * Holds a person's decision against the service before it is kept as an instruction (design: "In doubt, absent,
- * generations", "The chain rule"). A record of the service stands above what anybody says. Reading and judging are apart.
- * Nothing here writes to the service or to Temporal. Upholds M1: a later generation is opened only where no record can still
- * pay.
+ * Compares a person's decision with the service before it is kept as an instruction (design: "In doubt, absent,
+ * generations", "The chain rule"). A record of the service stands above what a person says. Reading and judging are separate
+ * functions. Nothing here writes to the service or to Temporal. Upholds M1: a later generation is opened only where no
+ * record can still pay.
  */
 import {
   CREATED_SLACK_MS,
@@ -47,7 +47,7 @@ export type LegSubject = {
   readonly opensAtMs: number;
 };
 
-/** What can be read of trades and withdrawals. */
+/** The calls that read trades and withdrawals. */
 type Reader = Pick<ServiceClient, 'trade' | 'withdrawal' | 'listTrades' | 'listWithdrawals'>;
 
 export type ExecutedVerdict =
@@ -97,7 +97,7 @@ function executed<T extends Trade | Withdrawal>(
 /** The reasons why a trade cannot be this leg's; none when it agrees with the plan. Amounts are compared as numbers. */
 export function legDifferences({ leg, otherIds, opensAtMs }: LegSubject, trade: Trade): readonly string[] {
   const { clientReferenceId } = trade;
-  // This also holds for an amount that came from balances: the plan has it, and no other amount was ever sent.
+  // This also holds for an amount that was computed from balances: the plan has it, and no other amount was ever sent.
   const fixed = leg.amount === null ? leg : { ...leg, amount: { ...leg.amount, fixed: true } };
   return [
     clientReferenceId !== null && clientReferenceId !== leg.reference
@@ -130,7 +130,7 @@ function createdBefore(opensAtMs: number, { createdAt }: Trade | Withdrawal): st
 export type NotExecutedVerdict =
   /** The whole list shows no record of the item. `couldBe`: untagged records that a person must judge. */
   | { readonly kind: 'absent'; readonly couldBe: readonly (Trade | Withdrawal)[] }
-  /** A record is ours and agrees with the plan. The run adopts it by itself, whatever anybody says. */
+  /** A record is ours and agrees with the plan. The run adopts it by itself, whatever a person says. */
   | { readonly kind: 'found'; readonly record: Trade | Withdrawal }
   /** A record has the item's name and contradicts the plan. A person may decide otherwise. */
   | {
@@ -197,7 +197,7 @@ function couldBeTrade(subject: LegSubject, trade: Trade): boolean {
 export type PayAgainVerdict =
   | {
       readonly kind: 'may';
-      /** The highest generation of which anything is known. The instruction opens the next one. */
+      /** The highest generation that is known. The instruction opens the next one. */
       readonly follows: number;
       /** That generation's record; null when it has none. */
       readonly recordId: string | null;
@@ -206,7 +206,7 @@ export type PayAgainVerdict =
       /** Records of earlier generations, all failed. */
       readonly failed: readonly Withdrawal[];
     }
-  /** A record that may still pay, or has paid. Nothing is opened beside it. */
+  /** A record may still pay, or has paid. No later generation is opened. */
   | { readonly kind: 'stands'; readonly id: string; readonly status: string }
   /** An untagged record that may be the payment and has not failed. */
   | { readonly kind: 'could be'; readonly record: Withdrawal }
@@ -287,8 +287,9 @@ function put<Value>(lists: Map<string, Value[]>, key: string, value: Value): voi
 }
 
 /**
- * Looks at every generation of a payment: none may still pay when others are opened. The result is advice for the person who
- * asks. The worker looks again before it sends, since anything may happen between this look and the person's yes.
+ * Looks at every generation of a payment: a later one may be opened only when none of them can still pay. The result is
+ * advice for the person who asks. The worker looks again before it sends, since anything may happen between this look and
+ * the person's yes.
  */
 export async function checkPayAgain(
   reader: Pick<Reader, 'withdrawal'>,
@@ -356,7 +357,8 @@ async function findRecord<T extends Trade | Withdrawal>(
 ): Promise<Found<T>> {
   if (byId.kind === 'DONE' && byId.value.kind === 'WHOLE')
     return { kind: 'record', record: byId.value.record };
-  // That the id is not found proves nothing: the interface does not show the shape of that answer.
+  // An answer that the id is not found proves nothing, since the interface does not show the shape of that answer. So the
+  // whole list is read.
   const { records, stopped } = await scanList(list, {
     sinceMs: wanted.sinceMs,
     wanted: (record) => record.id === wanted.id,

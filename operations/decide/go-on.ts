@@ -23,7 +23,8 @@ export type GoOn = { readonly item: string | null; readonly by: string; readonly
 
 /**
  * For a run that is open.
- * @returns a remark about the service, null when all is well. @throws CommandFailure when what was cancelled cannot go on
+ * @returns a remark about the service, null when all is well. @throws CommandFailure when the run is cancelled, or another
+ * run has its place
  */
 export async function goOnOpen(
   place: Place,
@@ -61,7 +62,7 @@ export async function goOnEnded(place: Place, run: RunName, goOn: GoOn): Promise
   if (kept === null || isCancelled(kept.instructions)) await sayGoOn(place, run, goOn);
 }
 
-/** What was cancelled goes on. */
+/** Takes a cancel back: everything that was cancelled goes on. */
 export async function sayGoOn(
   place: Place,
   run: RunName,
@@ -95,7 +96,7 @@ async function requireNamed(place: Place, run: RunName, asked: string): Promise<
 
 /**
  * Whether a person has opened generations that have not led to a record yet. Then even a completed run has something to do.
- * No clocks are compared: the report names the generation of each payment.
+ * No clocks are compared, since the report names the generation of each payment.
  */
 export async function hasOpenGeneration(place: Place, facts: RunFacts): Promise<boolean> {
   const { run } = facts;

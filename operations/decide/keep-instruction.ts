@@ -1,6 +1,6 @@
 /**
- * Keeps and reads instructions for commands. Only a worker can keep an instruction. When the deadline here is over, the
- * person is told that no worker took it.
+ * Keeps and reads instructions for commands. Only a worker can keep an instruction. When no worker took it before the
+ * deadline here, the command says so to the person.
  */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { runName, type RunName } from '../../domain/references.ts';
@@ -16,7 +16,7 @@ import { hasWorker } from '../watch/pollers.ts';
 
 /**
  * Keeps an instruction outside the run's history.
- * @param chunk the chunk of the payment that it is about; null: it is about no payment of a batch
+ * @param chunk the number of the chunk whose payment the instruction is about; null: it is about no payment of a batch
  * @throws CommandFailure when no worker took it in time
  */
 export async function keepInstruction(
@@ -31,7 +31,7 @@ export async function keepInstruction(
 }
 
 /**
- * Everything that is kept about a run, and about one chunk where it is asked for; nothing where nothing is kept.
+ * Everything that people said about a run, and also about one chunk where its number is given; empty where nothing is kept.
  * @throws CommandFailure when Temporal does not answer
  */
 export async function keptAbout(place: Place, run: RunName, chunk: number | null = null): Promise<Kept> {
@@ -41,8 +41,8 @@ export async function keptAbout(place: Place, run: RunName, chunk: number | null
 }
 
 /**
- * The same, but null where Temporal has no workflow that keeps instructions: the run was never started, or what was said is
- * missing and a person must say again what holds.
+ * What people said about a run; null where Temporal has no workflow that keeps instructions. Then the run was never started,
+ * or what people said is missing and a person must say again what holds.
  */
 export async function readKept(place: Place, run: RunName): Promise<Kept | null> {
   const { client, mode } = place;
@@ -53,7 +53,7 @@ export async function readKept(place: Place, run: RunName): Promise<Kept | null>
 export async function wakeRun({ client, mode }: Place, run: RunName): Promise<boolean> {
   const facts = await describeRun(client, mode, run);
   if (facts === null || !facts.isOpen) return false;
-  // The workflow that makes its plan may be what waits.
+  // The run may be waiting for its plan, and then the workflow `plan` must be woken.
   await wake(client, planIdOf(mode, run));
   return wake(client, facts.workflowId);
 }

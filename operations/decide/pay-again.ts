@@ -43,10 +43,10 @@ import { startRun } from '../start/workflow.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 import { triedAgain } from '../start/tried-again.ts';
 
-/** In place of items: every payment of the run that has failed, as the service says when it is asked. */
+/** Stands in place of items for every payment of the run that has failed, as the service says when the command asks. */
 export const ALL_FAILED = 'all-failed';
 
-/** What a person asked for; only its form is checked. */
+/** What a person asked for. Only its form has been checked. */
 export type PayAgainRequest = {
   readonly items: readonly string[] | typeof ALL_FAILED;
   readonly reason: string;
@@ -65,10 +65,10 @@ type Opening = {
   readonly paidAgain: PaidAgain;
 };
 
-/** What a person opens: what had failed when the person said so, and nothing that fails later. */
+/** What a person opens: the payments that had failed when the person said so, and none that fails later. */
 export type Openings = {
   readonly list: readonly Opening[];
-  /** From when on their keys are no longer sent. */
+  /** Until when the keys of these generations are sent, epoch milliseconds. */
   readonly windowUntilMs: number;
   /** Other items that the run goes on with, since it is started again. */
   readonly others: readonly string[];
@@ -80,15 +80,17 @@ export type AskedAgain = {
   readonly settings: Settings;
   readonly run: RunName;
   readonly policyFile: PolicyFile;
-  /** The file of a payout; null: none is named. */
+  /** The file of a payout; null: the person named none. */
   readonly batch: ReadBatch | null;
   readonly request: PayAgainRequest;
   readonly now: () => number;
 };
 
 /**
- * What would be opened, before a person says yes; nothing where all that failed is asked for and nothing has failed.
- * @returns also a remark about the service. @throws CommandFailure when one that is named may not be paid again
+ * What would be opened, before a person says yes. It is empty where the person asks for all that failed and nothing has
+ * failed.
+ * @returns also a remark about the service. @throws CommandFailure when a payment that the person named may not be paid
+ * again
  */
 export async function judgeOpenings(
   asked: AskedAgain,
@@ -120,7 +122,7 @@ export async function judgeOpenings(
   return { openings, remark };
 }
 
-/** So many instructions are kept side by side. */
+/** This many instructions are kept side by side. */
 const SIDE_BY_SIDE = 5;
 
 /** Keeps the instructions that open the next generations, then starts the run again, which reads them. */
@@ -153,13 +155,17 @@ export async function openGenerations(asked: AskedAgain, { list }: Openings): Pr
 }
 
 /**
- * The most of one instruction, as JSON. A history has it four times, and a workflow that takes over carries several at once.
+ * The most bytes of one instruction, as JSON. A history has each instruction four times, and a workflow that takes
+ * instructions over carries several at once.
  */
 const MOST_BYTES = 32_768;
 
 type Kepts = { readonly chunk: number | null; readonly instruction: Instruction };
 
-/** One instruction for each payment; in a batch one for the payments of a chunk, or as many as are needed. */
+/**
+ * One instruction for each payment. In a batch there is one for all payments of a chunk, or more where one would be too
+ * large.
+ */
 export function instructionsFor(
   list: readonly Opening[],
   said: { readonly by: string; readonly why: string },
@@ -187,7 +193,7 @@ export function instructionsFor(
   return kept;
 }
 
-/** Everything that the checks read. Each thing is read once. */
+/** Everything that the checks read. Each thing is read only once. */
 class Known {
   readonly place: Place;
   readonly settings: Settings;
@@ -222,7 +228,7 @@ class Known {
     return new Known({ place, settings, plan, report }, chunks);
   }
 
-  /** What people said about a payment, and in a batch about its chunk. */
+  /** What people said about a payment; in a batch also what they said about its chunk. */
   keptOf(item: string): Promise<Kept> {
     const chunk = this.chunkOf(item);
     const kept = this.#kept.get(chunk) ?? keptAbout(this.place, this.plan.run, chunk);
@@ -239,7 +245,7 @@ class Known {
     return this.#codes.get(item) ?? '';
   }
 
-  /** One scan of the service's list. */
+  /** Scans the service's list once. */
   withdrawals(service: Pick<ServiceClient, 'listWithdrawals'>): Promise<WithdrawalBook> {
     const { plan, report } = this;
     const { opensAtMs } = plan.sendWindows;
@@ -302,7 +308,10 @@ async function named(known: Known, items: readonly string[]): Promise<readonly O
   });
 }
 
-/** For so many records without a name, other runs are searched. Payments with more such records are left out. */
+/**
+ * The command searches other runs for the owners of this many records without a name. Payments with further such records are
+ * left out.
+ */
 const MOST_TWINS = 20;
 
 /**
@@ -348,7 +357,7 @@ async function allFailed(known: Known): Promise<readonly Opening[]> {
   });
 }
 
-/** A payment that may have been paid is never paid again. */
+/** False for a payment that may have been paid: such a payment is never paid again. */
 export function mayBeAskedAgain({ outcome }: Pick<ReportPayment, 'outcome'>): boolean {
   return outcome !== 'PENDING' && outcome !== 'NEEDS_HUMAN';
 }
@@ -363,7 +372,7 @@ export function whyAgain(
     readonly code: string;
   },
 ): 'failed' | 'late' | null {
-  // When the report names a record that the list does not show, nobody knows what became of it.
+  // When the report names a record that the list does not show, its state is not known.
   const isShown = withdrawalId === null || seen.records.some(({ id }) => id === withdrawalId);
   if (!isShown) return null;
   if (seen.records.some(({ status }) => seen.failedWords.includes(status))) return 'failed';
@@ -379,7 +388,7 @@ function openingOf(known: Known, payment: ReportPayment, may: May): Opening {
   };
 }
 
-/** All results, or one refusal with the problems of all of them. */
+/** Returns all results. Where some are refused, throws one refusal with the problems of all of them. */
 async function whole<One, Result>(
   all: readonly One[],
   judge: (one: One) => Promise<Result>,
@@ -448,7 +457,10 @@ async function requireEnded(known: Known, payment: ReportPayment): Promise<void>
   await requireNotCancelled(known, payment);
 }
 
-/** Paying a payment again takes a cancel back, and so lets everything go on that was not sent. */
+/**
+ * To pay a payment again takes a cancel back, and then everything that the cancel stopped goes on. So this is refused where
+ * a cancel has stopped something.
+ */
 async function requireNotCancelled(known: Known, payment: ReportPayment): Promise<void> {
   const { plan, report } = known;
   if (!isCancelled((await known.keptOf(payment.id)).instructions)) return;
@@ -464,10 +476,10 @@ async function requireNotCancelled(known: Known, payment: ReportPayment): Promis
   });
 }
 
-/** So many of the payments that a cancel stopped are named. */
+/** At most this many of the payments that a cancel stopped are named. */
 const SHOWN_UNSENT = 20;
 
-/** It is known that the record is no payment of this run. */
+/** The history without a record of which it is known that it is no payment of this run. */
 function without(history: PaymentHistory, { id }: Withdrawal): PaymentHistory {
   const { identity } = history;
   return { ...history, identity: { ...identity, otherIds: [...identity.otherIds, id] } };
@@ -515,7 +527,7 @@ function requireMay({ plan }: Known, { id }: ReportPayment, verdict: PayAgainVer
   }
 }
 
-/** What else a new start goes on with; never what needs another instruction to be paid. */
+/** Which other items a new start goes on with. Items that need another instruction to be paid are never among them. */
 export function goesOnWith(report: Report, paidAgain: ReadonlySet<string>): readonly string[] {
   const legs = report.legs.filter(({ outcome }) => outcome !== 'TRADED');
   return [...legs, ...triedAgain(report).tried].flatMap(({ id }) => (paidAgain.has(id) ? [] : [id]));

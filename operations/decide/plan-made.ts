@@ -1,4 +1,4 @@
-/** The plan of a run as it was made, and its items. Checks also that this command's key may judge the plan. */
+/** The plan of a run as it was made, and its items. Also checks that this command's key may judge the plan. */
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { paymentOf } from '../../domain/plan/batch-items.ts';
 import type { Payment, Plan } from '../../domain/plan/plan.ts';
@@ -46,13 +46,15 @@ export async function requireItem(place: Place, plan: Plan, item: string): Promi
   ]);
 }
 
-/** `inBatch`: the number of the chunk of the batch that has it, and its place there, from 0; null: it is of no batch. */
+/**
+ * `inBatch`: the number of the chunk that has the payment, and its place there, from 0; null: the payment is of no batch.
+ */
 export type Planned = {
   readonly payment: Payment;
   readonly inBatch: { readonly chunk: number; readonly index: number } | null;
 };
 
-/** A payment of the plan, or of its batch; null when there is no such one. */
+/** A payment of the plan, or of its batch; null when there is none with this id. */
 async function plannedPayment(place: Place, plan: Plan, item: string): Promise<Planned | null> {
   const planned = plan.payments.find(({ id }) => id === item);
   if (planned !== undefined) return { payment: planned, inBatch: null };
@@ -66,7 +68,7 @@ async function plannedPayment(place: Place, plan: Plan, item: string): Promise<P
   return null;
 }
 
-/** Null when there is none, or when Temporal no longer has it. */
+/** The plan of a run. Null when there is none, or when Temporal no longer has it. */
 export async function planOf({ client, mode }: Place, run: RunName): Promise<Plan | null> {
   try {
     const state = await readPlan(client, mode, run, PATIENCE_MS);
@@ -77,7 +79,10 @@ export async function planOf({ client, mode }: Place, run: RunName): Promise<Pla
   }
 }
 
-/** A look with another organisation's key, or in another mode, proves nothing about the plan. @throws CommandFailure */
+/**
+ * Checks that this command reads as the plan's organisation, in the plan's mode: any other reading proves nothing about the
+ * plan. @throws CommandFailure
+ */
 export function requireOwnPlan(settings: Settings, plan: Plan): void {
   const { mode, organisation } = plan.credentials;
   const looksAs = (settings.readKey ?? settings.key).organisation;

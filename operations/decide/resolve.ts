@@ -57,13 +57,13 @@ export type Decided = {
   /** How far back the lists were read, epoch milliseconds. */
   readonly lookedBackToMs: number;
   readonly isLeg: boolean;
-  /** Who takes the decision up: the open run at once, or a new start of a run or item that has ended. */
+  /** Who acts on the decision: the open run at once, or a new start of a run or item that has ended. */
   readonly takenUp: 'at once' | 'when the run is started' | 'when the item is started';
   /** The service's status of the record, where the status says that the record will not pay or trade. */
   readonly failedStatus: string | null;
 };
 
-/** What is read before anything is judged. */
+/** What the command has read before it judges anything. */
 type Case = {
   readonly place: Place;
   readonly settings: Settings;
@@ -139,7 +139,7 @@ function decidedOf({ plan, item, decision, view, settings }: Case, seen: Seen, i
 }
 
 /**
- * What an item waits for while it may or may not have been executed. A wait for money, for settlement or for the service's
+ * The wait reasons of an item that may or may not have been executed. A wait for money, for settlement or for the service's
  * rate limit leaves no doubt.
  */
 const OPEN_QUESTIONS: readonly WaitReason[] = ['person', 'doubt', 'outage', 'configuration'];
@@ -162,7 +162,10 @@ async function requireOpenQuestion(theCase: Case): Promise<void> {
   }
 }
 
-/** A record of the service stands above any decision. Returns the item's outcome. */
+/**
+ * Refuses a decision about an item that has a record, since a record of the service stands above it. Returns the item's
+ * outcome.
+ */
 function requireNoRecord(theCase: Case): LegOutcome | PaymentOutcome {
   const { view, item } = theCase;
   const leg = view.report.legs.find(({ id }) => id === item);
@@ -204,7 +207,7 @@ async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOut
   );
 }
 
-/** What the item waits for now. Only its chunk knows a payment of a batch. */
+/** What the item waits for now. For a payment of a batch, only its chunk knows this. */
 function readWaiting({ place, view, item, planned }: Case): Promise<Waiting | null> {
   const inBatch = planned?.inBatch ?? null;
   if (inBatch !== null) return readWaitingInBatch(place, view.facts, inBatch);
@@ -225,7 +228,10 @@ export function whyNotAccepted(report: Report, item: string, recordId: string): 
   return leg.tradeId === recordId ? null : `its trade is ${leg.tradeId ?? 'not known'}, not ${recordId}`;
 }
 
-/** The lookup before the decision. @throws CommandFailure when the service contradicts it, or cannot be read whole */
+/**
+ * Looks at the service before the decision is kept. @throws CommandFailure when the service contradicts it, or cannot be
+ * read whole
+ */
 async function lookFirst(theCase: Case): Promise<Seen> {
   const { settings, decision } = theCase;
   const subject = await subjectOf(theCase);
@@ -236,7 +242,7 @@ async function lookFirst(theCase: Case): Promise<Seen> {
       case 'executed':
       case 'accept': {
         const verdict = await wellFormed(() => checkExecuted(service, subject, decision.recordId));
-        // A person accepts what came out, so it may differ from the plan.
+        // The person accepts this trade as it was executed, so that it may differ from the plan.
         if (decision.kind === 'accept' && verdict.kind === 'differs')
           return { record: verdict.record, over: null, couldBe: [] };
         const record = requireAgreement(theCase, decision, verdict, address);
@@ -326,7 +332,10 @@ function recordIdOf(decision: Decision): string | null {
   }
 }
 
-/** An id that is not there is bad input. A record that contradicts the plan is refused by a rule of ours. */
+/**
+ * Refuses a record that cannot be the item's. An id that the service does not have is bad input. A record that contradicts
+ * the plan is refused by a rule of ours.
+ */
 function requireAgreement(
   { plan, item }: Case,
   { kind, recordId }: Extract<Decision, { readonly recordId: string }>,
@@ -381,8 +390,8 @@ async function requireUnclaimed({ place, plan }: Case, record: Trade | Withdrawa
 }
 
 /**
- * Records that could be the item's, or contradict the plan, are shown. The person judges them by the evidence that he or she
- * has.
+ * Returns the records that could be the item's or that contradict the plan, for the person. The person judges them by the
+ * evidence that he or she has.
  */
 function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, address: string): Seen {
   switch (verdict.kind) {

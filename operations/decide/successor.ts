@@ -1,4 +1,4 @@
-/** Which run has taken the place of a run (design: "One run, one plan"). Of one whose place is taken nothing goes on. */
+/** Which run has taken the place of a run (design: "One run, one plan"). A run whose place is taken never goes on. */
 import { SUPERSEDED, successorIn, type Kept } from '../../domain/people/instructions.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
@@ -8,30 +8,30 @@ import { listRuns, readInput, type RunFacts } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
 import { keepInstruction, wakeRun } from './keep-instruction.ts';
 
-/** So many runs are read side by side. */
+/** This many runs are read side by side. */
 const READ_AT_ONCE = 10;
 
-/** Id of the run that has taken its place, as what people said tells; null: none has. */
+/** Id of the run that has taken the place of this one, by what people said; null: no run has. */
 export async function successorOf({ client, mode }: Place, run: RunName): Promise<string | null> {
   const kept = await readInstructions({ client, mode, run });
   return kept === null ? null : successorIn(kept.instructions);
 }
 
 /**
- * Id of the run in whose place people have put this one, of which Temporal has nothing: whoever said so never started it, or
- * it is lost. Null: there is none.
+ * Id of the run in whose place people have put this one. Temporal has nothing of this one: nobody started it, or Temporal
+ * has lost it. Null: there is no such run.
  */
 export async function predecessorOf(place: Place, run: RunName): Promise<string | null> {
   return runThatNames(place, run, async ({ run: other, state }) =>
-    // Nothing of a run that has done everything can be given up.
+    // A run that has done everything is never replaced.
     state === 'COMPLETED' ? null : successorOf(place, other),
   );
 }
 
 /**
- * Asked before anything is said that lets a run go on.
- * @param kept what people said about the run; null: it is missing in Temporal. Then the run in its place tells of itself, and
- * that is said once more
+ * Checked before a person says anything that lets a run go on.
+ * @param kept what people said about the run; null: Temporal has lost it. Then the run that was started in its place shows
+ * that it is superseded, and this is kept once more
  * @throws CommandFailure when another run has taken its place
  */
 export async function requireNoSuccessor(place: Place, run: RunName, kept: Kept | null): Promise<void> {
@@ -51,7 +51,7 @@ export async function takerOf(place: Place, run: RunName): Promise<string | null
   return runThatNames(place, run, async (facts) => (await readInput(place.client, facts))?.insteadOf ?? null);
 }
 
-/** Id of the run of the same policy of which `namedBy` gives this run's id; null: there is none. */
+/** Id of the run of the same policy for which `namedBy` gives this run's id; null: there is none. */
 async function runThatNames(
   { client, mode }: Place,
   { policy, id }: RunName,

@@ -1,4 +1,4 @@
-/** How long a worker has to answer a question about a run, and what is said when none does. */
+/** How long a worker has to answer a question about a run, and the message when none does. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { runName } from '../../domain/references.ts';

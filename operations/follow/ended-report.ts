@@ -35,7 +35,7 @@ export function problemsOfFailure(cause: Error | undefined): readonly Problem[] 
 
 /**
  * The report of a run that ended before it could report by itself: it had no plan, this program had a fault, or somebody
- * ended it from outside. What the run knows of its items stays as it is.
+ * ended it from outside. The outcomes that the run knows stay as they are.
  */
 export function endedReport(report: Report, facts: RunFacts, problems: readonly Problem[]): Report {
   if (facts.isOpen || (report.status !== 'RUNNING' && report.status !== 'HELD')) return report;

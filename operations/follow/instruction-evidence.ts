@@ -1,9 +1,9 @@
-/** Lists what people said among the evidence of the service's replies, so that every report shows who decided what. Pure. */
+/** Adds what people said to the evidence of the service's replies, so that every report shows who decided what. Pure. */
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Evidence } from '../../domain/run/state.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
 
-/** Begins the line of an instruction, so that it differs from the line of a call of the service. */
+/** Begins the line of an instruction, so that it differs from the line of a call to the service. */
 export const INSTRUCTION_CALL = 'instruction';
 
 /** One instruction as a line of evidence. */
@@ -46,7 +46,7 @@ function tell(said: Recorded): string {
   }
 }
 
-/** At most so many items are named. */
+/** At most this many items are named. */
 const NAMED = 20;
 
 function someOf({ items }: Extract<Recorded, { kind: 'pay these again' }>): string {

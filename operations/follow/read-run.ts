@@ -32,7 +32,7 @@ export type RunView = {
   readonly progress: Progress;
 };
 
-/** What people said is read within this time, or left out. */
+/** What people said is read within this time, or it is left out. */
 export const INSTRUCTIONS_LIMIT_MS = 2_500;
 
 /**
@@ -53,7 +53,7 @@ export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): 
   return { ...view, report: { ...view.report, evidence: [...view.report.evidence, ...said] } };
 }
 
-/** What people said; nothing when no worker answers for it: the report is shown without it. */
+/** What people said. When no worker answers for it in time, the rest of the report is shown without it. */
 async function readInstructionsOf(
   client: Client,
   facts: RunFacts,
@@ -76,12 +76,12 @@ async function readInstructionsOf(
       await Promise.all(Array.from({ length: CHUNKS_SIDE_BY_SIDE }, lane));
     });
   } catch {
-    // What was read is told.
+    // The report shows what could be read.
   }
   return said.flat();
 }
 
-/** For so many chunks of a batch at once, it is read what people said. */
+/** What people said is read for this many chunks of a batch side by side. */
 const CHUNKS_SIDE_BY_SIDE = 8;
 
 /** `chunks`: how many chunks the run's batch has. */
@@ -118,7 +118,9 @@ export async function* readParts(place: Asked, facts: RunFacts): AsyncGenerator<
   }
 }
 
-/** Only the payments of the run, one after the other. Each has the trace id of the service's last reply to a send of it. */
+/**
+ * Only the payments of the run, in the order of the plan. Each has the trace id of the service's last reply to a send of it.
+ */
 export async function* readPayments(place: Asked, facts: RunFacts): AsyncGenerator<TracedPayment> {
   for await (const { report, traceIds } of readParts(place, facts))
     for (const [index, payment] of report.payments.entries())
@@ -127,7 +129,7 @@ export async function* readPayments(place: Asked, facts: RunFacts): AsyncGenerat
 
 export type TracedPayment = ReportPayment & { readonly traceId: string | null };
 
-/** How the parts of a report are read. The first part of a completed run is its result, which needs no worker. */
+/** How to read the parts of a report. The first part of a completed run is its result, for which no worker is asked. */
 async function questionsTo(
   place: Asked,
   facts: RunFacts,
@@ -159,7 +161,7 @@ async function questionsTo(
   };
 }
 
-/** The progress of an open run. A batch's progress is told by the batch itself. */
+/** The progress of an open run. For a batch, its open chunks are asked too. */
 async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Promise<Progress> {
   const handle = place.client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
   const heard = await readProgress((offset) =>
@@ -169,7 +171,7 @@ async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Prom
 }
 
 /**
- * What a payment of a batch waits for, as its chunk says; null: for nothing, or Temporal does not know the chunk.
+ * The wait of a payment of a batch, as its chunk says; null: it waits for nothing, or Temporal does not know the chunk.
  * @param inBatch the number of its chunk, and its place there
  */
 export async function readWaitingInBatch(
@@ -192,8 +194,8 @@ function liveOf({ client }: Asked, facts: RunFacts, heard: Progress): Promise<Pr
 }
 
 /**
- * The same as `readRun`, for callers that only want to know how a run stands: of a batch no payment is read, and the result
- * has no report of it.
+ * The same as `readRun`, for callers that only want to know how a run stands. No payment of a batch is read, and none is in
+ * the report.
  */
 export async function readOutline(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
   const { read } = await questionsTo(place, facts, limitMs);
@@ -208,7 +210,8 @@ export async function readOutline(place: Asked, facts: RunFacts, limitMs?: numbe
 }
 
 /**
- * Codes of what a batch has not paid. A rule that stopped the batch comes first, since it is the reason for most of them.
+ * The codes of payments of a batch that are not paid. The rule that stopped the batch comes first, since it is the reason
+ * for most of them.
  */
 function whyUnpaid({ batch }: Progress): readonly string[] {
   const codes = batch?.codes ?? [];
@@ -216,7 +219,7 @@ function whyUnpaid({ batch }: Progress): readonly string[] {
   return [...stop, ...codes.filter((code) => code !== 'BATCH_STOPPED')];
 }
 
-/** What is said of payments of a batch that were not read one by one. */
+/** The problem that stands in the report for payments of a batch that were not read one by one. */
 function unpaidBy(code: string, share: 'all' | 'some', { batch }: Progress, run: string): Problem {
   const { notPaid = 0 } = batch?.counts ?? {};
   const some = `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, ${share} of them for this.`;
@@ -228,7 +231,7 @@ function unpaidBy(code: string, share: 'all' | 'some', { batch }: Progress, run:
   };
 }
 
-/** Why the items of a run wait now, as far as people need to know. */
+/** The reasons why items of a run wait now, without those that people need not know. */
 export function reasonsOf(progress: Progress): readonly WaitReason[] {
   return progress.items.flatMap(({ waiting }) => (isShown(waiting) ? [waiting.reason] : []));
 }

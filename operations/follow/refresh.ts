@@ -1,6 +1,6 @@
 /**
- * `report --refresh`: what the service says now of every trade and payment of a report, and where that differs. Reads
- * only, and decides nothing: the run, or a person, does.
+ * `report --refresh`: what the service says now about every trade and payment of a report, and where that differs from the
+ * report. Reads only, and decides nothing: the run, or a person, does.
  */
 import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
 import { sum } from '../../domain/money.ts';
@@ -31,12 +31,12 @@ export type Refreshed = { readonly report: Report; readonly differences: readonl
 /** In every zone, a date begins at most this long before its 00:00 UTC. */
 const EARLIEST_ZONE_MS = 14 * 3_600_000;
 
-/** Above this many items, the list is searched first: a large batch must not ask for each record by its id. */
+/** With more items than this, the list is read first, so that a large batch does not ask for each record by its id. */
 const MOST_BY_ID = 50;
 
 /**
- * Reads the record of every item. An item with an id is asked for by it. An item without one is looked for by its name in
- * the list. When there are many items, all are looked for in the list first.
+ * Reads the record of every item. An item with an id is asked for by its id. An item without one is looked for by its name
+ * in the list. When there are many items, all of them are looked for in the list first.
  * @throws CommandFailure when a list that is needed cannot be read whole
  */
 export async function readLive(
@@ -113,7 +113,7 @@ async function readItems<T extends Trade | Withdrawal>(
   for (const record of records) {
     const item = itemOf(record);
     const known = item === undefined ? null : (live.get(item) ?? null);
-    // Of several records with one name, the one that has not failed.
+    // When several records have one name, the one that has not failed counts.
     const isBetter = known === null || (isFailed(known) && !isFailed(record));
     if (item !== undefined && isBetter) live.set(item, { id: record.id, status: record.status });
   }
@@ -127,7 +127,7 @@ async function readItems<T extends Trade | Withdrawal>(
   return live;
 }
 
-/** The report, made again from the service's records. `nowMs`: when they were read. Pure. */
+/** The report, computed anew from the service's records. `nowMs`: when they were read. Pure. */
 export function refreshReport(
   report: Report,
   live: LiveRecords,
@@ -250,7 +250,7 @@ function appeared(item: string, what: string, status: string): Problem {
   });
 }
 
-/** How a closed run ended, by its outcomes now. A run that goes on, or was cancelled, keeps its status. */
+/** How a closed run has ended by its outcomes now. A run that goes on, or was cancelled, keeps its status. */
 function statusNow(status: ReportStatus, items: readonly (ReportLeg | ReportPayment)[]): ReportStatus {
   if (status !== 'COMPLETED' && status !== 'PARTIAL' && status !== 'FAILED') return status;
   if (items.length === 0) return status;

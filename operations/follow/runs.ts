@@ -24,7 +24,7 @@ export type RunFacts = {
   readonly isOpen: boolean;
   readonly startedAtMs: number;
   readonly closedAtMs: number | null;
-  /** `HELD`, `COMPLETED` …, as the run said last; `TERMINATED` and `TIMED_OUT` where Temporal ended it. */
+  /** `HELD`, `COMPLETED` …, as the run told last; `TERMINATED` and `TIMED_OUT` where Temporal ended it. */
   readonly state: string;
   /** True when no worker has taken its first task. */
   readonly isUntaken: boolean;
@@ -57,7 +57,7 @@ export async function requireRun(
   ]);
 }
 
-/** Most runs that a search reads: the list is for people. */
+/** A search reads at most this many runs, since the list is for people. */
 const MAX_LISTED = 10_000;
 
 /** Runs of a mode, newest first. A run that was reset or started again is listed once, as its newest Temporal run. */
@@ -109,7 +109,7 @@ function factsOf(run: RunName, described: Described, isUntaken: boolean): RunFac
   };
 }
 
-/** What the run said last counts, unless Temporal knows that it no longer holds. */
+/** The state that the run told last counts, unless Temporal's own status shows that it no longer holds. */
 export function stateOf(temporalStatus: WorkflowExecutionStatusName, told: string | null): string {
   if (isOpen({ status: { name: temporalStatus } })) return told === 'HELD' ? 'HELD' : 'RUNNING';
   const ended = told === null || ['RUNNING', 'HELD'].includes(told) ? null : told;
@@ -132,13 +132,16 @@ export async function readInput(client: Client, facts: RunFacts): Promise<RunInp
   return (start?.input ?? null) as RunInput | null;
 }
 
-/** The policy that a run was started with. Who reads its payments from a file no longer needs the destinations. */
+/**
+ * The policy that a run was started with. `destinations` is null: a command that reads the file for its results does not
+ * check the accounts again.
+ */
 export async function policyOfRun(
   place: Place,
   facts: RunFacts,
 ): Promise<{ readonly policy: Policy; readonly destinations: null }> {
   const input = await readInput(place.client, facts);
-  // It is loaded only now: a command that merely looks at runs reads no policy.
+  // The parser is loaded only now, since a command that merely looks at runs reads no policy.
   const { loadPolicy } = await import('../../language/policy/load-policy.ts');
   const loaded = input === null ? null : loadPolicy(input.policyText, input.policyFile);
   if (loaded?.ok === true) return { policy: loaded.policy, destinations: null };

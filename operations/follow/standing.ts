@@ -1,4 +1,4 @@
-/** Where a run stands, as the run or Temporal says. Reads only. */
+/** How a run stands, as the run or Temporal says. Reads only. */
 import type { Ending } from '../../domain/endings.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { isPlanned, type Progress } from '../../domain/run/progress.ts';
@@ -16,7 +16,7 @@ import { readInput, type RunFacts } from './runs.ts';
 
 export type Standing = { readonly facts: RunFacts; readonly ending: Ending } & (
   | { readonly kind: 'told'; readonly report: Report; readonly progress: Progress }
-  /** It cannot be read. */
+  /** The run cannot be read. */
   | { readonly kind: 'untold'; readonly problem: Trouble | null }
 );
 
@@ -40,7 +40,7 @@ export async function standingOf(
   }
 }
 
-/** What a run cannot know, or learns only seconds later. */
+/** The view, with what the run itself does not know, or learns only seconds later. */
 async function asItIsNow(
   place: Place,
   view: RunView,
@@ -53,12 +53,12 @@ async function asItIsNow(
     return batch === null ? view : { ...view, progress: { ...progress, submitted: batch.payments } };
   }
   if (!reasonsOf(progress).includes('halt')) return view;
-  // As the run tells it, where it cannot be read.
+  // When the halts cannot be read, what the run tells about them counts.
   const halts = await readHalts().catch(() => null);
   return halts === null ? view : afterHalts(view, halts);
 }
 
-/** Of a run that is being cancelled: by whom, where that can be read in time. */
+/** The view of a run that is being cancelled, with the person who cancelled it, where that can be read in time. */
 async function withCanceller({ client, mode }: Place, view: RunView): Promise<RunView> {
   const { facts, progress } = view;
   if (progress.cancel === undefined) return view;
@@ -75,7 +75,7 @@ async function withCanceller({ client, mode }: Place, view: RunView): Promise<Ru
 export function afterHalts(view: RunView, halts: readonly Halt[]): RunView {
   const { facts, report, progress } = view;
   const { policy } = facts.run;
-  // A batch shows only one of its waits; there may be another.
+  // A batch shows only one of its waits, and may have another.
   const needsHuman = (progress.batch?.counts.needsHuman ?? 0) > 0;
   if (needsHuman || halts.some(({ scope }) => scope.policy === null || scope.policy === policy)) return view;
   const items = progress.items.map((item) =>

@@ -1,4 +1,4 @@
-/** Why an open run is stuck that cannot say so itself, by what Temporal shows of it. */
+/** Why an open run is stuck, where the run cannot say so itself. Temporal shows it. */
 import type { Client } from '@temporalio/client';
 import { describe, isOpen } from '../../durable/described.ts';
 import type { RunFacts } from './runs.ts';
@@ -16,9 +16,9 @@ export type Outside = {
   }[];
 };
 
-/** After so many failed attempts, the fault of a task or a call no longer counts as passing. */
+/** After this many attempts, a fault of a task or a call no longer counts as one that passes. */
 const MANY_ATTEMPTS = 4;
-/** With this failure, a poll says that it comes again. Nothing has failed. */
+/** An activity that waits fails with this type, so that Temporal calls it again later. Nothing is wrong. */
 const NOT_YET = 'NOT_YET';
 
 /** Why an open run is stuck, as one sentence; null when it is not stuck, or says so itself. Pure. */
@@ -35,7 +35,7 @@ export function stuckBy(outside: Outside, openForMs: number): string | null {
   return `Its call ${call.name} has failed ${call.attempt - 1} times (${call.lastFailure ?? ''}). See the failure in the Temporal UI, and the worker’s log.`;
 }
 
-/** `stuckBy` of a run as it is in Temporal now; null also when the run has ended since. */
+/** `stuckBy` for a run as it is in Temporal now; null also when the run has ended in the meantime. */
 export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<string | null> {
   const shown = await describe(client, facts.workflowId, facts.temporalRunId);
   if (shown === null || !isOpen(shown)) return null;

@@ -1,6 +1,6 @@
 /**
  * Follows a run from outside: asks for its progress, less and less often while nothing changes, and waits for its end. It
- * changes nothing. It goes on when a worker or a Temporal server is away for a while.
+ * changes nothing. When a worker or the Temporal server is away for a while, it goes on waiting.
  */
 import { readProgress } from '../../domain/run/progress.ts';
 import { setMaxListeners } from 'node:events';
@@ -37,14 +37,14 @@ export type FollowOptions = {
   readonly client: Client;
   readonly mode: Mode;
   readonly run: RunName;
-  /** True: stay also when the run is held. */
+  /** True: go on following while the run is held. */
   readonly stay: boolean;
-  /** Aborted when the person has left. */
+  /** Aborted when the person leaves. */
   readonly left: AbortSignal;
   /** Asks Temporal whether no worker has taken the first task. */
   readonly isUntaken: () => Promise<boolean>;
   readonly onProgress: (progress: Progress) => void;
-  /** Called when no answer came, and with null when answers come again. */
+  /** Called with the reason when no answer came, and with null when answers come again. */
   readonly onSilence: (reason: string | null) => void;
 };
 
@@ -59,10 +59,10 @@ const HELD_MS = 15_000;
 export const UNTAKEN_MS = 10_000;
 const SILENT_MS = 60_000;
 
-/** Resolves as soon as there is nothing more to show, or nobody to show it to. */
+/** Resolves as soon as there is nothing more to show, or the person has left. */
 export async function followRun(options: FollowOptions): Promise<Followed> {
   const over = new AbortController();
-  // Each poll for the end listens to it.
+  // Every poll for the end listens to this signal, so Node must not warn of many listeners.
   setMaxListeners(0, over.signal);
   const end = untilEnd(options.client, workflowIdOf(options.mode, options.run), over.signal);
   const watched = watch(options, over.signal);
@@ -138,12 +138,12 @@ async function ask(client: Client, workflowId: string, over: AbortSignal): Promi
     );
     return { ok: true, progress };
   } catch (error) {
-    // None of these lasts: a first task that is not finished, a worker that is away, a server that starts again.
+    // Each of these faults passes: the first task is not finished, the worker is away, the server starts again.
     return { ok: false, reason: isTemporalAway(error) ? 'Temporal does not answer' : 'no worker answers' };
   }
 }
 
-/** Resolves when the run is closed. After a reset it goes on with the new Temporal run, which has the same id. */
+/** Resolves when the run is closed. After a reset, it waits for the new Temporal run, which has the same workflow id. */
 async function untilEnd(client: Client, workflowId: string, over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     const handle = client.workflow.getHandle(workflowId);
@@ -190,7 +190,7 @@ function isTemporalAway(error: unknown): boolean {
   return code === UNAVAILABLE;
 }
 
-/** Why the run cannot be followed any further. The run itself is not lost. */
+/** The problem of a run that cannot be followed any further. The run itself is not lost. */
 export function problemOfSilence(run: RunName, kind: 'untaken' | 'silent'): Problem {
   return kind === 'untaken'
     ? {

@@ -14,10 +14,10 @@ import type { Place } from '../place.ts';
 import { readPollers } from '../watch/pollers.ts';
 import { keepHalt, resume } from './switch.ts';
 
-/** How long after the halt the worker said that it was stopped. This includes the time that its answer took. */
+/** How long after the halt the worker said that it was stopped. The time that its answer took is included. */
 export type Stopped = { readonly worker: string; readonly afterMs: number };
 
-/** A worker that has said nothing by then is named. */
+/** A worker that has not answered within this time is named as not stopped. */
 const ANSWER_LIMIT_MS = 10_000;
 const LOOK_EVERY_MS = 100;
 /** When a drill is killed half-way, its workflow ends by itself, and the next drill takes its halt back. */

@@ -1,6 +1,6 @@
 /**
- * Halting and resuming, as commands ask for it: what is said, what is halted after it, and which runs are told to go on.
- * Needs no worker.
+ * Halting and resuming, for commands: records what a person says, reads what is halted then, and wakes the runs that may go
+ * on. Needs no worker.
  */
 import { drillOf, isSameScope, type Halt, type HaltSaid } from '../../domain/halt.ts';
 import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
@@ -17,17 +17,17 @@ import {
 } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
 
-/** When Temporal does not answer within this time, the person is told. */
+/** When Temporal does not answer within this time, the person is told so. */
 const SAY_LIMIT_MS = 10_000;
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;
 
-/** What is halted now, for a command. Drills stop nothing, and are left out. */
+/** The halts that stand now, for a command. Drills stop nothing, and are left out. */
 export async function currentHalts(of: HaltsOf): Promise<readonly Halt[]> {
   return (await haltRecord(of)).halts;
 }
 
-/** The same, and whether somebody has ended the workflow that keeps it. */
+/** The same, and whether somebody has ended the workflow that keeps the halts. */
 export async function haltRecord(of: HaltsOf): Promise<Omit<HaltReading, 'version'>> {
   const { halts, isEnded } = await asked(of);
   return { halts: halts.filter(isMeant), isEnded };
@@ -41,7 +41,7 @@ function isMeant({ scope }: Halt): boolean {
   return drillOf(scope) === null;
 }
 
-/** @returns what is halted now, and the earlier halt of the same scope that this one replaces; null: there was none */
+/** @returns the halts that stand now, and the earlier halt of the same scope that this one replaces; null: there was none */
 export async function halt(
   of: HaltsOf,
   said: HaltSaid,
@@ -50,7 +50,7 @@ export async function halt(
   return { halts: halts.filter(isMeant), replaced };
 }
 
-/** The same for a drill. @returns also the drills that are not over. */
+/** The same for a drill. @returns also the drills that are not over */
 export async function keepHalt(
   of: HaltsOf,
   said: HaltSaid,
@@ -74,16 +74,16 @@ export async function keepHalt(
 }
 
 /**
- * Lifts the halt with exactly these words; other halts stay. It is said only once, so that a person who halts again
- * afterwards is not overruled.
- * @returns what is still halted
+ * Takes back the halt of exactly this scope; other halts stay. The signal is sent only once, so that a person who halts
+ * again afterwards is not overruled.
+ * @returns the halts that still stand
  */
 export async function resume(of: HaltsOf, said: HaltSaid): Promise<readonly Halt[]> {
   const { halts } = await asked(of);
   return (await say(of, resumeSignal.name, said, halts)).filter(isMeant);
 }
 
-/** @param before what is kept in a new record, where somebody has ended the old one */
+/** @param before the halts that a new record begins with, where somebody has ended the old one */
 async function say(
   of: HaltsOf,
   signal: string,
@@ -106,7 +106,9 @@ async function say(
   return (await asked(of)).halts;
 }
 
-/** Whether Temporal's list, which may be a moment behind, shows no run of this policy; false where it cannot be asked. */
+/**
+ * Whether Temporal's list, which may be a moment behind, shows no run of this policy; false where Temporal cannot be asked.
+ */
 export async function isUnknown({ client, mode }: HaltsOf, policy: string): Promise<boolean> {
   const query = queryFor({ types: [RUN_TYPE], mode, policy });
   try {
@@ -117,8 +119,8 @@ export async function isUnknown({ client, mode }: HaltsOf, policy: string): Prom
 }
 
 /**
- * Wakes every open run, so that it looks at once. A run that is not found, or does not get the signal, looks later by
- * itself.
+ * Wakes every open run, so that it looks at the halts at once. A run that cannot be found, or does not get the signal, looks
+ * later by itself.
  */
 export async function wakeAll({ client, mode }: HaltsOf): Promise<void> {
   const wake = async (workflowId: string): Promise<void> => {

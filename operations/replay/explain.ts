@@ -1,7 +1,7 @@
 /**
  * `explain-reset`: what a reset of a run to an event would do, and to which events a reset is possible. Reads the history
- * and the report, and changes nothing. What it says of money is true for every event (M1). The event decides only what is
- * asked again.
+ * and the report, and changes nothing. What it says about money is true for every event (M1). The event decides only which
+ * steps are done again.
  */
 import type { LegReason } from '../../domain/plan/plan.ts';
 import { isCancelled, successorIn, type Recorded } from '../../domain/people/instructions.ts';
@@ -22,20 +22,20 @@ import { resetPointsOf, type ResetPoint } from './points.ts';
 import { readRun } from '../follow/read-run.ts';
 import { requireRun, type RunFacts } from '../follow/runs.ts';
 
-/** What a reset makes of an item. */
+/** What happens to an item after a reset. */
 export type Fate =
   /** Done, as the history before the event says. The service is not asked. */
   | 'stays as the history says'
-  /** Done, but the run learned it after the event. It is looked up at the service and adopted. */
+  /** Done, but the run learned this after the event. The run looks it up at the service and adopts it. */
   | 'is found at the service and adopted'
-  /** The payments of a batch are known by its chunks, which are not reset. */
+  /** The payments of a batch are known to its chunks, which are not reset. */
   | 'stays as its chunk says, and is looked at once more'
-  /** The service has accepted it: it is followed to its end. */
+  /** The service has accepted it, and the run follows it to its end. */
   | 'is followed'
   | 'is tried again'
-  /** Its amount came from balances. */
+  /** Its amount was computed from balances. */
   | 'is tried again while the balances still ask for it'
-  /** The service's own record of it failed. Only a person can open another generation. */
+  /** The service's record of it has failed. Only a person can open another generation. */
   | 'stays unpaid until --pay-again'
   | 'waits for a person'
   /** Only --go-on takes a cancel back. */
@@ -53,10 +53,13 @@ export type ExplainedItem = {
 
 /** How long a trade waits after a reset, and why. */
 export type SafetyWait = {
-  /** None where there is no plan yet. */
+  /** The legs that wait; empty where there is no plan yet. */
   readonly items: readonly string[];
   readonly lastsMs: number;
-  /** The worker waits as its own service file says. Here the service file of this terminal counts, or the defaults. */
+  /**
+   * Whose times count here: those of this terminal's service file, or the defaults. The worker itself waits as its own
+   * service file says.
+   */
   readonly by: 'service file' | 'defaults';
   readonly why: string;
 };
@@ -68,19 +71,19 @@ export type ResetExplained = {
   readonly point: ResetPoint;
   readonly recommended: ResetPoint;
   /**
-   * What to type in place of `replay`, which refuses a run that has ended cancelled, or whose place another one has taken;
-   * null: `replay` takes this run.
+   * The command to type in place of `replay`. `replay` refuses a run that was cancelled and has ended, and a run whose place
+   * another one has taken. Null: `replay` takes this run.
    */
   readonly insteadOfReplay: string | null;
   readonly points: readonly ResetPoint[];
   readonly items: readonly ExplainedItem[];
-  /** The run has no plan: all of it is planned anew, as far as the service shows nothing of it. */
+  /** The run has no plan: all of it is planned anew, unless the service shows something of it. */
   readonly isUnplanned: boolean;
-  /** For the legs that are tried again, or the legs of a plan that is still to be made; null: there are none. */
+  /** The wait of the legs that are tried again, or of the legs of a plan that is still to be made; null: no leg waits. */
   readonly safetyWait: SafetyWait | null;
-  /** Signals after the event, by name. They are sent to the run again. */
+  /** Signals after the event, by name. Temporal sends them to the run again. */
   readonly signals: readonly { readonly name: string; readonly count: number }[];
-  /** What people said about the run. All of it counts again. */
+  /** What people said about the run. All of it still counts after a reset. */
   readonly said: Report['evidence'];
 };
 
@@ -163,7 +166,7 @@ type Known = {
   /** Items that are done, as the history before the event says. */
   readonly known: ReadonlySet<string>;
   readonly isBatch: boolean;
-  /** What becomes of items that are not done, where nothing goes on; null: it goes on. */
+  /** What happens to items that are not done, where nothing of the run goes on; null: they go on. */
   readonly stopped: Fate | null;
 };
 
@@ -237,8 +240,9 @@ function kindOf(step: unknown): unknown {
 }
 
 /**
- * A reset cannot know what was sent before it. A quote from before can be traded while the run asks for the next one, so
- * each such leg waits as if its trade had been sent. A payment need not wait: its key shows whether it was sent.
+ * The history before the event does not show what was sent after it. An earlier quote may be traded at the moment when the
+ * run asks for a new one, so each such leg waits as if its trade had been sent. A payment need not wait: its key shows
+ * whether it was sent.
  */
 function safetyWaitOf(
   items: readonly ExplainedItem[],

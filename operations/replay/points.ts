@@ -1,6 +1,6 @@
 /**
- * The events to which Temporal can reset, first to last, each with the step that the run was at. The ids are those in the
- * reset dialog of Temporal's UI, which names no step. Reads a history; changes nothing.
+ * The events to which Temporal can reset, first to last, each with the step at which the run was. The ids are those of the
+ * reset dialog in Temporal's UI, which names no step. Reads a history; changes nothing.
  */
 import { END_STEP, Steps, activityStep, signalStep, timerStep } from '../../workflows/steps.ts';
 import { timeOf, type HistoryEvent, type HistoryEvents } from '../../durable/history.ts';
@@ -28,7 +28,7 @@ export async function resetPointsOf(
 ): Promise<readonly ResetPoint[]> {
   const points: ResetPoint[] = [];
   const steps = await stepsByTask(events, textOf);
-  // A step that failed or timed out was tried again, so the step is that of the next event that completed.
+  // Temporal tries a task again that failed or timed out, so its step is that of the next task that completed.
   let next = NO_STEP;
   for (const event of events.toReversed()) {
     const kind = kindOf(event);
@@ -42,8 +42,8 @@ export async function resetPointsOf(
 }
 
 /**
- * The event to which a reset tries again everything that is not done, with the least repeated: the last one. A run that has
- * ended without a plan, or is completed, does nothing more at its end, so for it the first one.
+ * The best event for a reset: everything that is not done is tried again, and the least is repeated. This is the last one. A
+ * run that is completed, or has ended without a plan, does nothing more at its end, so for such a run it is the first one.
  */
 export function recommendedPoint(
   points: readonly ResetPoint[],
@@ -65,7 +65,7 @@ function kindOf(event: HistoryEvent): ResetPoint['kind'] | null {
   return event.workflowTaskTimedOutEventAttributes ? 'WorkflowTaskTimedOut' : null;
 }
 
-/** What each completed task of the workflow brought about, in words. */
+/** What each completed task of the workflow started, in words. */
 async function stepsByTask(
   events: HistoryEvents,
   textOf: (payload: Payload) => Promise<string>,

@@ -1,6 +1,6 @@
 /**
  * One reset of a run, as a person would press it in Temporal's UI: to the id of an event, in one request. When no answer
- * comes, it looks whether the reset took effect before it asks again: Temporal would reset a second time.
+ * comes, the command looks whether the reset took effect before it asks again, since Temporal would reset a second time.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,21 +14,19 @@ import type { RunFacts } from '../follow/runs.ts';
 
 const REQUEST_LIMIT_MS = 10_000;
 const TRIES = 3;
-/** A request whose answer was lost may still be on its way. */
+/** A request whose answer was lost may still be on its way, so the command waits this long before it looks. */
 const UNDER_WAY_MS = 1_000;
-/**
- * gRPC's codes by which Temporal says that it has not reset the run: bad request, not found, exists, not now, not for us.
- */
+/** The gRPC codes that mean that Temporal has not reset the run: bad request, not found, exists, not now, not for us. */
 const REFUSALS: readonly number[] = [3, 5, 6, 7, 9, 12, 16];
 
-/** How the reset came about; the id is that of the new Temporal run. */
+/** Who made the reset. The id is that of the new Temporal run. */
 export type ResetMade = { readonly kind: 'made' | 'made by somebody else'; readonly runId: string };
 
 /**
- * Resets the Temporal run of `facts` to an event. When there is already a newer one, nothing is reset, and the newer one is
- * followed.
+ * Resets the Temporal run of `facts` to an event. When the run already has a newer Temporal run, nothing is reset, and the
+ * command follows the newer one.
  * @param reason as Temporal's UI shows it
- * @throws CommandFailure when Temporal refuses it, or when nobody can tell whether it was done
+ * @throws CommandFailure when Temporal refuses it, or when it is not known whether it was done
  */
 export async function resetRun(
   place: Place,
@@ -64,7 +62,7 @@ export async function resetRun(
   }
 }
 
-/** The Temporal run that a reset of this one has made last; null: none. */
+/** The Temporal run that the last reset of this one has made; null: it was not reset. */
 async function readReset({ client }: Place, { workflowId, temporalRunId }: RunFacts): Promise<string | null> {
   const shown = await describe(client, workflowId, temporalRunId);
   return shown?.raw.workflowExtendedInfo?.resetRunId || null;

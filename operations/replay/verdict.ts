@@ -1,6 +1,7 @@
 /**
- * `replay`: the reset that tries again what a run has not done. It says what there is to do, does it, and tells what has
- * changed. The command shows this, and asks a person where that is needed. Money is safe whatever is reset (M1).
+ * `replay`: the reset that tries again what a run has not done. This file decides what there is to do, does it, and compares
+ * the outcomes before and after. The command shows this, and asks a person where that is needed. Money is safe whatever is
+ * reset (M1).
  */
 import type { Ending } from '../../domain/endings.ts';
 import { runName, type RunName } from '../../domain/references.ts';
@@ -22,9 +23,9 @@ import { readRun, reasonsOf, type RunView } from '../follow/read-run.ts';
 import { describeRun, requireRun, type RunFacts } from '../follow/runs.ts';
 
 export type ReplayVerdict =
-  /** Everything in it is done. */
+  /** Everything in the run is done. */
   | { readonly kind: 'nothing'; readonly view: RunView }
-  /** The run goes on by itself. It is not reset unless a person names an event. A run that is held is woken. */
+  /** The run goes on by itself. It is reset only where a person names an event. A run that is held is woken. */
   | { readonly kind: 'open'; readonly view: RunView; readonly isHeld: boolean }
   /** `before`: how the run stands now; null: no worker can tell. */
   | {
@@ -35,10 +36,10 @@ export type ReplayVerdict =
     };
 
 /**
- * What replaying the run would do.
+ * What a replay of the run would do.
  * @param event the id that a person names; null: the recommended one
- * @throws CommandFailure for a run that is cancelled, or whose place another one has taken, for one whose work goes to a
- * build that is gone, and for an event to which Temporal cannot reset
+ * @throws CommandFailure for a run that is cancelled, for one whose place another run has taken, for one whose work goes to
+ * a build without workers, and for an event to which Temporal cannot reset
  */
 export async function judgeReplay(
   place: Place,
@@ -74,12 +75,12 @@ export function isCancelledEnd({ isOpen }: RunFacts, { status }: Pick<Report, 's
   return !isOpen && status === 'CANCELLED';
 }
 
-/** What takes a cancel back. */
+/** The command that takes a cancel back. */
 export function goOnCommand({ id }: RunName): string {
   return `npx cambist run POLICY --id ${id} --go-on`;
 }
 
-/** Tries again what a run has not done. */
+/** The command that tries again what a run has not done. */
 export function againCommand(run: RunName, { status }: Pick<Report, 'status'>): string {
   return status === 'CANCELLED' ? goOnCommand(run) : `npx cambist replay ${runName(run)}`;
 }
@@ -113,7 +114,7 @@ async function readRunOrNull(place: Place, facts: RunFacts): Promise<RunView | n
   }
 }
 
-/** The report of a batch tells its payments by their sums. */
+/** A batch's payments are not listed in this report, but its sums are. */
 function hasPlan({ legs, payments, totals }: Report): boolean {
   return legs.length + payments.length + totals.length > 0;
 }
@@ -175,28 +176,28 @@ function itemsOf({ legs, payments }: Report) {
 
 // Replaying many runs at once.
 
-/** What became of one of many runs. */
+/** The result for one of many runs. */
 export type Replayed = {
   readonly run: RunName;
   readonly before: string;
-  /** Null: the run was not replayed, or nobody can tell. */
+  /** Null: the run was not replayed, or its state is not known. */
   readonly after: ReportStatus | null;
   readonly changes: readonly Change[];
   readonly problem: Trouble | null;
   readonly ending: Ending;
 };
 
-/** A reset can bring on runs in these states. A held run goes on by itself; a cancelled one stays cancelled. */
+/** A reset helps runs in these states. A held run goes on by itself; a cancelled one stays cancelled. */
 const REPLAYED: readonly string[] = ['FAILED', 'PARTIAL', 'TERMINATED', 'TIMED_OUT'];
-/** So many runs go on side by side: a person who mends one cause releases all of them at once. */
+/** This many runs are replayed side by side: when a person mends one cause, all of them go on at once. */
 const AT_ONCE = 3;
 
-/** True for a run that `replay --attention` takes. */
+/** True for a run that `replay --attention` resets. */
 export function isToReplay({ isOpen, state }: RunFacts): boolean {
   return !isOpen && REPLAYED.includes(state);
 }
 
-/** Replays each of them, a few at a time, and follows it until it ends or waits for something. */
+/** Replays the runs, a few at a time, and follows each until it ends or waits for something. */
 export async function replayAll(
   place: Place,
   runs: readonly RunFacts[],
@@ -229,7 +230,7 @@ async function replayOne(
   try {
     const verdict = await judgeReplay(place, run, { event: null, nowMs: now() });
     if (verdict.kind !== 'reset')
-      // Somebody else has brought the run on since.
+      // Somebody else has made the run go on in the meantime.
       return { ...asItIs(verdict.view), run, before: state, changes: [] };
     const { before } = verdict;
     if (before !== null && isPaidElsewhere(before))
@@ -253,7 +254,10 @@ async function replayOne(
   }
 }
 
-/** Another batch has paid, or may still pay, all that is not paid. There is nothing to mend: a reset would only wait. */
+/**
+ * True when another batch has paid, or may still pay, everything that is not paid. There is nothing to mend: after a reset
+ * the run would only wait.
+ */
 export function isPaidElsewhere({ problems }: Report): boolean {
   return problems.length > 0 && problems.every(({ code }) => code === 'PAID_BY_ANOTHER_BATCH');
 }
@@ -264,7 +268,7 @@ function asItIs({ facts, report, progress }: RunView): Standing {
   return replayedAs(report, facts.isOpen ? reasonsOf(progress) : []);
 }
 
-/** @param waits what it waits for */
+/** @param waits the reasons why the run waits */
 function replayedAs(report: Report, waits: readonly WaitReason[]): Standing {
   const ending = endingOf(report, waits);
   const [problem] = report.problems;

@@ -1,6 +1,7 @@
 /**
- * Temporal's client for schedules. Its updates count only if the schedule is still as it was read, so that a person who
- * pauses it at the same moment is not overruled. The SDK's own update sends no token, though the server compares one.
+ * Temporal's client for schedules. An update counts only while the schedule is still as it was read, so that it does not
+ * undo what a person does at the same moment, such as a pause. The SDK's own update sends no token, though the server
+ * compares one.
  */
 import { ScheduleClient, type Client } from '@temporalio/client';
 

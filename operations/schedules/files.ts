@@ -1,5 +1,5 @@
 /**
- * Reads the policies that `schedule apply` is given, by files and folders. Each is read as `check` reads it, and all
+ * Reads the policies that `schedule apply` is given, as files and folders. Each policy is read as `check` reads it, and all
  * mistakes are told at once.
  */
 import { readdir, stat } from 'node:fs/promises';
@@ -19,11 +19,11 @@ export type ScheduledPolicy = {
   readonly schedule: Schedule;
   readonly daysOff: DaysOff;
   readonly text: string;
-  /** The file's name without its folder: it is the same wherever the schedule is applied from. */
+  /** The file's name without its folder, so that it is the same wherever a person applies the schedule. */
   readonly file: string;
 };
 
-/** A file that was not taken. */
+/** A file that was left out, and why. */
 export type LeftOut = {
   readonly file: string;
   readonly why: 'no policy' | 'no schedule' | 'for the other mode';
@@ -49,7 +49,7 @@ export async function readScheduleFiles(
   const found: (ScheduledPolicy & { readonly path: string })[] = [];
   for (const { path, isNamed } of await filesOf(paths, caller.cwd, problems)) {
     const leave = (why: LeftOut['why']): void => void left.push({ file: path, why });
-    // In a folder, a file that was not named itself need not be a policy.
+    // A folder may also have files that are no policies. Only a file that the person named must be one.
     if (!isNamed && !(await looksLikePolicy(path, caller.cwd))) {
       leave('no policy');
       continue;
@@ -99,7 +99,7 @@ async function filesOf(
 
 async function looksLikePolicy(path: string, cwd: string): Promise<boolean> {
   const read = await readTextFile(isAbsolute(path) ? path : join(cwd, path));
-  // A file that cannot be read is told as a mistake.
+  // A file that cannot be read counts as a policy here, so that the mistake is told.
   return !read.ok || /^["']?policy["']?\s*:/m.test(read.text);
 }
 

@@ -1,7 +1,7 @@
 /**
- * The schedules that Temporal keeps for policies: made as the files say, listed with what came of them, paused and resumed.
- * A schedule is ours when its id and what it starts are of this mode. Of ours, only those of this task queue are ever
- * deleted.
+ * The schedules that Temporal keeps for policies. They are made as the files say, listed with what their starts led to,
+ * paused and resumed. A schedule is ours when its id and the workflow that it starts are of this mode. Of these, only those
+ * of this task queue are ever deleted.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ScheduleAlreadyRunning, ScheduleNotFoundError, type ScheduleDescription } from '@temporalio/client';
@@ -22,7 +22,7 @@ export type KeptSchedule = {
   readonly facts: ScheduleFacts;
   readonly isPaused: boolean;
   readonly note: string | null;
-  /** When it was made, changed or resumed last. Nothing is known of the time before. */
+  /** When it was made, changed or resumed last. What happened before is not known. */
   readonly changedAtMs: number;
   readonly nextMs: readonly number[];
   /** What it has started, oldest first. Temporal remembers ten starts. */
@@ -50,7 +50,7 @@ export type ScheduleChange =
   | { readonly kind: 'delete'; readonly name: string; readonly before: ScheduleFacts }
   | { readonly kind: 'same'; readonly name: string };
 
-/** The changes that make Temporal match the policies. Changes nothing itself. */
+/** The changes that make Temporal match the policies. Makes none of them. */
 export async function judgeApply(
   place: Place,
   policies: readonly ScheduledPolicy[],
@@ -120,10 +120,10 @@ export async function pauseSchedule(place: Place, name: string, note: string): P
   return requireSchedule(place, name);
 }
 
-/** Resumes a schedule. The starts that the pause prevented are not made up for. */
+/** Resumes a schedule. The starts that the pause prevented are not made later. */
 export async function resumeSchedule(place: Place, name: string, note: string): Promise<KeptSchedule> {
   await requireSchedule(place, name);
-  // An update shows when it was made, so that a run which the pause prevented is not told as missed.
+  // An update leaves its time in the schedule. So a run that the pause prevented does not count as missed.
   await update(place, name, {
     edit: (description) => ({ ...description, state: { ...description.state, paused: false, note } }),
     isDone: (kept) => !kept.isPaused,
@@ -136,7 +136,7 @@ type Update = Parameters<ReturnType<CarefulScheduleClient['getHandle']>['update'
 const LOOK_EVERY_MS = 200;
 const LOOKS = 15;
 
-/** Changes a schedule as it is now. The server drops the change when somebody else has changed the schedule meanwhile. */
+/** Changes a schedule as it is now. When somebody else has changed it in the meantime, the server drops the change. */
 async function update(
   place: Place,
   name: string,

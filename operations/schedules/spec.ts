@@ -1,6 +1,6 @@
 /**
- * A policy's schedule as Temporal has it: what is written there, and what is read back and compared. The dates that Temporal
- * is given end with the next year, since a calendar of holidays has no end. `schedule apply` brings them up to date.
+ * A policy's schedule in Temporal's form: what is written there, and what is read back and compared. A calendar of holidays
+ * has no end, so Temporal gets the dates until the end of the next year. `schedule apply` brings them up to date.
  */
 import type { ScheduleDescription, ScheduleOptions, ScheduleUpdateOptions } from '@temporalio/client';
 import type { Policy, Schedule } from '../../domain/policy.ts';
@@ -19,8 +19,8 @@ import {
 } from '../../workflows/names.ts';
 
 /**
- * What a schedule says, in words and plain values that can be compared. Null: Temporal has a schedule that Cambist did not
- * make.
+ * What a schedule says, in words and plain values that can be compared. Null: the schedule in Temporal is not one that
+ * Cambist writes.
  */
 export type ScheduleFacts = {
   /** `09:30` */
@@ -28,7 +28,7 @@ export type ScheduleFacts = {
   readonly zone: string | null;
   /** Days of the week, 1 is Monday. */
   readonly weekdays: readonly number[] | null;
-  /** Dates on which it starts nothing though their day of the week is named, as far as they are written out. */
+  /** Dates on which the schedule starts nothing though their day of the week is named. They end with the next year. */
   readonly leftOut: readonly string[];
   /** The first and the last date. */
   readonly start: string | null;
@@ -36,11 +36,11 @@ export type ScheduleFacts = {
   readonly policyText: string | null;
   readonly policyFile: string | null;
   readonly taskQueue: string;
-  /** What Cambist gives to every schedule: overlap, lateness, the limit of time. */
+  /** The settings that Cambist gives to every schedule: overlap, how late a start may be, and the limit of time. */
   readonly rules: string;
 };
 
-/** A policy with a schedule, where it is to be. */
+/** A policy with a schedule, and where in Temporal the schedule belongs. */
 export type Wanted = {
   readonly mode: Mode;
   readonly taskQueue: string;
@@ -52,7 +52,9 @@ export type Wanted = {
   readonly nowMs: number;
 };
 
-/** When Temporal ends a start that no worker takes, so that it does not keep the next day's from starting. */
+/**
+ * Temporal ends a start that no worker has taken within this time, so that it does not keep the next day's from starting.
+ */
 const TAKEN_WITHIN_MS = SCHEDULED_START.startWithinMs + 300_000;
 
 const RULES = { overlap: 'SKIP', catchupWindow: SCHEDULED_START.catchUpMs, pauseOnFailure: false } as const;
@@ -80,7 +82,7 @@ type Definition = Pick<
   'spec' | 'policies' | 'action' | 'typedSearchAttributes'
 >;
 
-/** The same in Temporal's form. Whether it is paused is left out: people decide that. */
+/** The same in Temporal's form. It does not say whether the schedule is paused, since people decide that. */
 export function definitionOf(wanted: Wanted): Definition {
   const { mode, policy, schedule, policyText, policyFile } = wanted;
   const input: ScheduledInput = { mode, policy: policy.name, policyText, policyFile };
@@ -90,7 +92,7 @@ export function definitionOf(wanted: Wanted): Definition {
   ];
   return {
     spec: {
-      // Plain numbers: the client changes a range without an end.
+      // These are plain numbers, since the client changes a range without an end.
       calendars: [
         {
           second: 0,
@@ -99,7 +101,7 @@ export function definitionOf(wanted: Wanted): Definition {
           dayOfWeek: schedule.weekdays.map(dayName),
         },
       ],
-      // Without the three stars, only midnight would be left out.
+      // The three stars leave out the whole day; without them only midnight would be left out.
       skip: leftOutOf(wanted).map((date) => ({
         year: Number(date.slice(0, 4)),
         month: monthName(Number(date.slice(5, 7))),
@@ -130,13 +132,13 @@ export function definitionOf(wanted: Wanted): Definition {
   };
 }
 
-/** What Temporal has. */
+/** Reads what Temporal has. */
 export function factsIn({ spec, action, policies }: ScheduleDescription): ScheduleFacts {
   const [calendar, ...others] = spec.calendars ?? [];
   const isOurs = others.length === 0 && (spec.intervals ?? []).length === 0;
   const hour = only(calendar?.hour);
   const minute = only(calendar?.minute);
-  // The zone that others write there may be no zone, or one that only the server knows.
+  // Other programs may have written a zone here that does not exist, or that only the server knows.
   const zone = zoneName(spec.timezone ?? '');
   const [input] = (action.args ?? []) as readonly unknown[];
   const text = (name: keyof ScheduledInput): string | null => {
@@ -164,7 +166,7 @@ export function factsIn({ spec, action, policies }: ScheduleDescription): Schedu
   };
 }
 
-/** The dates of this year and the next on which one of its days of the week is left out. */
+/** The dates of this year and the next on which the schedule starts nothing though their day of the week is named. */
 function leftOutOf({ policy, schedule, daysOff, nowMs }: Wanted): readonly string[] {
   const today = todayIn(policy.zone, nowMs);
   const last = `${Number(today.slice(0, 4)) + 1}-12-31`;
@@ -176,7 +178,7 @@ function leftOutOf({ policy, schedule, daysOff, nowMs }: Wanted): readonly strin
   return dates;
 }
 
-/** The last second of a date: Temporal takes the end as still within. */
+/** The last second of a date: for Temporal the end itself still belongs to the schedule. */
 function endOfDateMs(date: string, zone: string): number {
   const next = todayIn('UTC', Date.parse(`${date}T00:00:00Z`) + 86_400_000);
   return sendWindowsOf(next, zone).opensAtMs - 1_000;
@@ -225,7 +227,9 @@ function monthName(month: number): Month {
   return MONTHS[month - 1] ?? 'JANUARY';
 }
 
-/** By ISO 8601. Temporal's week begins with Sunday, so that a range over it ends with Saturday. */
+/**
+ * Days by the numbers of ISO 8601. Temporal's week begins with Sunday, so a range over the whole week ends with Saturday.
+ */
 function daysIn({ start, end, step }: Range<Day>): readonly number[] {
   const toTemporal = (day: Day): number => (DAYS.indexOf(day) + 1) % 7;
   const days: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * What came of a schedule's starts, which starts Temporal did not make, and the starts that a person asks for. Everything is
- * read from Temporal; a worker carries a start out (`start/by-schedule.ts`).
+ * What the starts of a schedule led to, which starts Temporal did not make, and the starts that a person asks for.
+ * Everything is read from Temporal; a worker carries a start out (`start/by-schedule.ts`).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -27,11 +27,11 @@ import { problemsOfFailure } from '../follow/ended-report.ts';
 import { describeRun } from '../follow/runs.ts';
 import { listSchedules, requireSchedule, type Action, type KeptSchedule } from './kept.ts';
 
-/** What came of one start. */
+/** What one start led to. */
 export type Came =
   | { readonly kind: 'done'; readonly result: ScheduledResult }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
-  /** A worker is starting it, or tries again; `why`: what stopped the last attempt. */
+  /** A worker is starting the run, or tries again. `why`: what stopped the last attempt. */
   | { readonly kind: 'under way'; readonly isTaken: boolean; readonly why: string | null }
   /** No worker took the start in time, or somebody ended it. */
   | { readonly kind: 'not started' }
@@ -41,7 +41,7 @@ export type Came =
 export type Start = Action & {
   readonly run: RunName;
   readonly came: Came;
-  /** How the run stands now; null when there is none. */
+  /** The run's state now; null when there is no run. */
   readonly runState: string | null;
 };
 
@@ -52,14 +52,14 @@ export type Missed = {
   readonly why: Pick<Problem, 'code' | 'message'>;
 };
 
-/** A schedule with what came of its newest starts, newest first, and what needs somebody's attention. */
+/** A schedule with what its newest starts led to, newest first, and the runs that are missing. */
 export type ScheduleView = {
   readonly kept: KeptSchedule;
   readonly starts: readonly Start[];
   readonly missed: readonly Missed[];
 };
 
-/** Temporal remembers ten starts. So many of them are looked up. */
+/** Temporal remembers ten starts. This many of them are looked up. */
 const STARTS_SHOWN = 5;
 
 /** Every schedule of ours, by name. */
@@ -113,14 +113,14 @@ function underWay({ raw, historyLength }: WorkflowExecutionDescription): Came {
 }
 
 const DAY_MS = 86_400_000;
-/** Starts that Temporal did not make are looked for so far back. */
+/** Starts that Temporal did not make are looked for back to this long ago. */
 const LOOK_BACK_MS = 7 * DAY_MS;
-/** A start takes a moment. */
+/** A start takes a moment, so it does not count as late before this. */
 const SLACK_MS = 120_000;
 
 /**
- * The runs since the last good start that are not there: refused, not taken, late, or never started. A schedule that is
- * paused misses nothing.
+ * The runs since the last good start that are missing: refused, not taken, late, or never started. A schedule that is paused
+ * misses no run.
  */
 async function missedOf(
   place: Place,
@@ -185,7 +185,7 @@ async function daysBetween(
   return comingDays(own, { fromMs, runs }).filter(({ day, atMs }) => day.kind === 'run' && atMs <= untilMs);
 }
 
-/** The schedule as its policy says; null when the policy cannot be read. */
+/** The schedule as its policy says; null when the policy or its calendar cannot be read. */
 async function scheduleIn({ facts }: KeptSchedule): Promise<{
   readonly schedule: Schedule;
   readonly zone: string;
@@ -198,11 +198,11 @@ async function scheduleIn({ facts }: KeptSchedule): Promise<{
   return daysOff === null ? null : { schedule, zone, daysOff };
 }
 
-/** Told why a start that is under way has not succeeded yet. */
+/** Called with the reason why a start that is under way has not succeeded yet. */
 export type Tell = (why: string) => void;
 
 const LOOK_EVERY_MS = 250;
-/** Temporal may take so long to start what a person asks for. */
+/** Temporal may take this long to start what a person asks for. */
 const STARTED_WITHIN_MS = 10_000;
 
 /** Starts the run of today's date by the schedule, and waits until the start is done or refused. */
@@ -220,7 +220,7 @@ export async function triggerSchedule(place: Place, name: string, tell: Tell): P
 /** The result of a backfill: the starts, oldest first, and the schedule's days that have no run. */
 export type Backfilled = { readonly starts: readonly Start[]; readonly without: readonly ComingDay[] };
 
-/** A person who mistypes a year would otherwise ask for hundreds. */
+/** The most days of a backfill: a person who mistypes a year would otherwise ask for hundreds. */
 const MOST_DAYS = 31;
 
 /** Starts the runs of past dates by the schedule, one after the other, and waits for each one. */

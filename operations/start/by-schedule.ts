@@ -1,7 +1,7 @@
 /**
  * A start by a schedule: it does what the command `run` does, without a person. It checks the time first, since Temporal may
- * start a date to come or a day off. Then it takes the same steps as the command, so that every way of starting meets in the
- * same run.
+ * start the run of a later date, or of a day off. Then it takes the same steps as the command, so that every way of starting
+ * finds the same run.
  */
 import { referenceFileOf, type Policy, type ReferenceRates } from '../../domain/policy.ts';
 import { makeProblem, type Problem, type ProblemCode } from '../../domain/problems.ts';
@@ -23,7 +23,7 @@ import type { PolicyFile } from '../policy-file.ts';
 import { idOfRun } from './run-ids.ts';
 import { begin, judgeStart, requireStart, type AskedStart } from './run-policy.ts';
 
-/** What a worker has at hand. */
+/** What the worker gives to a start. */
 type StartingWorker = {
   readonly place: Place;
   readonly settings: Settings;
@@ -31,19 +31,21 @@ type StartingWorker = {
   readonly now: () => number;
 };
 
-/** A run waits by itself for its date to begin: a clock that is a little behind must not cause a refusal. */
+/**
+ * This machine's clock may be this much behind, and the start is not refused: a run waits by itself for its date to begin.
+ */
 const CLOCKS_APART_MS = 300_000;
-/** Somebody else may be starting the same run. */
+/** Somebody else may be starting the same run, so the start is tried this many times. */
 const MOST_TRIES = 5;
 
-/** How the report tells who started the run. */
+/** Who started the run, as its report shows it. */
 const STARTED_BY: Readonly<Record<Occasion, string>> = {
   clock: 'its schedule',
   person: 'its schedule, triggered by hand',
   backfill: 'its schedule, backfilled by hand',
 };
 
-/** Starts the run of the date, or finds it there. */
+/** Starts the run of the date, or finds that it is there already. */
 export async function startScheduled(
   worker: StartingWorker,
   call: ScheduledCall,
@@ -53,7 +55,7 @@ export async function startScheduled(
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     const problems = error.problems.map(problemOf);
-    // A service that is away, or a wrong key, may be mended in good time.
+    // A service that is away, or a wrong key, may be mended in time, so the start is tried again.
     const mayPass = error.ending === 'infrastructure' || error.ending === 'configuration';
     return mayPass ? { kind: 'not now', problems } : { kind: 'refused', problems };
   }
@@ -71,7 +73,7 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
   if (schedule === null) return refused(noSchedule(policy.name));
   const { date, occasion } = occasionOf({ at: schedule.at, zone }, { ...call, ...SCHEDULED_START });
   const run = { policy: policy.name, id: idOfRun(date, todayIn(zone, now() + CLOCKS_APART_MS)) };
-  // Temporal's days may be older than the policy, and end sooner than its calendar.
+  // The days in Temporal may be older than the policy, and end earlier than its calendar.
   if (occasion !== 'person') {
     const daysOff = await daysOffOf(schedule.holidays).catch(() => null);
     if (daysOff === null) return refused(noCalendar(policy.name));
@@ -94,7 +96,7 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
     settings,
     policyFile,
     run,
-    // A start at its own time belongs to its date, even if midnight has passed since.
+    // A start at its own time counts for its date, even if midnight has passed since.
     today: isNamed ? todayIn(zone, now()) : date,
     isNamed,
     goOn: null,
@@ -178,7 +180,7 @@ const FILE_CODES = {
   unreadable: 'FILE_UNREADABLE',
 } as const satisfies Readonly<Record<string, ProblemCode>>;
 
-/** Why the policy is not the one that the start is for; null when it is. */
+/** Why the policy is not the one for which the start was made; null when it is. */
 function contradicts(policy: Policy, { input }: ScheduledCall): Problem | null {
   if (policy.name !== input.policy)
     return makeProblem('POLICY_NAME_DIFFERS', null, {

@@ -1,6 +1,6 @@
 /**
- * The plan of a run as the service's state makes it now. `plan` explains it, and a person sees it before live money moves.
- * The run makes its own plan and compares it with what was shown.
+ * The plan of a run by the service's state now. `plan` explains it, and a person sees it before live money moves. The run
+ * makes its own plan, and compares it with the one that the person saw.
  */
 import { decimalsOf } from '../../domain/currencies.ts';
 import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
@@ -27,7 +27,7 @@ export type Compiled = {
 };
 
 /**
- * The plan of a run by the service's state now. Moves nothing, and decides nothing for the run.
+ * The plan that a run would make by the service's state now. Moves nothing, and decides nothing for the run.
  * @throws CommandFailure when the service cannot be read
  */
 export async function compileNow(of: {
@@ -37,7 +37,7 @@ export async function compileNow(of: {
   /** The file of a payout; null for other kinds. */
   readonly batch: BatchFile | null;
   readonly now: () => number;
-  /** Look also for what other batches have paid of this one; absent: the run looks itself. */
+  /** True: also look for the payments of this batch that other batches have paid; absent: only the run looks. */
   readonly looksAtOthers?: true;
 }): Promise<Compiled> {
   const { policyFile, settings, run, batch, now, looksAtOthers } = of;
@@ -88,7 +88,7 @@ export async function compileNow(of: {
       lateAfterMs: settings.facts.lateAfterMs,
       decimalsOf: (currency: string) => decimalsOf(currency, settings.facts.decimals),
       batch: tally?.batch ?? null,
-      // The plan is made for no run.
+      // This plan is only shown, and belongs to no Temporal run.
       madeFor: '',
     };
     const problems = tally?.problems ?? [];

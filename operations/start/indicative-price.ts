@@ -1,6 +1,6 @@
 /**
- * What the legs of a plan would cost now: for each leg a quote of 3 s, which is never traded. Where the key may not ask for
- * quotes, or the service gives none, the reason is told.
+ * What the legs of a plan would cost now: asks for a quote of 3 s for each leg, which is never traded. When the key may not
+ * ask for quotes, or the service gives none, the reason is shown.
  */
 import { randomUUID } from 'node:crypto';
 import type { Sides } from '../../domain/plan/cost.ts';
@@ -15,7 +15,7 @@ export type IndicativePrice = { readonly leg: string } & (
   { readonly kind: 'quoted'; readonly sides: Sides } | { readonly kind: 'not quoted'; readonly why: string }
 );
 
-/** One for each leg. */
+/** One price for each leg. */
 export async function indicativePrices(
   settings: Settings,
   plan: Plan,

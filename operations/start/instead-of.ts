@@ -1,7 +1,7 @@
 /**
- * `run POLICY --id NEW --instead-of OLD`: a run by a corrected policy takes the place of one of which nothing was executed
- * (design: "One run, one plan"). It is said first, and from then on nothing of the old run is sent. The worker that makes the
- * plan of the new one looks at everything again.
+ * `run POLICY --id NEW --instead-of OLD`: a run by a corrected policy takes the place of an old run of which nothing was
+ * executed (design: "One run, one plan"). The command first keeps an instruction, and from then on nothing of the old run is
+ * sent. The worker that makes the new run's plan checks everything again.
  */
 import type { Settings } from '../../config/config.ts';
 import { SUPERSEDED, saidOfExecuted, successorIn } from '../../domain/people/instructions.ts';
@@ -22,7 +22,7 @@ import type { Place } from '../place.ts';
 import { atService, serviceFailure } from '../preflight.ts';
 import { againCommand } from '../replay/verdict.ts';
 
-/** `old`: whose place `run`, of the same policy, is to take. */
+/** `old`: the run whose place `run` is to take; both are of one policy. */
 export type AskedInstead = {
   readonly place: Place;
   readonly settings: Settings;
@@ -30,20 +30,20 @@ export type AskedInstead = {
   readonly old: RunName;
 };
 
-/** What is shown before a person says yes. */
+/** What the command shows before the person says yes. */
 export type Instead = {
   /** How the old run ended. */
   readonly view: RunView;
   /** The policy that the old run was planned with; null: Temporal does not show it. */
   readonly planned: string | null;
-  /** It was said before that this run takes its place. */
+  /** True when the instruction that this run takes the place is kept already. */
   readonly isSaid: boolean;
 };
 
 /**
- * Looks whether the run may take the place.
- * @throws CommandFailure that says why not: the old run is open, something of it was or may have been executed, or another run
- * has its place
+ * Checks whether the run may take the place of the old one.
+ * @throws CommandFailure that says why not: the old run is open, something of it was or may have been executed, or another
+ * run has taken its place
  */
 export async function judgeInstead({ place, settings, run, old }: AskedInstead): Promise<Instead> {
   const { client, mode } = place;
@@ -87,8 +87,8 @@ export async function judgeInstead({ place, settings, run, old }: AskedInstead):
 }
 
 /**
- * Keeps it with the old run that another one takes its place.
- * @throws CommandFailure when somebody else has put another run there in this moment
+ * Keeps with the old run the instruction that `run` takes its place.
+ * @throws CommandFailure when somebody else has put another run there at the same moment
  */
 export async function takePlace(
   { place, run, old }: AskedInstead,
@@ -96,16 +96,17 @@ export async function takePlace(
 ): Promise<void> {
   const { client, mode } = place;
   await keepInstruction(place, old, { kind: 'superseded', id: SUPERSEDED, by, why, instead: run.id });
-  // Of several that are said the first one is kept.
+  // When several people say this, the first one counts.
   const successor = await successorOf(place, old);
   if (successor !== run.id) throw superseded(old, successor ?? '?');
-  // Somebody may have started it since it was looked at: it sends nothing more, and learns so at once.
+  // Somebody may have started the old run in the meantime. It sends nothing more, and is woken so that it learns this at
+  // once.
   if (!(await wakeRun(place, old))) await endInstructions(client, mode, old);
 }
 
 /**
- * Id of the run whose place a run has taken that is there already; null: it takes none.
- * @param facts what Temporal has of it; null: nothing but perhaps its plan
+ * Id of the run whose place a run that is there already has taken; null: it takes no place.
+ * @param facts what Temporal has of it; null: nothing, or only its plan
  */
 export async function placeOf(
   { client, mode }: Place,
@@ -119,8 +120,8 @@ export async function placeOf(
 }
 
 /**
- * A run that is there already keeps its place, whatever is typed.
- * @throws CommandFailure when it has another one than is asked for
+ * Checks that a run which is there already has the place that the person names: it keeps its place, whatever a person types.
+ * @throws CommandFailure when it has another place, or none
  */
 export async function requireOwnPlace(
   place: Place,
@@ -136,7 +137,7 @@ export async function requireOwnPlace(
   );
 }
 
-/** What was executed, or may have been, no other run can do. */
+/** Refuses when an item was executed, or may have been: no other run may do it. */
 function requireNothingDone({ run, legs, payments }: Plan, report: Report): void {
   const outcomes = new Map([...report.legs, ...report.payments].map(({ id, outcome }) => [id, outcome]));
   for (const { id } of [...legs, ...payments]) {
@@ -156,7 +157,7 @@ function requireNothingDone({ run, legs, payments }: Plan, report: Report): void
   }
 }
 
-/** The run's report may not know what the service has. */
+/** Looks at the service, which may have records that the run's report does not know. */
 async function requireNothingListed(settings: Settings, { run, sendWindows }: Plan): Promise<void> {
   const sinceMs = sendWindows.opensAtMs - LOOK_BACK_MS;
   await atService(settings, async (service, address) => {

@@ -1,6 +1,4 @@
-/**
- * The id that a new run gets, and which run of an earlier date stands in its way (design: "Identity"). Pure.
- */
+/** The id that a new run gets, and the run of an earlier date that stands in its way (design: "Identity"). Pure. */
 import { isRunPart, runName, type RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { dateOfRunId, sendWindowsOf } from '../../calendar/business-date.ts';
@@ -9,7 +7,7 @@ import type { Progress } from '../../domain/run/progress.ts';
 import { CommandFailure } from '../failure.ts';
 
 /**
- * The id of a run: the one that a person asks for, else today in the policy's zone.
+ * The id of a run: the one that a person asks for, otherwise today in the policy's zone.
  * @throws CommandFailure for an id without a date, or of a date to come
  */
 export function idOfRun(asked: string | undefined, today: string): string {
@@ -56,7 +54,7 @@ export function idOfBatch(asked: string | undefined, today: string): string {
 }
 
 /**
- * A batch whose payments are no longer sent.
+ * Refuses a new batch when its payments are no longer sent.
  * @throws CommandFailure for a date whose send window is over
  */
 export function refuseOver(
@@ -82,8 +80,8 @@ export function isPast(run: RunName, today: string): boolean {
 }
 
 /**
- * A date that is over is a typing mistake, unless its run is there. Such a run would end at once without a trade, and be
- * listed as failed.
+ * Refuses a new run of a past date, since the date is a typing mistake. Such a run would end at once without a trade, and be
+ * listed as failed. The caller has checked that the run is not there yet.
  * @throws CommandFailure for a date before `today`
  */
 export function refusePast(run: RunName, today: string): void {
@@ -98,7 +96,7 @@ export function refusePast(run: RunName, today: string): void {
   ]);
 }
 
-/** A run of the same policy, with what decides whether it stands in the way of a new one. */
+/** A run of the same policy, and the facts that decide whether it stands in the way of a new one. */
 export type OtherRun = {
   readonly run: RunName;
   /** Null while the run is open. Epoch milliseconds. */
@@ -112,17 +110,17 @@ export type Rest =
   | 'no plan'
   /** Everything is done, or is accepted by the service and only followed to its end. */
   | 'nothing'
-  /** Something is unsent, in doubt, or needs a human; or nobody can tell. */
+  /** Something is unsent, in doubt, or needs a human; or the state is not known. */
   | 'something';
 
-/** What a run that has a plan may still do, by what it says. */
+/** What a run that has a plan may still do, by its report and progress. */
 export function restOf(report: Report, progress: Progress): Rest {
   if (report.status === 'COMPLETED') return 'nothing';
   const items = [
     ...report.legs.map(({ outcome, tradeId }) => ({ outcome, recordId: tradeId })),
     ...report.payments.map(({ outcome, withdrawalId }) => ({ outcome, recordId: withdrawalId })),
   ];
-  // The service has accepted these and they are followed to their end: nothing of them can be repeated by mistake.
+  // The service has accepted the other items and they are followed to their end: nothing of them can be repeated by mistake.
   const isLeft = ({ outcome, recordId }: (typeof items)[number]): boolean =>
     outcome === 'PENDING' ? recordId === null : outcome !== 'TRADED' && outcome !== 'PAID';
   const isHeld = progress.items.some(
@@ -131,7 +129,7 @@ export function restOf(report: Report, progress: Progress): Rest {
   return items.length === 0 || items.some(isLeft) || isHeld ? 'something' : 'nothing';
 }
 
-/** How long a run that ended with something undone stands in the way of the next date's. */
+/** A run that ended with something undone stands in the way of the next date's for this long. */
 const RECENT_MS = 86_400_000;
 
 /** Groups runs by date, the latest earlier date first. */
@@ -148,9 +146,9 @@ export function earlierDates<Run extends { readonly run: RunName }>(
 }
 
 /**
- * Looks at the runs of one earlier date for one that may still do something, or that ended less than 24 h ago with something
- * undone. A run of today without `--id` could repeat it. Null when no run stands in the way; undefined when none of them
- * ever had a plan, so that the date before counts.
+ * Finds a run of one earlier date that may still do something, or that ended less than 24 h ago with something undone. A run
+ * of today without `--id` could repeat it. Null when no run stands in the way; undefined when none of them ever had a plan,
+ * so that the caller looks at the date before.
  */
 export function runInTheWay(runsOfDate: readonly OtherRun[], nowMs: number): OtherRun | null | undefined {
   const planned = runsOfDate.filter(({ rest }) => rest !== 'no plan');
@@ -160,7 +158,7 @@ export function runInTheWay(runsOfDate: readonly OtherRun[], nowMs: number): Oth
   return planned.toSorted((a, b) => order(b) - order(a)).find(isInTheWay) ?? null;
 }
 
-/** An open run is named first, then the run that ended last. */
+/** Puts an open run first, then the run that ended last. */
 function order({ closedAtMs }: OtherRun): number {
   return closedAtMs ?? Number.MAX_SAFE_INTEGER;
 }

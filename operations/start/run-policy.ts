@@ -1,6 +1,6 @@
 /**
- * What `run POLICY` does: it follows the run, shows it or starts it. This file says which, and starts the run. The command
- * shows it, and asks a person where that is needed.
+ * What `run POLICY` does: it follows the run, shows it or starts it. This file decides which, and starts the run. The
+ * command shows this, and asks a person where that is needed.
  */
 import { movesOf } from '../../domain/plan/moves.ts';
 import type { RunName } from '../../domain/references.ts';
@@ -47,13 +47,13 @@ export type AskedStart = {
   /** Whether the person named the run; else it is the run of today. */
   readonly isNamed: boolean;
   readonly goOn: GoOn | null;
-  /** The run of the policy whose place this one is to take; null: none is named. */
+  /** The run of the policy whose place this one is to take; null: the person named none. */
   readonly insteadOf: RunName | null;
-  /** True: the person agrees to one more run on a date on which the policy has moved money. */
+  /** True: the person agrees to one more run on a date on which the policy has already moved money. */
   readonly again: boolean;
-  /** The file of a payout; null: none is named. */
+  /** The file of a payout; null: the person named none. */
   readonly batch: ReadBatch | null;
-  /** Told how many payments are submitted. */
+  /** Called with the number of payments that are submitted by now. */
   readonly onSubmitted: (payments: number) => void;
   readonly now: () => number;
 };
@@ -61,20 +61,20 @@ export type AskedStart = {
 export type StartVerdict =
   /** The run is open: follow it. */
   | { readonly kind: 'open'; readonly facts: RunFacts }
-  /** The run has ended: show it. `left`: what would go on with `--go-on`; null when there is nothing to do. */
+  /** The run has ended: show it. `left`: the items that would go on with `--go-on`; null when nothing is left to do. */
   | {
       readonly kind: 'ended';
       readonly view: RunView;
       readonly left: readonly string[] | null;
-      /** Id of the run that has taken its place, so that nothing of it goes on; null: none has. */
+      /** Id of the run that has taken its place, so that nothing of this one goes on; null: no run has. */
       readonly successor: string | null;
     }
-  /** Start the run. `facts`: what Temporal has of it; null: nothing, so the run is new unless it has a plan. */
+  /** Start the run. `facts`: what Temporal has of it; null: nothing, or only its plan. */
   | { readonly kind: 'start'; readonly facts: RunFacts | null };
 
 /**
- * What to do, as the run stands now.
- * @throws CommandFailure when it was planned with another policy or batch, or when another run has taken its place
+ * Decides what to do, by the run's state now.
+ * @throws CommandFailure when the run was planned with another policy or batch, or when another run has taken its place
  */
 export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   const { place, run, policyFile, goOn, batch, insteadOf } = asked;
@@ -86,7 +86,8 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   const successor = await successorOf(place, run);
   if (successor !== null && (facts === null || goOn !== null)) throw superseded(run, successor);
   if (facts === null) return { kind: 'start', facts };
-  // Naming the place once more makes the plan that was refused, as where it was not known whose place it is.
+  // The run's plan may have been refused, for example because it was not known whose place the run takes. A person who names
+  // the place once more starts the run again.
   const isToPlan = insteadOf !== null && (await readFirstPlan(place.client, place.mode, run)) === null;
   if (successor !== null || (goOn === null && !isToPlan && !isEndedFromOutside(facts))) {
     const view = await readRun(place, facts);
@@ -97,7 +98,7 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   return { kind: 'start', facts };
 }
 
-/** What would go on of a run that has ended; `the plan` when it has none. Null when the run is completed. */
+/** The items of an ended run that would go on; `the plan` when it has none. Null when the run is completed. */
 function leftOf(report: Report): readonly string[] | null {
   if (report.status === 'COMPLETED') return null;
   const items = [...report.legs, ...report.payments];
@@ -106,15 +107,15 @@ function leftOf(report: Report): readonly string[] | null {
 }
 
 /**
- * Whether the run may be started now.
- * @returns what a person should hear before. @throws CommandFailure when something stands in the way
+ * Checks whether the run may be started now.
+ * @returns what the person should be told before. @throws CommandFailure when something stands in the way
  */
 export async function requireStart(asked: AskedStart, facts: RunFacts | null): Promise<readonly string[]> {
   const { place, run, policyFile } = asked;
   const { client, mode } = place;
-  // The run has told Temporal which payments it has.
+  // A run that is there, or has a plan, knows its payments, so it needs no file.
   if (facts === null || !(await isPlanKnown(client, mode, run))) requireBatch(policyFile.policy, asked.batch);
-  // A run that has ended may be started again, and so may one of which Temporal has only the plan.
+  // A run that has ended may be started again, and so may a run of which Temporal has only the plan.
   const isNew = facts === null && (await readFirstPlan(client, mode, run)) === null;
   if (isNew) await requireInTime(asked);
   if (!asked.isNamed) {
@@ -127,19 +128,19 @@ export async function requireStart(asked: AskedStart, facts: RunFacts | null): P
   return service === null ? remark : [...remark, service];
 }
 
-/** A batch may be submitted as long as its payments may be sent: the person may have lost the terminal overnight. */
+/** A batch may be submitted as long as its payments may be sent, since the person may have lost the terminal overnight. */
 async function requireInTime(asked: AskedStart): Promise<void> {
   const { run, today, settings, now } = asked;
   const { policy } = asked.policyFile;
   if (policy.kind === 'payout') refuseOver(run, { today, zone: policy.zone, nowMs: now() });
-  // A run that Temporal has lost adopts what was done.
+  // When the service shows trades of the run, Temporal has lost it. It may start, and adopts what was done.
   else if (isPast(run, today) && !(await hasTraded(settings, run, { zone: policy.zone, nowMs: now() })))
     refusePast(run, today);
 }
 
 /**
- * What a new batch comes to, by the service's state now. It is only shown, so nothing here stops a start: the run waits for
- * a service that cannot be read.
+ * What a new batch would pay, by the service's state now. It is only shown, so nothing here stops a start: when the service
+ * cannot be read, the run waits for it.
  * @returns null for other kinds, for a batch that has its plan, and where it cannot be computed
  */
 export async function foresee(asked: AskedStart): Promise<Compiled | null> {
@@ -154,7 +155,7 @@ export async function foresee(asked: AskedStart): Promise<Compiled | null> {
 }
 
 /**
- * What the run moves: its plan, or, where there is none yet, what the policy comes to by the service's state now.
+ * What the run moves: its plan, or, while it has none, the plan that the policy would give by the service's state now.
  * @param foreseen the result of `foresee`
  */
 export async function movesToShow(
@@ -169,12 +170,12 @@ export async function movesToShow(
   return { moves: movesOf(requireCompiled(result)), remark };
 }
 
-/** Starts the run, or starts it again. False when somebody else did in the meantime. */
+/** Starts the run, or starts it again. False when somebody else has started it in the meantime. */
 export async function begin(
   asked: AskedStart,
   how: {
     readonly facts: RunFacts | null;
-    /** What a person has said yes to; null: nobody was asked. */
+    /** What a person has said yes to; null: no person was asked. */
     readonly shown: readonly string[] | null;
     readonly startedBy: string;
   },
@@ -188,7 +189,7 @@ export async function begin(
   const manifest = asked.batch?.manifest ?? before?.batch ?? null;
   requireBatch(policyFile.policy, manifest);
   await submit(asked, isFirst);
-  // A run that is there keeps its place, however it is started again.
+  // A run that is there already keeps its place, however it is started again.
   const insteadOf = isFirst
     ? (asked.insteadOf?.id ?? (manifest === null ? await predecessorOf(place, run) : null))
     : await placeOf(place, run, how.facts);
@@ -207,7 +208,7 @@ export async function begin(
   });
 }
 
-/** For a run that is open: Temporal may have lost a part of its batch. */
+/** For a run that is open: submits again the chunks of its batch that Temporal has lost. */
 export async function submitMissing(asked: AskedStart): Promise<void> {
   await submit(asked, false);
 }
@@ -217,7 +218,8 @@ async function submit({ place, run, batch, onSubmitted }: AskedStart, isFirst: b
 }
 
 /**
- * The run of the policy's latest earlier date that must be settled before a start without `--id`; null when there is none.
+ * The run of the policy's latest earlier date that a person must deal with before a start without `--id`; null when there is
+ * none.
  */
 async function earlierRunInTheWay({ place, run, today, now }: AskedStart): Promise<OtherRun | null> {
   const { client, mode } = place;
@@ -242,7 +244,7 @@ async function readRest(place: Place, facts: RunFacts): Promise<Rest> {
     const { report, progress } = await readRun(place, facts);
     return restOf(report, progress);
   } catch (error) {
-    // No worker answers for the run: nobody knows what it may still do.
+    // No worker answers for the run, so it is not known what it may still do.
     if (error instanceof CommandFailure) return 'something';
     throw error;
   }

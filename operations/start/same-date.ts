@@ -1,7 +1,7 @@
 /**
- * A start under a second id of a date: what the policy's other runs of that date have moved, or may still move, and this run
- * would move again (design: the command `run`). A second start may be meant, so it is told before it happens and not
- * stopped.
+ * A second run of a policy on one date: the money that the policy's other runs of that date have moved, or may still move,
+ * and that this run would move again (design: the command `run`). The person may mean it, so the command tells it before the
+ * start, and does not stop it.
  */
 import type { Policy } from '../../domain/policy.ts';
 import type { Mode } from '../../domain/service/records.ts';
@@ -16,7 +16,7 @@ import type { Place } from '../place.ts';
 import { readRun } from '../follow/read-run.ts';
 import { listRuns, type RunFacts } from '../follow/runs.ts';
 
-/** At most so many are named, one line each. */
+/** At most this many movements are named, one line each. */
 const SHOWN = 50;
 
 /**
@@ -40,7 +40,7 @@ async function linesOf(place: Place, facts: RunFacts, policy: Policy): Promise<r
   }
 }
 
-/** What a run of the policy would repeat of what this other run has done, or may still do. Pure. */
+/** What a new run of the policy would repeat of the things that this other run has done, or may still do. Pure. */
 export function repeated(report: Report, policy: Policy): readonly string[] {
   const mayMove = report.status === 'RUNNING' || report.status === 'HELD';
   const counts = (outcome: string, recordId: string | null): boolean =>
@@ -63,7 +63,7 @@ export function repeated(report: Report, policy: Policy): readonly string[] {
   return [...legs, ...payments];
 }
 
-/** The policy pays an item of the same name, or the same amount and currency to the same account. */
+/** True when the policy pays an item of the same name, or the same amount and currency to the same account. */
 function isAgain(paid: ReportPayment, policy: Policy): boolean {
   switch (policy.kind) {
     case 'convert':
@@ -79,7 +79,7 @@ function isAgain(paid: ReportPayment, policy: Policy): boolean {
     case 'rebalance':
       return false;
     case 'payout':
-      // When a batch is planned, every item of another batch is looked up, one by one.
+      // The plan of a batch looks up every item in other batches, one by one.
       return false;
   }
 }
@@ -89,7 +89,8 @@ function named(what: string, id: string | null): string {
 }
 
 /**
- * What is said of a second start on a date; nothing for the first. In live, a person must ask for it with `--again`.
+ * What the command tells before a second start on a date; nothing for the first. In live, a person must ask for it with
+ * `--again`.
  * @throws CommandFailure in live, without `--again`
  */
 export function sayAgain(

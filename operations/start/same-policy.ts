@@ -1,4 +1,4 @@
-/** Whether a policy file still says what its run was planned with. Reads only. */
+/** Whether a policy file still says the same as when its run was planned. Reads only. */
 import { runName, type RunName } from '../../domain/references.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { CommandFailure } from '../failure.ts';
@@ -14,7 +14,10 @@ type Planned = {
   readonly facts: RunFacts | null;
 };
 
-/** Compares with the plan, else with what the run was started with. @throws CommandFailure with both texts */
+/**
+ * Compares the file with the plan; without a plan, with the policy that the run was started with. @throws CommandFailure
+ * with both texts
+ */
 export async function requireSamePolicy(place: Place, of: Planned): Promise<void> {
   const { run, policyFile, facts } = of;
   const plan = await readFirstPlan(place.client, place.mode, run);
@@ -40,7 +43,10 @@ export async function requireSamePolicy(place: Place, of: Planned): Promise<void
   );
 }
 
-/** Only a run of which nothing moved is told: to others, a second run would be the advice to pay again. */
+/**
+ * The advice to start another run in the place of this one. It is given only where nothing of this run moved: otherwise it
+ * would be the advice to pay again.
+ */
 function insteadOf({ run, policyFile, facts }: Planned): string {
   if (facts === null || facts.isOpen || facts.state !== 'FAILED') return '';
   return ` Nothing of this one moved, so another one may take its place: \`npx cambist run ${policyFile.file} --id NEW --instead-of ${run.id}\`.`;

@@ -1,20 +1,21 @@
 /**
- * What a run that has ended tries again when it is started once more, by its report. This is advice: the run looks at the
- * service. Pure.
+ * What a run that has ended tries again when it is started once more, by its report. This is advice, since the run itself
+ * looks at the service. Pure.
  */
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 
 export type TriedAgain = {
-  /** Not paid, and no record of it is known that still stands at the service. */
+  /** Payments that are not paid, for which the report names no record, and whose key may still be sent. */
   readonly tried: readonly ReportPayment[];
   /**
-   * Payments that failed after they were accepted, that were not sent in their window, or that a person said were not sent.
+   * How many payments only `--pay-again` pays: they failed after they were accepted, or were not sent in their window, or a
+   * person said that they were not sent.
    */
   readonly onlyPaidAgain: number;
   readonly waitForPerson: number;
 };
 
-/** A payment with one of these codes has ended under its key for good. */
+/** A payment with one of these codes is never sent again under its key. */
 const CLOSES: readonly string[] = ['WINDOW_PASSED', 'DECIDED_NOT_EXECUTED'];
 
 export function triedAgain({ payments, problems }: Report): TriedAgain {
@@ -31,7 +32,7 @@ export function triedAgain({ payments, problems }: Report): TriedAgain {
         waitForPerson += 1;
         break;
       case 'PENDING':
-        // A payment that the service has accepted is followed to its end.
+        // The run follows a payment that the service has accepted to its end.
         if (withdrawalId === null) tried.push(payment);
         break;
       case 'NOT_PAID':

@@ -1,6 +1,6 @@
 /**
- * Starts the workflow of a run. A run that is open under the same id is never disturbed: then nothing is started, and the
- * caller looks again.
+ * Starts the workflow of a run. A run that is open under the same id is left alone: nothing is started, and the caller looks
+ * again.
  */
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import type { Manifest } from '../../domain/batch.ts';
@@ -26,13 +26,13 @@ export type StartOptions = {
   readonly mode: Mode;
   readonly run: RunName;
   readonly policyFile: PolicyFile;
-  /** The batch of a payout, all of which is submitted. Null for other kinds. */
+  /** The batch of a payout, whose chunks are all submitted. Null for other kinds. */
   readonly batch: Manifest | null;
-  /** Id of the run whose place it takes; null: it takes none. */
+  /** Id of the run whose place it takes; null: it takes no place. */
   readonly insteadOf: string | null;
-  /** What a person has said yes to; null: nobody was asked. */
+  /** What a person has said yes to; null: no person was asked. */
   readonly shown: readonly string[] | null;
-  /** Who starts it, as the report tells. */
+  /** Who starts it, as the report shows. */
   readonly startedBy: string;
   /** Whether a new run may follow a closed one of the same id. */
   readonly again: boolean;
@@ -87,7 +87,7 @@ export async function startRun(options: StartOptions): Promise<boolean> {
   }
 }
 
-/** The report of a run before any worker answers for it. `startedBy`: null where somebody else has started it. */
+/** The report of a run while no worker answers for it. `startedBy`: null where somebody else has started it. */
 export function startedReport(
   of: Pick<StartOptions, 'mode' | 'run'> & { readonly policyHash: string; readonly startedBy: string | null },
   problems: Report['problems'],
@@ -100,16 +100,14 @@ export function startedReport(
 /** `2026-11-21`. */
 const DATE_LENGTH = 10;
 
-/** A memo is small; the details show more currencies. */
+/** A memo is small, so it names at most this many sums of a batch; the details name all of them. */
 const MOST_TOTALS = 20;
 
 function totalsOf({ totals }: Manifest): readonly string[] {
   return totals.map(({ value, currency }) => moneyText(value, currency));
 }
 
-/**
- * What the Temporal UI always shows of the run, in Markdown: who started it, what it does, and how to see what became of it.
- */
+/** The text that the Temporal UI shows of the run, in Markdown: who started it, what it does, and how to see its report. */
 function detailsOf({ run, mode, policyFile, batch, insteadOf, shown, startedBy }: StartOptions): string {
   const { policy, hash } = policyFile;
   const ofBatch =

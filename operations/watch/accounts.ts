@@ -5,8 +5,8 @@ import { pages } from '../../service/pages.ts';
 import { serviceFailure } from '../preflight.ts';
 
 /**
- * Every account once, newest first. A list that could not be read to its end is not shown: an account that it lacks would
- * seem not to be registered.
+ * Every account once, newest first. When the list cannot be read to its end, nothing is shown: an account that is missing
+ * from it would look as if it were not registered.
  * @throws CommandFailure
  */
 export async function readAccounts(

@@ -1,4 +1,4 @@
-/** Which runs need somebody's attention, and which of them somebody has acknowledged already. */
+/** Which runs need a person's attention, and which of them a person has acknowledged already. */
 import { randomUUID } from 'node:crypto';
 import { successorIn } from '../../domain/people/instructions.ts';
 import { runName, type RunName } from '../../domain/references.ts';
@@ -14,13 +14,13 @@ import { readOutline } from '../follow/read-run.ts';
 import { listRuns, requireRun, type RunFacts } from '../follow/runs.ts';
 import { readStuck } from '../follow/stuck.ts';
 
-/** A run that has ended in one of these states needs nobody. */
+/** A run that has ended in one of these states needs no attention. */
 const QUIET: readonly string[] = ['COMPLETED'];
 
-/** What somebody should know of a run. */
+/** Why a run needs attention. */
 type Why = { readonly code: string; readonly message: string };
 
-/** A run in the list. `why` is null when there is nothing to know, or when nothing has been looked up. */
+/** A run in the list. `why` is null when there is no such reason, or when the command did not look for one. */
 export type Listed = {
   readonly facts: RunFacts;
   readonly why: Why | null;
@@ -28,23 +28,23 @@ export type Listed = {
   readonly isStuck: boolean;
 };
 
-/** The runs that need somebody's attention, without those that somebody has acknowledged as they stand. */
+/** The runs that need attention, without those that a person has acknowledged and that have not changed since. */
 export type Attention = { readonly listed: readonly Listed[]; readonly acknowledged: number };
 
-/** True for a run that needs somebody's attention. */
+/** True for a run that needs a person's attention. */
 export function needsAttention({ facts, why }: Listed): boolean {
   return why !== null || (!facts.isOpen && !QUIET.includes(facts.state));
 }
 
-/** Runs, newest first. `limit`: at least so many are wanted; null: all. */
+/** Runs, newest first. `limit`: at least this many are wanted; null: all. */
 export async function listAll(place: Place, limit: number | null): Promise<readonly Listed[]> {
   const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });
   return found.map((facts) => ({ facts, why: null, isStuck: false }));
 }
 
 /**
- * The runs that need somebody's attention, newest first. Open runs are asked what they wait for: one that waits in good
- * time, for example for settlement, needs nobody.
+ * The runs that need a person's attention, newest first. The command asks open runs what they wait for. A run that waits
+ * within its time, for example for settlement, needs no attention.
  */
 export async function listAttention(place: Place, nowMs: number): Promise<Attention> {
   const all = await listAll(place, null);
@@ -54,18 +54,18 @@ export async function listAttention(place: Place, nowMs: number): Promise<Attent
   return { listed, acknowledged: needing.length - listed.length };
 }
 
-/** So many runs have their instructions read side by side: each is a history of its own. */
+/** The instructions of this many runs are read side by side: each has a history of its own. */
 const READ_AT_ONCE = 10;
 
-/** The runs that nobody has acknowledged as they stand, in the same order. */
+/** The runs that nobody has acknowledged in their present state, in the same order. */
 async function withoutAcknowledged(place: Place, needing: readonly Listed[]): Promise<readonly Listed[]> {
   const areAcknowledged = await fewAtOnce(needing, READ_AT_ONCE, (each) => isAcknowledged(place, each));
   return needing.filter((_each, index) => areAcknowledged[index] !== true);
 }
 
 /**
- * Records that somebody looks after the run as it stands now.
- * @throws CommandFailure when the run needs nobody, or no worker records it
+ * Records that a person looks after the run in its present state.
+ * @throws CommandFailure when the run needs no attention, or no worker records it
  */
 export async function acknowledge(
   place: Place,
@@ -76,7 +76,7 @@ export async function acknowledge(
   if (!needsAttention(listed)) throw new CommandFailure('bad input', [needsNobody(run, listed)]);
   const standing = standingOf(listed);
   await keepInstruction(place, run, { kind: 'acknowledge', id: randomUUID(), by, why, standing });
-  // The workflow that keeps instructions was opened for this instruction only.
+  // For a run that has ended, the workflow that keeps instructions was opened for this instruction only.
   if (!listed.facts.isOpen) await endInstructions(place.client, place.mode, run);
   return listed;
 }
@@ -97,7 +97,10 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
   }
 }
 
-/** What an acknowledgement is about: if the Temporal run, the state or the reason changes, it no longer counts. */
+/**
+ * The state that an acknowledgement is about. When the Temporal run, the state or the reason changes, the acknowledgement no
+ * longer counts.
+ */
 function standingOf({ facts, why }: Listed): string {
   return [facts.temporalRunId, facts.state, why?.code ?? 'ended'].join(' ');
 }
@@ -105,7 +108,7 @@ function standingOf({ facts, why }: Listed): string {
 async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<boolean> {
   const kept = await readInstructions({ client, mode, run: listed.facts.run });
   if (kept === null) return false;
-  // The run in its place needs somebody, if any does.
+  // Another run has taken the place of this one: only that run may need attention.
   if (!listed.facts.isOpen && successorIn(kept.instructions) !== null) return true;
   const standing = standingOf(listed);
   return kept.instructions.some((said) => said.kind === 'acknowledge' && said.standing === standing);

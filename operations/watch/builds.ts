@@ -1,8 +1,8 @@
 /**
  * Builds of workers (`CAMBIST_BUILD_ID`), which are versions of a Worker Deployment in Temporal: which build gets the work
- * of a task queue, and whether a worker of it is there. Temporal keeps a task for ever for a build that is gone, and tells
- * nobody. So `doctor`, `replay`, `explain-reset`, `status` and `run` tell it. Where no worker has a build, nothing is said.
- * Reads only.
+ * of a task queue, and whether a worker of it is there. For a build without workers, Temporal keeps a task for ever and
+ * tells nobody. So `doctor`, `replay`, `explain-reset`, `status` and `run` tell it. Where no worker has a build, they say
+ * nothing. Reads only.
  */
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { runName } from '../../domain/references.ts';
@@ -14,34 +14,36 @@ import type { Place } from '../place.ts';
 import { describeQueue, presentOf } from './pollers.ts';
 import type { RunFacts } from '../follow/runs.ts';
 
-/** Workers of one build; null: those without one. */
+/** The workers of one build; null: the workers without a build. */
 export type Build = { readonly deployment: string; readonly id: string } | null;
 
 export type Routing = {
   readonly taskQueue: string;
-  /** The build that gets the work, but for the share of a ramp. */
+  /** The build that gets the work, apart from the share of a ramp. */
   readonly current: Build;
-  /** The build that gets a share of the work by a ramp; null: none does. */
+  /** The build that gets a share of the work by a ramp; null: there is no ramp. */
   readonly ramp: { readonly build: Build; readonly percent: number } | null;
-  /** Builds whose workers have asked for work lately. */
+  /** Builds whose workers have recently asked for work. */
   readonly present: readonly Build[];
 };
 
 type Asked = Pick<Place, 'client' | 'namespace'>;
 
-/** Of the server's enumeration of versioning modes. */
+/** A value of the server's enumeration of versioning modes. */
 const VERSIONED = 2;
-/** Of the server's enumeration of versioning behaviours. */
+/** A value of the server's enumeration of versioning behaviours. */
 const PINNED = 1;
 const VERSION = defineSearchAttributeKey('TemporalWorkerDeploymentVersion', 'KEYWORD');
-/** At most so many runs that somebody has pinned are looked at. */
+/** At most this many runs that a person has pinned are read. */
 const MOST_PINNED = 200;
-/** Temporal is asked no longer than this. */
+/** Temporal must answer within this time. */
 const LIMIT_MS = 2_500;
-/** A command is refused only after no worker has asked for so long: this machine's clock may differ from Temporal's. */
+/**
+ * A command is refused only when no worker has asked for this long, since this machine's clock may differ from Temporal's.
+ */
 const REFUSED_AFTER_SECONDS = 120;
 
-/** @param withinSeconds a worker counts as there when it asked for work so recently; default: about a minute */
+/** @param withinSeconds a worker counts as there when it has asked for work within this time; default: about a minute */
 export async function readRouting(
   { client }: Asked,
   taskQueue: string,
@@ -62,7 +64,7 @@ export async function readRouting(
   };
 }
 
-/** The builds to which somebody has pinned runs that are still open; none where Temporal cannot tell. */
+/** The builds to which people have pinned runs that are still open; none where Temporal cannot tell. */
 export async function readPinned({ client }: Asked, taskQueue: string): Promise<readonly Build[]> {
   const builds: Build[] = [];
   try {
@@ -113,7 +115,7 @@ export function hasBuilds({ current, ramp, present }: Routing): boolean {
   return [current, ramp?.build ?? null, ...present].some((build) => build !== null);
 }
 
-/** The build that gets the work. A ramp of 100 % leaves nothing to the current build. */
+/** The builds that get work. When a ramp has 100 %, the current build gets none. */
 function targetsOf({ current, ramp }: Routing): readonly Build[] {
   if (ramp === null) return [current];
   return distinct(ramp.percent < 100 ? [current, ramp.build] : [ramp.build]);
@@ -132,7 +134,7 @@ export function lackingOf(routing: Routing, namespace: string): readonly Trouble
     }));
 }
 
-/** A ramp is taken back. In place of the current build, another one whose workers are there is made current. */
+/** Other ways to go on: take the ramp back; or make another build current whose workers are there. */
 function waysWithout(target: Build, routing: Routing, namespace: string): readonly string[] {
   if (!isSame(target, routing.current))
     return [`Or take the ramp back: ${takeRampBack(routing, namespace)}.`];
@@ -143,7 +145,7 @@ function waysWithout(target: Build, routing: Routing, namespace: string): readon
 
 /**
  * Each build whose workers are there and get no work. Pure.
- * @param pinned builds to which runs are pinned: those runs need them
+ * @param pinned builds to which runs are pinned; their workers are needed
  */
 export function idleOf(routing: Routing, pinned: readonly Build[], namespace: string): readonly Trouble[] {
   return routing.present
@@ -165,7 +167,7 @@ function idle(build: Build, routing: Routing, namespace: string): Trouble {
   };
 }
 
-/** What a worker that starts must say of its build; null: its build gets work, or Temporal cannot tell. */
+/** What a worker that starts must say about its own build; null: its build gets work, or Temporal cannot tell. */
 export async function ownTrouble(
   asked: Asked,
   taskQueue: string,
@@ -176,7 +178,7 @@ export async function ownTrouble(
       readRouting(asked, taskQueue, Date.now()),
       readPinned(asked, taskQueue),
     ]);
-    // It asks for work from now on.
+    // This worker asks for work from now on.
     const [trouble = null] = idleOf({ ...routing, present: [own] }, pinned, asked.namespace);
     return trouble;
   } catch {
@@ -185,8 +187,8 @@ export async function ownTrouble(
 }
 
 /**
- * Checked before a run is reset, or asked how it stands. Where Temporal cannot tell, nothing is refused.
- * @throws CommandFailure when the work of the run goes to a build of which no worker is there
+ * Checked before a run is reset, or asked for its state. Where Temporal cannot tell, nothing is refused.
+ * @throws CommandFailure when the work of the run goes to a build without workers
  */
 export async function requireBuild(place: Place, facts: RunFacts, nowMs: number): Promise<void> {
   const troubles = await troublesOfRun(place, facts, nowMs, REFUSED_AFTER_SECONDS).catch(() => []);
@@ -202,8 +204,8 @@ export async function requireBuild(place: Place, facts: RunFacts, nowMs: number)
 }
 
 /**
- * What to say of a run for which no worker answers: its work goes to a build of which no worker is there. Null: there is
- * another reason, or Temporal cannot tell.
+ * Why no worker answers for a run: its work goes to a build without workers. Null: there is another reason, or Temporal
+ * cannot tell.
  */
 export async function whyNobodyAnswers(
   place: Asked,
@@ -234,7 +236,7 @@ async function troublesOfRun(
   return [pinnedTrouble(pin, what, routing, namespace)];
 }
 
-/** The build to which a run is pinned; null: the run goes where the work of its queue goes. */
+/** The build to which a run is pinned; null: the run is not pinned, and follows its task queue. */
 async function readPin(
   { client }: Pick<Asked, 'client'>,
   { workflowId, temporalRunId }: RunFacts,
@@ -248,7 +250,7 @@ async function readPin(
   return buildOf(override ? override.pinned?.version : own);
 }
 
-/** For each build that runs are pinned to and of which no worker is there. Pure. */
+/** One problem for each build without workers to which runs are pinned. Pure. */
 export function pinnedTroubles(
   pinned: readonly Build[],
   routing: Routing,
@@ -256,7 +258,7 @@ export function pinnedTroubles(
 ): readonly Trouble[] {
   return pinned.flatMap((build) => {
     if (build === null || isIn(routing.present, build)) return [];
-    // Pins to other builds stay.
+    // The query names only this build, so that pins to other builds stay.
     const query = `${pinnedQuery(routing.taskQueue)} AND TemporalWorkerDeploymentVersion = '${build.deployment}:${build.id}'`;
     const what = { message: `runs are pinned to ${gone(build)}: they wait`, which: `--query "${query}"` };
     return [pinnedTrouble(build, what, routing, namespace)];
@@ -302,7 +304,10 @@ function takeRampBack(routing: Routing, namespace: string): string {
   return `\`temporal worker deployment set-ramping-version ${versionOptions(build, routing, namespace)} --delete\``;
 }
 
-/** What concerns workers without a build is said of the deployment that gets work beside them. */
+/**
+ * The options that name a build in Temporal's command. For workers without a build, they name the deployment that gets work
+ * beside them.
+ */
 function versionOptions(build: Build, { current, ramp }: Routing, namespace: string): string {
   const { deployment } = build ?? current ?? ramp?.build ?? { deployment: '' };
   const which = build === null ? '--unversioned' : `--build-id ${build.id}`;

@@ -1,7 +1,7 @@
 /**
- * What `cambist doctor` checks: everything that can keep runs from starting or from moving money, so that it is found
+ * What `cambist doctor` checks: everything that can keep runs from starting or from moving money, so that people find it
  * before. Commands and workers make the same checks by themselves; here they run side by side, and none stops the others.
- * The command sends nothing to the service but reads, and starts nothing.
+ * The command only reads from the service, and starts nothing.
  */
 import type { Ending } from '../../domain/endings.ts';
 import { haltSentence, scopeOptions } from '../../domain/halt.ts';
@@ -34,9 +34,9 @@ import { readScheduleFiles } from '../schedules/files.ts';
 import { judgeApply, type ScheduleChange } from '../schedules/kept.ts';
 import { readReferenceFile } from '../start/by-schedule.ts';
 
-/** One line of the answer. */
+/** One line of the command's output. */
 export type Check = {
-  /** What was looked at. */
+  /** The name of what was checked. */
   readonly name: string;
   readonly state: 'ok' | 'warning' | 'problem';
   readonly says: string;
@@ -45,14 +45,13 @@ export type Check = {
   readonly ending: Ending;
 };
 
-/** All checks end within 5 s. Whatever does not answer by then is a problem. */
+/** All checks end within 5 s. A check without an answer by then is a problem. */
 const LIMIT_MS = 3_500;
-/** Nothing may keep the command from ending much later. */
+/** A connection or a request that is still open must not keep the command from ending in time. */
 const CONNECT_LIMIT_MS = 3_000;
 const REQUEST_LIMIT_MS = 4_000;
-/** In live the worker's own rules need histories of a month. The service forgets keys after a week. */
 const DAY_SECONDS = 86_400;
-/** Temporal need not know the runs of older records. */
+/** Temporal need not know the runs of records that are older than a week: by then the service has forgotten their keys. */
 const LONGEST_LOOK_SECONDS = 7 * DAY_SECONDS;
 
 type Asked = {
@@ -65,7 +64,8 @@ type Asked = {
 
 /**
  * @param version of this command line
- * @param paths policy files or folders of them, whose schedules should be the same in Temporal; empty: none were named
+ * @param paths policy files, or folders of them, whose schedules should be the same in Temporal; empty: the person named
+ * none
  */
 export async function diagnose(
   caller: Caller,
@@ -105,7 +105,9 @@ async function checkSettings({
   }
 }
 
-/** Reads with each key: is the service there, does it accept signature and token, and are mode, scope and clocks right? */
+/**
+ * Reads with each key: does the service answer, does it accept signature and token, and are mode, scope and clocks right?
+ */
 async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<readonly Check[]> {
   const { origin, basePath } = settings.address;
   const uses = settings.readKey === null ? (['write'] as const) : (['write', 'read'] as const);
@@ -127,7 +129,7 @@ async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<
     } catch (error) {
       return failed(name, error);
     } finally {
-      // Nobody waits for a request that did not end in time.
+      // The client need not wait for a request that has not ended in time.
       void client.close();
     }
   });
@@ -144,7 +146,7 @@ async function checkTemporal(
   try {
     mode = settings?.mode ?? modeOf(env);
   } catch {
-    // The check of the configuration has told this already.
+    // The check of the configuration has reported this already.
     return [];
   }
   let place: Place;
@@ -220,7 +222,7 @@ async function checkWorkers(
   return differs === null ? [found] : [warned('workers', differs)];
 }
 
-/** Where no worker has a build, and no run is pinned to one, there is nothing to say. */
+/** Checks the builds of workers. Reports nothing where no worker has a build and no run is pinned to one. */
 async function checkBuilds(place: Place, { now }: Asked): Promise<readonly Check[]> {
   const { taskQueue, namespace } = place;
   const [routing, pinned] = await Promise.all([
@@ -271,7 +273,7 @@ async function checkSchedules(
 /** A schedule whose policy can be read. */
 type Scheduled = Pick<ScheduleView, 'kept'> & { readonly policy: Policy };
 
-/** Whether the schedule of a policy ends soon, or the days off that it lists. */
+/** Whether a policy's schedule ends soon, or its list of days off does. */
 function checkDays({ kept, policy: { schedule, zone } }: Scheduled, nowMs: number): readonly Check[] {
   if (kept.isPaused || schedule === null) return [];
   return runningOutOf(schedule, todayIn(zone, nowMs)).map((what) =>
@@ -300,7 +302,7 @@ function runsOut(what: RunningOut, place: string | null): Trouble {
   }
 }
 
-/** Whether the schedules in Temporal are those of the files; says nothing where no files were named. */
+/** Whether the schedules in Temporal are those of the files. Reports nothing where the person named no files. */
 async function checkFiles(caller: Caller, place: Place, paths: readonly string[]): Promise<readonly Check[]> {
   if (paths.length === 0) return [];
   const { policies } = await readScheduleFiles(caller, paths, place.mode);
@@ -383,7 +385,7 @@ async function checkRecords(
   try {
     const keptMs = Math.min(await retention, LONGEST_LOOK_SECONDS) * 1_000;
     const lost = await lostRuns(place, client, now() - keptMs);
-    // The check of the service has told the reason.
+    // The check of the service has reported the reason.
     if (lost === null) return [];
     if (lost.length === 0)
       return [ok('records', 'Temporal knows the runs of the newest trades and withdrawals')];
@@ -426,7 +428,7 @@ function ok(name: string, says: string): Check {
   return { name, state: 'ok', says, trouble: null, ending: 'done' };
 }
 
-/** It does not keep anything from working yet. */
+/** A fault that does not keep anything from working yet. */
 function warned(name: string, trouble: Trouble): Check {
   return { name, state: 'warning', says: trouble.message, trouble, ending: 'done' };
 }

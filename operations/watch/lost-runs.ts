@@ -1,7 +1,7 @@
 /**
- * Runs of which the service has records and Temporal knows nothing. This is the sign of a Temporal that was restored from an
- * older backup, or of another Temporal whose workers use the same key. `doctor` names them by the newest page of either
- * list. A worker lets a new run wait beside lost runs of its policy (`activities/lost-runs.ts`). Reads only.
+ * Runs of which the service has records and Temporal knows nothing. Then Temporal was restored from an older backup, or
+ * another Temporal has workers with the same key. `doctor` names these runs by the newest page of each list. A worker lets a
+ * new run wait while runs of its policy are lost (`activities/lost-runs.ts`). Reads only.
  */
 import { dateOfRunId, sendWindowsOf } from '../../calendar/business-date.ts';
 import { createClient, type Settings } from '../../config/config.ts';
@@ -15,13 +15,13 @@ import { describeRun } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
 import { serviceFailure } from '../preflight.ts';
 
-/** A date of the last week, and a day for the difference between zones. */
+/** The dates of the last week, and one day more for the difference between zones. */
 const LONGEST_AGO_MS = 8 * 86_400_000;
-/** At most so many runs are asked for, the newest first. */
+/** The command asks Temporal for at most this many runs, the newest first. */
 const MOST_RUNS = 20;
 
 /**
- * @param sinceMs Temporal may rightly have forgotten what is older, epoch milliseconds
+ * @param sinceMs older records do not count, since Temporal may rightly have forgotten their runs; epoch milliseconds
  * @returns the newest first; null where a list cannot be read
  */
 export async function lostRuns(
@@ -49,7 +49,7 @@ export async function lostRuns(
 }
 
 /**
- * Whether the service shows trades of a run that Temporal may not know. Older dates are not looked at.
+ * Whether the service shows trades of a run that Temporal may have lost. False for older dates, without a look.
  * @throws CommandFailure when the list cannot be read
  */
 export async function hasTraded(

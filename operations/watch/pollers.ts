@@ -1,12 +1,12 @@
-/** Who asks Temporal for the work of a task queue. */
+/** Which workers ask Temporal for the work of a task queue. */
 import type { Client } from '@temporalio/client';
 
 /** `TASK_QUEUE_TYPE_WORKFLOW` of Temporal's API. */
 const WORKFLOW_TASKS = 1;
-/** The longest that Temporal is asked. */
+/** Temporal must answer within this time. */
 const LIMIT_MS = 2_500;
 
-/** Whether Temporal has heard of a worker on this queue in the last minutes; false when it cannot be asked. */
+/** Whether Temporal has heard of a worker on this queue in the last minutes; false when Temporal does not answer. */
 export async function hasWorker(client: Client, taskQueue: string): Promise<boolean> {
   try {
     return (await describeQueue(client, taskQueue)).pollers.length > 0;
@@ -15,7 +15,7 @@ export async function hasWorker(client: Client, taskQueue: string): Promise<bool
   }
 }
 
-/** A worker asks again after a minute at most. */
+/** A worker asks again at least once a minute. */
 const ASKS_AGAIN_SECONDS = 70;
 
 /** The identities of the workers that have asked for work in the last minute. */
@@ -36,7 +36,7 @@ export function presentOf(pollers: Pollers, nowMs: number, withinSeconds = ASKS_
   return pollers.filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) >= sinceSeconds);
 }
 
-/** What Temporal says of a task queue: who asks for its work, and which build gets it. */
+/** What Temporal knows of a task queue: which workers ask for its work, and which build gets it. */
 export function describeQueue(client: Client, taskQueue: string) {
   return client.withDeadline(Date.now() + LIMIT_MS, () =>
     client.workflowService.describeTaskQueue({

@@ -1,4 +1,4 @@
-/** How long Temporal must keep what has ended, for live runs. */
+/** How long Temporal must keep closed workflows, for live runs. */
 import type { Client } from '@temporalio/client';
 import type { Mode } from '../../domain/service/records.ts';
 import { keptForMs } from '../../durable/retention.ts';
@@ -13,7 +13,9 @@ export function keptFor(seconds: number): string {
   return `what has ended is kept for ${days < 1 ? 'less than a day' : `${days} d`}`;
 }
 
-/** What to say of a namespace that forgets too soon for live runs; null: nothing. */
+/**
+ * The problem of a namespace that does not keep closed workflows long enough for live runs; null: it keeps them long enough.
+ */
 export function shortRetention(mode: Mode, namespace: string, seconds: number): Trouble | null {
   if (mode !== 'LIVE' || seconds >= LEAST_DAYS * DAY_SECONDS) return null;
   return {
@@ -24,7 +26,10 @@ export function shortRetention(mode: Mode, namespace: string, seconds: number): 
   };
 }
 
-/** Before a worker takes work; where the retention may not be asked for, `cambist doctor` says so. @throws CommandFailure */
+/**
+ * Checked before a worker takes work. Where a worker may not ask for the retention, `cambist doctor` says so. @throws
+ * CommandFailure
+ */
 export async function requireRetention(client: Client, mode: Mode, namespace: string): Promise<void> {
   if (mode !== 'LIVE') return;
   const keptMs = await keptForMs(client);

@@ -1,4 +1,4 @@
-/** How a worker names itself in Temporal, so that Temporal can tell the versions of the workers that are there. */
+/** How a worker names itself in Temporal, so that Temporal shows the versions of the workers. */
 import type { Trouble } from '../../language/text/problem.ts';
 
 export function workerIdentity(version: string, { pid, host }: { pid: number; host: string }): string {
@@ -9,7 +9,7 @@ function isOfVersion(identity: string, version: string): boolean {
   return identity.startsWith(`cambist/${version} `);
 }
 
-/** What to say where workers of other versions than the command line ask for work; null: there are none. */
+/** The problem when workers of other versions than the command line ask for work; null: there are none. */
 export function versionDiffers(
   version: string,
   { taskQueue, identities }: { readonly taskQueue: string; readonly identities: readonly string[] },

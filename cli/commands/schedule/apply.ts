@@ -69,7 +69,10 @@ async function apply(output: Output, paths: readonly string[], options: ApplyOpt
   });
 }
 
-/** Deleting a schedule starts nothing, so nobody is asked. @throws CommandFailure without a yes */
+/**
+ * Asks before schedules may move live money. Deleting a schedule starts nothing, so for that alone it does not ask. @throws
+ * CommandFailure without a yes
+ */
 async function confirm(
   output: Output,
   judged: readonly ScheduleChange[],

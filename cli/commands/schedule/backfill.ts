@@ -1,4 +1,4 @@
-/** `cambist schedule backfill NAME`: the schedule's runs of past dates, now. */
+/** `cambist schedule backfill NAME`: starts the schedule's runs of past dates now. */
 import type { Command } from 'commander';
 import type { Ending } from '../../../domain/endings.ts';
 import { runName } from '../../../domain/references.ts';

@@ -1,4 +1,7 @@
-/** `cambist schedule list`: the schedules in Temporal, with the last and the next start of each, and what was missed. */
+/**
+ * `cambist schedule list`: the schedules in Temporal, with the last and the next start of each, and the runs that are
+ * missing.
+ */
 import type { Command } from 'commander';
 import type { Ending } from '../../../domain/endings.ts';
 import { EXIT_CODES } from '../../../operations/exit-codes.ts';

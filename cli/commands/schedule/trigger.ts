@@ -1,4 +1,4 @@
-/** `cambist schedule trigger NAME`: the schedule's run of today, now. */
+/** `cambist schedule trigger NAME`: starts the schedule's run of today now. */
 import type { Command } from 'commander';
 import type { Ending } from '../../../domain/endings.ts';
 import { atPlace } from '../../../operations/place.ts';
