@@ -1,5 +1,6 @@
-// `npm run proof`: every machine that tries to move money twice, one after the other; fails when any of them does.
-// `-- NAME …` plays only these, `--slice K/N` one of N parts of each, `--seed S` what that seed gives (default: a new one).
+// `npm run proof` plays every machine that tries to move money twice, one after the other. It fails when one of them moves it, and
+// when one of them has done less than it must. `-- NAME …` plays only these machines, `--slice K/N` one of N parts of
+// each, `--seed S` what follows from that seed (default: a new one).
 // `--changed-since REF` adds the defects whose sources have changed since; `--write` puts the figures into docs/proof.md.
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bugs } from './bugs.mjs';
 import { changedSince } from './lib/changes.mjs';
-import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';
+import { numberOf, runIfMain, ScriptFailed, textOfCounts } from './lib/main.mjs';
 import { refreshed } from './lib/proof-table.mjs';
 import { isInSlice, numbersIn, readSlice, textOfSlice, WHOLE } from './lib/slice.mjs';
 import { runSliced, slicedFiles } from './lib/sliced-files.mjs';
@@ -16,27 +17,52 @@ import { say } from './lib/steps.mjs';
 import { importTest } from './lib/test-build.mjs';
 import { readEdits, replays } from './replays.mjs';
 import { setup } from './setup.mjs';
+import { ensureTemporalServer } from './temporal-server-binary.mjs';
 
 const PAGE = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs', 'proof.md');
-/** So many ranges of seeds, of so many schedules each. */
+/** The fuzz plays so many ranges of seeds, and so many schedules of each. */
 const RANGES = 7;
 const SCHEDULES_IN_RANGE = 3_000;
 const REBALANCES_IN_RANGE = 600;
 const BATCHES_IN_RANGE = 70;
-/** More than one range takes, which has a seed for each of its processes. */
+/** The next range begins so many seeds later. A range has fewer processes, each of which takes a seed of its own. */
 const SEEDS_IN_RANGE = 10;
-/** Of a slice of the walk one of so many parts is walked. */
+/** A slice of the walk is long, and so one of so many parts of it is walked. */
 const WALK_PARTS = 5;
+/** Every walk finds at least so many different courses with one fault, whatever its slice. */
+const COURSES = 600;
+/** All slices together walk at least so many schedules. */
+const WALKED = 200_000;
+/** All slices together reset at least so often. */
+const RESETS = 900;
 const STORMS = 7;
 const STORM_MS = 25_000;
+/** A storm without these proves nothing. */
+const IN_EVERY_STORM = [
+  'worker kills',
+  'worker freezes',
+  'server kills',
+  'cut wires',
+  'bad wires',
+  'trades',
+  'withdrawals',
+];
 const PAYMENTS = 10_000;
 const REAL_SERVER = 'machines/temporal-server.test.ts';
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
+const REPLAYS = ['machines/run-replay.test.ts', 'machines/replays.test.ts'];
+const MATRICES = slicedFiles().filter((file) => ![...KILLS, ...REPLAYS].includes(file));
 
 /**
- * One machine: the names of its figures, and how it comes to them.
+ * One machine: the names of its figures, and how it comes to them. `load` reads what it shares with the tests.
  *
- * @typedef {{ readonly name: string, readonly figures: readonly string[], readonly run: (part: Part) => Promise<Result> }} Machine
+ * @typedef {object} Machine
+ * @property {string} name
+ * @property {readonly string[]} figures
+ * @property {readonly string[]} [files] the files of tests that it runs
+ * @property {(part: Part, load: Load) => Promise<Result>} run
+ *
+ * @typedef {(file: string) => Promise<any>} Load
  * @typedef {object} Part what is played of it
  * @property {number} seed
  * @property {import('./lib/slice.mjs').Slice} slice
@@ -44,7 +70,9 @@ const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
  * @typedef {object} Result
  * @property {number} passed
  * @property {readonly string[]} failures
- * @property {readonly (string | number)[]} values of the figures; none: nothing of it falls into the slice
+ * @property {readonly string[]} [skipped] tests, each with its reason
+ * @property {readonly Value[]} values of the figures; none: nothing of it falls into the slice
+ * @typedef {number | { part: number, of: number }} Value
  */
 
 /** @type {Result} */
@@ -58,17 +86,22 @@ export const MACHINES = [
       'schedules of faults, crashes, resets and people’s instructions against a model',
       'cells of them hit',
     ],
-    run: async ({ seed, slice }) => {
-      const { fuzz, textOfFailure } = await importTest('machines/model/fuzz.ts');
-      const { expectedCells } = await importTest('machines/model/coverage.ts');
+    run: async ({ seed, slice }, load) => {
+      const { fuzz, textOfFailure } = await load('model/fuzz.ts');
+      const { expectedCells } = await load('model/coverage.ts');
+      const ranges = numbersIn(RANGES, slice);
+      if (ranges.length === 0) return NOTHING;
+      const asked = {
+        schedules: SCHEDULES_IN_RANGE,
+        rebalances: REBALANCES_IN_RANGE,
+        batches: BATCHES_IN_RANGE,
+      };
       const hit = new Set();
       let passed = 0;
-      for (const range of numbersIn(RANGES, slice)) {
-        // Each of them takes all processors.
+      for (const range of ranges) {
+        // One after the other: each uses all processors.
         const { schedules, counts, failure } = await fuzz({
-          schedules: SCHEDULES_IN_RANGE,
-          rebalances: REBALANCES_IN_RANGE,
-          batches: BATCHES_IN_RANGE,
+          ...asked,
           seed: seed + SEEDS_IN_RANGE * range,
           processes: 2,
         });
@@ -79,11 +112,15 @@ export const MACHINES = [
       /** @type {string[]} */
       const expected = expectedCells();
       const missed = expected.filter((cell) => !hit.has(cell));
+      const inRange = asked.schedules + asked.rebalances + asked.batches;
       return {
         passed,
-        // A part has no time for the rare ones.
-        failures: slice.of > 1 ? [] : missed.map((cell) => `Never hit: ${cell}.`),
-        values: [passed, outOf(expected.length - missed.length, expected.length)],
+        failures: [
+          ...atLeast(ranges.length * inRange, passed, 'schedules'),
+          // A slice is too short to hit the rare ones.
+          ...(isWhole(slice) ? missed.map((cell) => `Never hit: ${cell}.`) : []),
+        ],
+        values: [passed, { part: expected.length - missed.length, of: expected.length }],
       };
     },
   },
@@ -93,15 +130,19 @@ export const MACHINES = [
       'schedules walked: every one of a small world with at most two faults, once',
       'courses that a first fault leads to, summed over the worlds',
     ],
-    run: async ({ seed, slice }) => {
-      const { walk, textOfWalk } = await importTest('machines/model/walk.ts');
-      const { schedules, states, failure } = await walk({
-        world: 'all',
-        slice: slice.of === WHOLE.of ? WHOLE : partOfSlice(slice, seed),
-        processes: 2,
-      });
+    run: async ({ seed, slice }, load) => {
+      const { walk, textOfWalk } = await load('model/walk.ts');
+      const part = isWhole(slice) ? WHOLE : partOfSlice(slice, seed);
+      const { schedules, states, failure } = await walk({ world: 'all', slice: part, processes: 2 });
       if (failure !== null) return { ...NOTHING, failures: [textOfWalk(failure)] };
-      return { passed: schedules, failures: [], values: [schedules, states] };
+      return {
+        passed: schedules,
+        failures: [
+          ...atLeast(Math.floor(WALKED / part.of), schedules, 'schedules'),
+          ...atLeast(COURSES, states, 'courses'),
+        ],
+        values: [schedules, states],
+      };
     },
   },
   {
@@ -111,7 +152,7 @@ export const MACHINES = [
       'ledger unchanged after them',
       'exactly what was missing done after them',
     ],
-    run: async ({ seed, slice }) => {
+    run: async ({ seed, slice }, load) => {
       const { SERVICES, threeServices } = await load('resets/services.ts');
       const { resetRuns } = await load('resets/resets.ts');
       const { sum } = await load('resets/table.ts');
@@ -122,35 +163,38 @@ export const MACHINES = [
         slice,
         only: { services: threeServices(seed) },
       });
-      const { resets, unchanged, completed } = sum(rows);
-      return { passed: unchanged + completed, failures, values: [resets, unchanged, completed] };
+      const { resets, unchanged, completed, signalsAgain, signalsLeftOut } = sum(rows);
+      // Of a slice `resetRuns` says itself when a run that falls into it was not reset.
+      const tooFew = isWhole(slice)
+        ? [
+            ...atLeast(RESETS, resets, 'resets'),
+            ...atLeast(1, signalsAgain, 'signals that came again after a reset'),
+            ...atLeast(1, signalsLeftOut, 'signals that a reset left out'),
+          ]
+        : [];
+      return {
+        passed: unchanged + completed,
+        failures: [...failures, ...tooFew],
+        values: [resets, unchanged, completed],
+      };
     },
   },
-  {
-    name: 'kills',
-    figures: ['tests of workers killed, and rebalancings reset: the run ended as if nothing had happened'],
-    run: async (part) => {
-      const { passed, failures } = await runSliced(KILLS, part);
-      return { passed, failures, values: [outOf(passed, passed + failures.length)] };
-    },
-  },
-  {
-    name: 'matrices',
-    figures: ['tests of whole tables, each cell on a real server'],
-    run: async (part) => {
-      const files = slicedFiles().filter((file) => !KILLS.includes(file));
-      const { passed, failures } = await runSliced(files, part);
-      return { passed, failures, values: [outOf(passed, passed + failures.length)] };
-    },
-  },
+  machineOfTests('kills', KILLS, [
+    'tests of workers killed, and rebalancings reset: the run ended as if nothing had happened',
+  ]),
+  machineOfTests('matrices', MATRICES, ['tests of whole tables, each cell on a real server']),
   {
     name: 'batch',
     figures: ['payments of one batch made once, though two workers were killed and one reply of fifty lost'],
-    run: async ({ slice }) => {
+    run: async ({ slice }, load) => {
       if (!isInSlice('a batch through kills', slice)) return NOTHING;
       const { payThroughKills } = await load('../support/killed-batch.ts');
       const passed = await payThroughKills(PAYMENTS);
-      return { passed, failures: [], values: [outOf(passed, PAYMENTS)] };
+      return {
+        passed,
+        failures: atLeast(PAYMENTS, passed, 'payments'),
+        values: [{ part: passed, of: PAYMENTS }],
+      };
     },
   },
   {
@@ -161,7 +205,7 @@ export const MACHINES = [
       'wires made bad or cut',
       'faults of the service',
     ],
-    run: async ({ seed, slice }) => {
+    run: async ({ seed, slice }, load) => {
       const { chaos } = await load('chaos/chaos.ts');
       const storms = numbersIn(STORMS, slice);
       if (storms.length === 0) return NOTHING;
@@ -169,11 +213,17 @@ export const MACHINES = [
       /** @type {Record<string, number>} */
       const figures = {};
       for (const storm of storms) {
-        // They would make each other late.
+        // One after the other: side by side they would slow each other down.
         const end = await chaos({ seed: seed + storm, stormMs: STORM_MS });
-        if (end.failures.length > 0) {
+        // A storm that failed may have no figures.
+        const missing =
+          end.failures.length > 0
+            ? []
+            : IN_EVERY_STORM.flatMap((what) => atLeast(1, end.figures[what] ?? 0, what));
+        const wrong = [...end.failures, ...missing];
+        if (wrong.length > 0) {
           const again = `npm run chaos -- --minutes ${(STORM_MS / 60_000).toFixed(2)} --seed ${seed + storm}`;
-          failures.push(`${end.failures.join('\n')}\nLogs: ${end.folder}\nAgain: ${again}`);
+          failures.push(`${wrong.join('\n')}\nLogs: ${end.folder ?? 'none'}\nAgain: ${again}`);
         }
         for (const [name, figure] of Object.entries(end.figures))
           figures[name] = (figures[name] ?? 0) + Number(figure);
@@ -195,29 +245,31 @@ export const MACHINES = [
   {
     name: 'replays',
     figures: ['tests of recorded histories, which replay', 'incompatible edits that replay notices'],
+    files: REPLAYS,
     run: async (part) => {
-      const recorded = await runSliced(['machines/run-replay.test.ts'], part);
+      const recorded = await runSliced(REPLAYS, part);
       const edits = (await readEdits()).filter(({ name }) => isInSlice(name, part.slice));
       const { detected, failures } =
         edits.length === 0 ? { detected: 0, failures: [] } : await replays({ edits });
       return {
         passed: recorded.passed + detected,
         failures: [...recorded.failures, ...failures],
-        values: [
-          outOf(recorded.passed, recorded.passed + recorded.failures.length),
-          outOf(detected, edits.length),
-        ],
+        skipped: recorded.skipped,
+        values: [figureOf(recorded), { part: detected, of: edits.length }],
       };
     },
   },
   {
-    name: 'server',
-    figures: ['tests on the real Temporal server, which is newer than the dev server'],
+    ...machineOfTests(
+      'server',
+      [REAL_SERVER],
+      ['tests on the real Temporal server, which is newer than the dev server'],
+    ),
     run: async (part) => {
-      // It is built the first time, which takes longer than a slice may.
-      if (part.slice.of > 1) return NOTHING;
-      const { passed, failures } = await runSliced([REAL_SERVER], part);
-      return { passed, failures, values: [outOf(passed, passed + failures.length)] };
+      // The first time the server is built, which takes longer than a slice may.
+      if (!isWhole(part.slice)) return NOTHING;
+      await ensureTemporalServer();
+      return resultOfTests([REAL_SERVER], part);
     },
   },
   {
@@ -225,7 +277,8 @@ export const MACHINES = [
     figures: ['planted defects caught'],
     run: async ({ slice, changed }) => {
       const { planted, caught, failures } = await bugs({ slice, changed });
-      return { passed: caught, failures, values: [outOf(caught, planted)] };
+      if (planted === 0) return NOTHING;
+      return { passed: caught, failures, values: [{ part: caught, of: planted }] };
     },
   },
 ];
@@ -234,28 +287,77 @@ await runIfMain(import.meta.url, async () => {
   const { machines, part, since, writes } = readAsked(process.argv.slice(2));
   const changed = since === undefined ? [] : await changedSince(since);
   await setup({ ownServer: true });
-  const { startDevServer } = await load('../../worker/dev-server.ts');
+  const { startDevServer } = await loadShared('../../worker/dev-server.ts');
   const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
   process.env['CAMBIST_TEST_TEMPORAL'] = server.address;
   say(`Seed ${part.seed}, slice ${textOfSlice(part.slice)}.`);
-  let [passed, failed] = [0, 0];
+  const all = { passed: 0, failed: 0, skipped: 0 };
   try {
     for (const machine of machines) {
-      // They would make each other late.
+      // One after the other: side by side they would slow each other down.
       const result = await runMachine(machine, { ...part, changed });
-      passed += result.passed;
-      failed += result.failures.length;
-      if (writes && result.failures.length === 0 && result.values.length > 0) write(machine, result, part);
+      all.passed += result.passed;
+      all.failed += result.failures.length;
+      all.skipped += result.skipped?.length ?? 0;
+      if (writes) write(rowsOf(machine, result, part));
     }
   } finally {
     await server.kill();
   }
-  process.stdout.write(`proof: ${passed} passed, ${failed} failed\n`);
-  return failed === 0 ? 0 : 1;
+  process.stdout.write(`proof: ${textOfCounts(all)}\n`);
+  if (all.passed === 0) say('Nothing was proven: nothing passed.');
+  return all.failed === 0 && all.passed > 0 ? 0 : 1;
 });
 
 /**
- * A slice of the walk is long: of it one part is walked, another one by another seed.
+ * A machine that is tests.
+ *
+ * @param {string} name
+ * @param {readonly string[]} files
+ * @param {readonly [string]} figures
+ * @returns {Machine}
+ */
+function machineOfTests(name, files, figures) {
+  return { name, figures, files, run: (part) => resultOfTests(files, part) };
+}
+
+/**
+ * @param {readonly string[]} files
+ * @param {Part} part
+ * @returns {Promise<Result>}
+ */
+async function resultOfTests(files, part) {
+  const count = await runSliced(files, part);
+  const figure = figureOf(count);
+  return { ...count, values: figure.of === 0 ? [] : [figure] };
+}
+
+/**
+ * @param {import('./lib/sliced-files.mjs').Count} count
+ * @returns {{ part: number, of: number }}
+ */
+function figureOf({ passed, failures, skipped }) {
+  return { part: passed, of: passed + failures.length + skipped.length };
+}
+
+/**
+ * A failure where there is less than there must be.
+ *
+ * @param {number} least
+ * @param {number} count
+ * @param {string} what
+ */
+function atLeast(least, count, what) {
+  return count >= least ? [] : [`Too few ${what}: ${textOf(count)}, and there must be ${textOf(least)}.`];
+}
+
+/** @param {import('./lib/slice.mjs').Slice} slice */
+function isWhole({ of }) {
+  return of === WHOLE.of;
+}
+
+/**
+ * A slice of the walk is long: one part of it is walked, another one by another seed.
  *
  * @param {import('./lib/slice.mjs').Slice} slice
  * @param {number} seed
@@ -302,18 +404,53 @@ export function readAsked(args) {
 async function runMachine(machine, part) {
   const startedAt = performance.now();
   say(`${machine.name} …`);
-  const result = await machine.run(part).catch((/** @type {unknown} */ error) => ({
-    ...NOTHING,
-    failures: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
-  }));
+  const result = await play(machine, part, loadShared);
+  const { passed, failures, skipped = [], values } = result;
   const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1);
-  for (const failure of result.failures) say(`${machine.name}: ${failure}`);
-  for (const [figure, value] of figuresOf(machine, result)) say(`${value} ${figure}`);
-  if (result.failures.length > 0) say(`Again: ${commandOf(machine, part)}`);
-  process.stdout.write(
-    `${machine.name}: ${result.passed} passed, ${result.failures.length} failed (${minutes} min)\n`,
-  );
+  for (const one of skipped) say(`${machine.name}: skipped: ${one}`);
+  for (const failure of failures) say(`${machine.name}: ${failure}`);
+  for (const [index, value] of values.entries()) say(`${textOf(value)} ${machine.figures[index]}`);
+  if (failures.length > 0) say(`Again: ${commandOf(machine, part)}`);
+  else if (values.length === 0) say(`Nothing of it falls into slice ${textOfSlice(part.slice)}.`);
+  const counts = textOfCounts({ passed, failed: failures.length, skipped: skipped.length });
+  process.stdout.write(`${machine.name}: ${counts} (${minutes} min)\n`);
   return result;
+}
+
+/**
+ * Plays a machine. One that breaks off has failed, and so has one that did nothing.
+ *
+ * @param {Machine} machine
+ * @param {Part} part
+ * @param {Load} load
+ * @returns {Promise<Result>}
+ */
+export async function play(machine, part, load) {
+  try {
+    const result = await machine.run(part, load);
+    return result.failures.length > 0 ? result : { ...result, failures: idle(machine, result, part) };
+  } catch (error) {
+    return {
+      ...NOTHING,
+      failures: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
+    };
+  }
+}
+
+/**
+ * What a machine has not done, though nothing failed. A slice may have nothing of it; the whole has something of each figure.
+ *
+ * @param {Machine} machine
+ * @param {Result} result
+ * @param {Pick<Part, 'slice'>} part
+ */
+function idle({ figures }, { passed, values }, { slice }) {
+  if (values.length === 0) return isWhole(slice) ? ['Nothing of it was played.'] : [];
+  if (passed === 0) return ['Nothing of it passed.'];
+  const counts = values.map((value) => (typeof value === 'number' ? value : value.part));
+  return isWhole(slice)
+    ? figures.filter((_, index) => !counts[index]).map((figure) => `There are no ${figure}.`)
+    : [];
 }
 
 /**
@@ -323,48 +460,42 @@ async function runMachine(machine, part) {
  * @param {Pick<Part, 'seed' | 'slice'>} part
  */
 export function commandOf({ name }, { seed, slice }) {
-  const options = slice.of === WHOLE.of ? [] : [`--slice ${textOfSlice(slice)}`];
+  const options = isWhole(slice) ? [] : [`--slice ${textOfSlice(slice)}`];
   return ['npm run proof --', name, ...options, `--seed ${seed}`].join(' ');
 }
 
 /**
- * @param {Machine} machine
- * @param {Result} result
- * @returns {[string, string][]}
- */
-function figuresOf({ figures }, { values }) {
-  return values.map((value, index) => [figures[index] ?? '', textOf(value)]);
-}
-
-/**
- * Its figures in docs/proof.md, in place of those that are there of the same slice.
+ * Its rows of docs/proof.md. A machine that failed has no figures there, also none of an earlier time: its rows say so.
  *
- * @param {Machine} machine
+ * @param {Pick<Machine, 'figures'>} machine
  * @param {Result} result
  * @param {Pick<Part, 'seed' | 'slice'>} part
  */
-function write(machine, result, { seed, slice }) {
+export function rowsOf({ figures }, { failures, values }, { seed, slice }) {
   const date = new Date().toISOString().slice(0, 10);
-  const played = slice.of === WHOLE.of ? 'whole' : textOfSlice(slice);
-  const rows = figuresOf(machine, result).map(([what, figure]) => [date, String(seed), played, what, figure]);
+  const played = isWhole(slice) ? 'whole' : textOfSlice(slice);
+  const told = failures.length > 0 ? figures.map(() => 'FAILED') : values.map(textOf);
+  return told.map((figure, index) => [date, String(seed), played, figures[index] ?? '', figure]);
+}
+
+/** Puts rows into docs/proof.md, in place of those about the same slice of the same thing. */
+function write(/** @type {string[][]} */ rows) {
   const known = MACHINES.flatMap(({ figures }) => figures);
   writeFileSync(PAGE, refreshed(readFileSync(PAGE, 'utf8'), rows, known));
 }
 
-/** What the tests share with the scripts, read from its source. */
-async function load(/** @type {string} */ file) {
+/** What the tests share with the scripts: the model compiled, because it plays faster so, and all else from its source. */
+async function loadShared(/** @type {string} */ file) {
+  if (file.startsWith('model/')) return importTest(`machines/${file}`);
   const { tsImport } = await import('tsx/esm/api');
   return tsImport(`../test/machines/${file}`, import.meta.url);
 }
 
 /**
- * @param {number} part
- * @param {number} whole
+ * @param {Value} value
+ * @returns {string}
  */
-function outOf(part, whole) {
-  return `${textOf(part)} of ${textOf(whole)}`;
-}
-
-function textOf(/** @type {string | number} */ value) {
-  return typeof value === 'number' ? value.toLocaleString('en-GB') : value;
+function textOf(value) {
+  if (typeof value === 'number') return value.toLocaleString('en-GB');
+  return `${textOf(value.part)} of ${textOf(value.of)}`;
 }

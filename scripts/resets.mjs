@@ -1,5 +1,5 @@
 // `npm run resets`: every state of every sample policy, rewound to every event, on a service of every kind. Thousands of
-// resets; `-- --some` does what the tests do, `-- --state NAME --sample NAME --service N --slice K/N --seed N` a part of it.
+// resets; `-- --some` takes some of the events on three services, `-- --state NAME --sample NAME --service N --slice K/N --seed N` a part of it.
 
 import { parseArgs } from 'node:util';
 import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';

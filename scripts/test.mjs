@@ -3,16 +3,14 @@
 // checks. `npm run quick` is for after each small change: the types, and every test that starts nothing. `npm run verify`
 // runs only the checks.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isBuilt as isProductBuilt } from './build.mjs';
-import { killGroup, OWN_GROUP } from './lib/group.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
+import { startTests } from './lib/start-tests.mjs';
 import { CommandFailed, run, say } from './lib/steps.mjs';
 import { BUILT_TESTS, areTestsBuilt, buildTests, takeBundle } from './lib/test-build.mjs';
-import { listTestFiles, testEnvironment } from './lib/test-files.mjs';
+import { listTestFiles } from './lib/test-files.mjs';
 import { partsOf } from './lib/test-parts.mjs';
 import { setup } from './setup.mjs';
 
@@ -143,27 +141,10 @@ async function verify(checks) {
 /**
  * @param {{ parts: Part[], isBuilt: boolean, before: { name: string, ms: number }[] }} plan
  *   isBuilt: whether the tests are compiled; else they run from their sources · before: what took how long until now
- * @param {Record<string, string>} extraEnvironment
+ * @param {Record<string, string>} environment
  */
-async function runTests({ parts, isBuilt, before }, extraEnvironment) {
-  const loader = isBuilt ? ['--enable-source-maps'] : ['--import', 'tsx'];
-  const plan = { parts, before, folder: isBuilt ? BUILT_TESTS : join(ROOT, 'test') };
-  const runner = join('scripts', 'lib', 'run-tests.mjs');
-  // Whatever the runner is started with its processes are started with too.
-  const preloaded = [...loader, '--import', './scripts/lib/end-tests.mjs'];
-  const child = spawn(process.execPath, [...preloaded, runner, JSON.stringify(plan)], {
-    cwd: ROOT,
-    env: { ...testEnvironment(process.env), ...extraEnvironment },
-    stdio: ['ignore', 'inherit', 'inherit'],
-    ...OWN_GROUP,
-  });
-  /** @type {NodeJS.Signals[]} */
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-  const pass = (/** @type {NodeJS.Signals} */ signal) => child.kill(signal);
-  for (const signal of signals) process.on(signal, pass);
-  const [exitCode] = await once(child, 'exit');
-  for (const signal of signals) process.removeListener(signal, pass);
-  // Whatever a test started and left behind, most of all when the run was interrupted.
-  killGroup(child);
-  return exitCode ?? 130;
+async function runTests({ parts, isBuilt, before }, environment) {
+  const folder = isBuilt ? BUILT_TESTS : join(ROOT, 'test');
+  const { exitCode, found } = await startTests({ parts, folder, before, environment });
+  return found === null ? exitCode || 1 : exitCode;
 }

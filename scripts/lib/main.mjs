@@ -27,6 +27,15 @@ export function numberOf(text, option, isFine = Number.isSafeInteger) {
 }
 
 /**
+ * The line that ends what tests and machines print.
+ *
+ * @param {{ passed: number, failed: number, skipped: number }} counts
+ */
+export function textOfCounts({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
+}
+
+/**
  * Runs `main` when node was started with the file at `moduleUrl`, and does nothing when that file was imported.
  *
  * @param {string} moduleUrl

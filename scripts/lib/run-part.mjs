@@ -1,5 +1,5 @@
-// One process of tests: the files of a part, so many at a time, each as a suite of its own so that what it sets up and
-// takes down is its own. `run-tests.mjs` starts it by an entry that calls `runPart`.
+// One process of tests. It runs the files of a part, `filesAtOnce` of them at a time. Each file is a suite, so that its hooks
+// run for its own tests only. `run-tests.mjs` writes a small program that calls `runPart`, and starts it.
 
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
@@ -26,26 +26,28 @@ export function runPart({ name, filesAtOnce, files }) {
         const suite = new AsyncResource('suite of a file');
         // A file is loaded when its turn comes: many open a stage as they load.
         const endTurn = await turn(turns);
-        // The first of its hooks: one that fails keeps those behind it from running.
+        // This must be the file's first `after` hook: when a hook fails, Node runs none of those behind it.
         suite.runInAsyncScope(() => after(endTurn));
-        // One after the other: what two of them import, and what waits as it loads, goes on for only one of them.
+        // Files load one after the other. Where two load at once, a module that both import, and that awaits something at
+        // its top, goes on in the context of only one of them.
         await loads(() => loading.run(suite, () => import(file.url)));
       });
   });
 }
 
 /**
- * Node knows the suite of a test by the chain of promises that led to it. A file that waits, as it loads, for something that
- * another file has begun (a connection that both share) goes on in the chain of that one, and its tests would be added to a
- * suite that may have ended. So whatever a file says at its top is said in its own suite.
+ * Node adds a test to the suite in whose asynchronous context `test` is called. A file that loads can come into the context of
+ * another file: when it awaits something that the other one has begun, such as a connection that both use. Its tests
+ * would then be added to the other file's suite, which may have ended. So what a file calls of node:test while it loads is
+ * called in the context of its own suite.
  */
 function keepTestsInTheirSuites() {
   for (const name of ['test', 'it', 'describe', 'suite', 'before', 'after', 'beforeEach', 'afterEach']) {
     const original = nodeTest[name];
-    /** @param {unknown[]} said */
-    const inItsSuite = (...said) => {
+    /** @param {unknown[]} args */
+    const inItsSuite = (...args) => {
       const suite = loading.getStore();
-      return suite === undefined ? original(...said) : suite.runInAsyncScope(() => original(...said));
+      return suite === undefined ? original(...args) : suite.runInAsyncScope(() => original(...args));
     };
     nodeTest[name] = Object.assign(inItsSuite, original);
   }
@@ -53,7 +55,7 @@ function keepTestsInTheirSuites() {
 }
 
 /**
- * Resolves when there is room, with what gives the room back.
+ * Waits until fewer than the limit are running. Resolves with a function that ends the turn which has begun.
  *
  * @param {import('p-limit').LimitFunction} limit
  * @returns {Promise<() => void>}

@@ -1,6 +1,7 @@
-// Started by scripts/test.mjs with a plan: runs the parts of the tests, each in a process of its own, in the order given, and
-// tells what came of them. Two that need a server run at a time, and beside them one that needs none. Its last line is
-// `N passed, N failed`.
+// Runs the parts of a plan, each in a process of its own, and prints what came of their tests; `start-tests.mjs` starts it.
+// Parts begin in the order of the plan. At most two of those that need a server run at a time, and beside them one that needs
+// none. It is red when a test fails, when a file has no test or ends before its tests do, when a test is skipped without
+// a reason, and when nothing passes. The last line has the counts.
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,13 +9,19 @@ import { run } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import pLimit from 'p-limit';
+import { textOfCounts } from './main.mjs';
+import { NOT_ASKED } from './slice.mjs';
 
 /**
  * @typedef {import('./test-parts.mjs').Part} Part
  * @typedef {{ name: string, ms: number }} Took
  * @typedef {{ parts: Part[], folder: string, before: Took[] }} Plan
  *   folder: where the tests are, compiled or as sources · before: what took how long until now
- * @typedef {{ where: string, title: string, ms: number }} Told
+ * @typedef {{ where: string, title: string, ms: number }} Told where: its file
+ * @typedef {Told & { reason: string[] }} Failed
+ * @typedef {Told & { why: string }} Skipped
+ * @typedef {{ passed: number, failed: Failed[], skipped: Skipped[], notAsked: number, tests: Told[] }} Found
+ *   notAsked: tests that another slice plays, or the proof
  * @typedef {{ name: string, nesting: number, skip?: string | boolean, todo?: string | boolean, message?: string,
  *   details: { duration_ms: number, type?: string, error?: Error & { failureType?: string } } }} Data
  */
@@ -29,8 +36,8 @@ const REASON_LINES = 30;
 /** Longer than any wait of a test: a part in which nothing begins or ends for so long has come to a stand. */
 const STANDS_STILL_MS = 15 * 60_000;
 
-/** @type {{ passed: number, failed: (Told & { reason: string[] })[], skipped: Told[], tests: Told[] }} */
-const found = { passed: 0, failed: [], skipped: [], tests: [] };
+/** @type {Found} */
+const found = { passed: 0, failed: [], skipped: [], notAsked: 0, tests: [] };
 
 const startedAt = performance.now();
 /** @type {Plan} */
@@ -75,6 +82,8 @@ function runPart(part) {
   let lines = [];
   /** Files whose end was told. @type {Set<string>} */
   const told = new Set();
+  /** Files of which at least one test was told. @type {Set<string>} */
+  const withTests = new Set();
   return new Promise((resolve) => {
     const still = setTimeout(() => {
       giveUp(part, [...atWork.keys()]);
@@ -100,8 +109,10 @@ function runPart(part) {
       .on('test:fail', (data) => hear(data, false))
       .on('end', () => {
         clearTimeout(still);
-        for (const file of part.files.filter((name) => !told.has(name)))
-          fail(file, 'its process ended before it did');
+        for (const file of part.files) {
+          if (!told.has(file)) fail(file, 'its process ended before it did');
+          else if (!withTests.has(file)) fail(file, 'it has no test');
+        }
         resolve();
       })
       .resume();
@@ -117,15 +128,22 @@ function runPart(part) {
     const title = [...path.slice(2, nesting), name].join(' › ');
     const test = { where: path[1] ?? part.name, title, ms: details.duration_ms };
     const isOwnFailure = !isPassed && details.error?.failureType !== 'subtestsFailed';
-    const isSkipped = data.skip !== undefined || data.todo !== undefined;
+    const why = data.skip ?? data.todo;
     const indent = '  '.repeat(nesting);
+    if (!isSuite || isOwnFailure || why !== undefined) withTests.add(test.where);
     if (isOwnFailure) {
       const reason = reasonOf(details.error);
       found.failed.push({ ...test, reason });
       lines.push(`${indent}✖ ${name} (${seconds(details.duration_ms)})`, ...reason);
-    } else if (isSkipped) {
-      found.skipped.push(test);
-      lines.push(`${indent}﹣ ${name} (skipped: ${String(data.skip ?? data.todo)})`);
+    } else if (why === NOT_ASKED) {
+      found.notAsked += 1;
+      return;
+    } else if (typeof why === 'string' && why !== '') {
+      found.skipped.push({ ...test, why });
+      lines.push(`${indent}﹣ ${name} (skipped: ${why})`);
+    } else if (why !== undefined) {
+      fail(test.where, `${title} (is skipped, and does not say why)`);
+      lines.push(`${indent}✖ ${name} (is skipped, and does not say why)`);
     } else if (!isSuite) {
       found.passed += 1;
       lines.push(`${indent}✔ ${name} (${seconds(details.duration_ms)})`);
@@ -192,7 +210,7 @@ function reasonOf(error) {
 
 /** @param {Took[]} took */
 function tell(took) {
-  const { passed, failed, skipped, tests } = found;
+  const { passed, failed, skipped, notAsked, tests } = found;
   const slowest = tests.toSorted((one, other) => other.ms - one.ms).slice(0, SLOWEST);
   const total = plan.before.reduce((sum, { ms }) => sum + ms, performance.now() - startedAt);
   const rows = [...took, { name: 'all', ms: total }];
@@ -203,6 +221,8 @@ function tell(took) {
     '',
     'How long it took, without setting up:',
     ...rows.map(({ name, ms }) => `${seconds(ms).padStart(9)}  ${name}`),
+    ...(skipped.length === 0 ? [] : ['', 'Skipped:']),
+    ...skipped.map(({ where, title, why }) => `  ﹣ ${where}: ${title} (${why})`),
     ...(failed.length === 0 ? [] : ['', 'Failed:']),
     // Once more with the reason: whoever has only the end of a long output reads it here.
     ...failed.flatMap(({ where, title, reason }) => [
@@ -214,10 +234,12 @@ function tell(took) {
     `ℹ pass ${passed}`,
     `ℹ fail ${failed.length}`,
     `ℹ skipped ${skipped.length}`,
-    `${passed} passed, ${failed.length} failed${skipped.length === 0 ? '' : `, ${skipped.length} skipped`}`,
+    textOfCounts({ passed, failed: failed.length, skipped: skipped.length }),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
-  process.exitCode = failed.length === 0 && passed > 0 ? 0 : 1;
+  // Of a slice into which nothing of these files falls, nothing can pass.
+  process.exitCode = failed.length === 0 && (passed > 0 || notAsked > 0) ? 0 : 1;
+  process.send?.(found);
 }
 
 /** @param {number} ms */

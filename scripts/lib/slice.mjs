@@ -1,5 +1,5 @@
-// Slices of a long list: `K/N` is one of N parts that together are the whole. What has a name falls into the slice that its
-// name says, whatever else there is, so that a new one needs no place; what is numbered takes turns.
+// Slices of a long list: `K/N` is one of N parts that together are the whole. The hash of a name says into which slice it
+// falls, so that a new name changes no other's slice. Numbers are dealt out in turn.
 
 import { createHash } from 'node:crypto';
 import { ScriptFailed } from './main.mjs';
@@ -8,6 +8,9 @@ import { ScriptFailed } from './main.mjs';
 
 /** @type {Slice} */
 export const WHOLE = { number: 1, of: 1 };
+
+/** Why a test is skipped that another slice plays, or the proof instead of `npm test`. Such a skip is not counted. */
+export const NOT_ASKED = 'not asked for';
 
 /**
  * The slice that an option names; everything, where it was not given.

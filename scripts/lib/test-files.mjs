@@ -47,12 +47,13 @@ function filesIn(root, folder) {
 }
 
 /**
- * Tests state what they need: the addresses, keys and profiles of whoever runs them are none of their business.
+ * Tests state what they need: the addresses, keys and profiles of whoever runs them are none of their business, and no more is
+ * the test that may have started them.
  *
  * @param {NodeJS.ProcessEnv} environment
  */
 export function testEnvironment(environment) {
-  const kept = Object.entries(environment).filter(([name]) => !/^(CAMBIST|TEMPORAL)_/.test(name));
+  const kept = Object.entries(environment).filter(([name]) => !/^(CAMBIST_|TEMPORAL_|NODE_TEST)/.test(name));
   const profile = join(ROOT, '.cambist', 'no-profile.toml');
   return { ...Object.fromEntries(kept), TEMPORAL_CONFIG_FILE: profile, TZ: 'UTC' };
 }

@@ -103,7 +103,7 @@ test('a test that fails by itself catches nothing', async (t) => {
   assert.match(failures.join(), /^sum fails without any defect/);
 });
 
-test('what a catcher has started ends with it, caught or not', { timeout: 60_000 }, async (t) => {
+test('what a catcher has started ends with it, caught or not', async (t) => {
   const { port, begun } = await strays(t);
   const root = treeOf(t, withStray(port, 'stray.unref();'));
   assert.equal((await bugs({ root })).caught, 1);
@@ -113,29 +113,25 @@ test('what a catcher has started ends with it, caught or not', { timeout: 60_000
 });
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  test(
-    `${signal} ends what a catcher has started, and takes the copies away`,
-    { timeout: 60_000 },
-    async (t) => {
-      const { port, begun, next } = await strays(t);
-      const root = treeOf(t, withStray(port, 'await once(stray, "exit");'));
-      const copies = treeOf(t, {});
-      const script = `import { bugs } from ${JSON.stringify(pathToFileURL(join(ROOT, 'scripts', 'bugs.mjs')))};
+  test(`${signal} ends what a catcher has started, and takes the copies away`, async (t) => {
+    const { port, begun, next } = await strays(t);
+    const root = treeOf(t, withStray(port, 'await once(stray, "exit");'));
+    const copies = treeOf(t, {});
+    const script = `import { bugs } from ${JSON.stringify(pathToFileURL(join(ROOT, 'scripts', 'bugs.mjs')))};
       await bugs({ root: ${JSON.stringify(root)} });`;
-      const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
-        env: { ...process.env, TMPDIR: copies },
-        stdio: 'ignore',
-      });
-      await next;
-      child.kill(signal);
-      assert.deepEqual(await once(child, 'exit'), [null, signal]);
-      await Promise.all(begun);
-      assert.deepEqual(
-        readdirSync(copies).filter((name) => name.startsWith('cambist-')),
-        [],
-      );
-    },
-  );
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+      env: { ...process.env, TMPDIR: copies },
+      stdio: 'ignore',
+    });
+    await next;
+    child.kill(signal);
+    assert.deepEqual(await once(child, 'exit'), [null, signal]);
+    await Promise.all(begun);
+    assert.deepEqual(
+      readdirSync(copies).filter((name) => name.startsWith('cambist-')),
+      [],
+    );
+  });
 
 /** Where processes connect that a test leaves behind; each of `begun` resolves when that one has ended. */
 async function strays(t: TestContext) {

@@ -1,7 +1,7 @@
 /** The test of the replays: it tells by name what replay does not notice. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { readEdits, replays } from '../../scripts/replays.mjs';
+import { test } from '../support/sliced.ts';
 
 test('an edit counts only when replay notices it: others are told by name, as is one that fits nothing', async () => {
   const incompatible = (await readEdits()).find(({ name }) => name === 'plan-observes-twice');

@@ -1,19 +1,19 @@
 /**
- * How long a test waits. It is counted from the last progress, not from the beginning: a busy machine makes tests slower,
- * and never red.
+ * How long a test waits for something: until there has been no progress for a long time. On a busy machine a test takes
+ * longer, and does not fail.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Longer than whatever goes on without a sign: a lost worker must be missed, a freeze must end. */
+/** So long without any progress. Temporal takes less to notice that a worker is lost, and no freeze of a test lasts as long. */
 const PATIENCE_MS = 240_000;
-/** Whoever goes round in circles gives signs for ever. */
+/** So long in all: a run that goes round in circles makes progress for ever. */
 const AT_MOST_MS = 20 * 60_000;
 const SIGN_EVERY_MS = 10_000;
-/** Somebody who tells nobody is asked so often: at once when it is quick, seldom when it takes its time. */
+/** The first pause between two looks, and the longest: each pause is longer than the one before. */
 const [SOONEST_MS, LATEST_MS] = [20, 500] as const;
 
-/** What is another one after progress. */
+/** Reads something that changes with every progress. */
 export type Sign = () => Promise<unknown>;
 
 export class Patience {
@@ -38,7 +38,7 @@ export class Patience {
     return nowMs - this.#progressAtMs > PATIENCE_MS || nowMs - this.#beganAtMs > AT_MOST_MS;
   }
 
-  /** Whether `work` settles before the patience is over. */
+  /** Waits for `work`. True when it has settled, false when the patience was over first. */
   async lastsFor(work: Promise<unknown>): Promise<boolean> {
     const settled = work.then(
       () => true,
@@ -51,9 +51,9 @@ export class Patience {
 }
 
 /**
- * Looks until there is something; for what tells nobody by itself.
+ * Looks again and again until `look` finds something. For what no event tells.
  *
- * @param sign what goes on meanwhile; default: nothing that could be seen
+ * @param sign where progress shows meanwhile; default: nowhere
  */
 export async function eventually<T>(
   what: string,
@@ -62,7 +62,6 @@ export async function eventually<T>(
 ): Promise<NonNullable<T>> {
   const patience = new Patience(sign);
   for (let everyMs: number = SOONEST_MS; ; everyMs = Math.min(everyMs * 1.5, LATEST_MS)) {
-    // One look after the other.
     const found = await look();
     if (found) return found;
     assert.ok(!(await patience.isOver()), `It never came: ${what}. Last: ${String(patience.last)}`);

@@ -1,12 +1,19 @@
-/** What `npm run proof` plays: slices that together are the whole, the options, the files, and the table that it keeps. */
+/**
+ * What `npm run proof` plays: slices that together are the whole, the options, the files, what each machine must have done
+ * at least, and the table that it keeps.
+ */
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join, sep } from 'node:path';
 import { test } from 'node:test';
 import { chosen } from '../../scripts/bugs.mjs';
 import { readDefects, type Defect } from '../../scripts/lib/defects.mjs';
 import { refreshed } from '../../scripts/lib/proof-table.mjs';
 import { countOf, slicedFiles } from '../../scripts/lib/sliced-files.mjs';
 import { isInSlice, numbersIn, readSlice } from '../../scripts/lib/slice.mjs';
-import { MACHINES, commandOf, partOfSlice, readAsked } from '../../scripts/proof.mjs';
+import { listTestFiles } from '../../scripts/lib/test-files.mjs';
+import { partsOf } from '../../scripts/lib/test-parts.mjs';
+import { MACHINES, commandOf, partOfSlice, play, readAsked, rowsOf } from '../../scripts/proof.mjs';
 import { SERVICES, threeServices } from '../machines/resets/services.ts';
 import { ROOT } from '../support/root.ts';
 
@@ -123,34 +130,131 @@ test('runs are reset on three kinds of service, which together keep and show all
   assert.equal(new Set([7, 8, 9].flatMap(threeServices)).size, SERVICES.length);
 });
 
-test('tests are counted without the suites around them, and one that fails is told with its reason', () => {
-  const report = `TAP version 13
-# Subtest: a worker killed
-    # Subtest: before it is sent
-    ok 1 - before it is sent
-      ---
-      duration_ms: 1
-      ...
-    # Subtest: after it is sent
-    not ok 2 - after it is sent
-      ---
-      error: 'paid twice'
-      ...
-    1..2
-not ok 1 - a worker killed
-  ---
-  type: 'suite'
-  error: '1 subtest failed'
-  ...
-ok 2 - in the browser # SKIP there is none
-  ---
-  duration_ms: 1
-  ...
-1..2`;
-  const { passed, failures } = countOf(report.split('\n'));
-  assert.equal(passed, 1);
-  assert.equal(failures.length, 1);
-  assert.match(failures[0] ?? '', /^after it is sent\n[^]*error: 'paid twice'/);
+test('every file of tests is in a part of `npm test`, or a machine of the proof runs it', () => {
+  const all = readdirSync(join(ROOT, 'test'), { recursive: true })
+    .map((name) => String(name).replaceAll(sep, '/'))
+    .filter((name) => name.endsWith('.test.ts'));
+  const played = [
+    ...partsOf(listTestFiles()).parts.flatMap(({ files }) => files),
+    ...MACHINES.flatMap(({ files = [] }) => files),
+  ];
+  assert.ok(all.length > 100);
+  assert.deepEqual(
+    all.filter((file) => !played.includes(file)),
+    [],
+  );
+});
+
+test('tests that told nothing failed, and so did those of which none has passed', () => {
+  const found = { passed: 0, failed: [], skipped: [], notAsked: 0, tests: [] };
+  assert.deepEqual(countOf({ exitCode: 0, found: null }).failures, [
+    'The tests ended with 0, and told nothing.',
+  ]);
+  assert.deepEqual(countOf({ exitCode: 1, found }).failures, ['The tests ended with 1: none has passed.']);
+  assert.deepEqual(countOf({ exitCode: 0, found: { ...found, notAsked: 14 } }).failures, []);
+  const test = { where: 'machines/run-kill.test.ts', title: 'before the trade', ms: 1 };
+  const failed = { ...test, reason: ['AssertionError: paid twice'] };
+  const skipped = { ...test, why: 'no browser' };
+  assert.deepEqual(
+    countOf({ exitCode: 1, found: { ...found, passed: 3, failed: [failed], skipped: [skipped] } }),
+    {
+      passed: 3,
+      failures: ['machines/run-kill.test.ts: before the trade\nAssertionError: paid twice'],
+      skipped: ['machines/run-kill.test.ts: before the trade (no browser)'],
+    },
+  );
+});
+
+const WHOLE = { number: 1, of: 1 };
+const SLICE = { number: 2, of: 7 };
+
+/** What a machine fails by when the programs that it drives answer so. */
+async function failuresOf(name: string, slice: typeof WHOLE, programs: Readonly<Record<string, unknown>>) {
+  const machine = MACHINES.find((one) => one.name === name);
+  assert.ok(machine !== undefined);
+  const load = (file: string) => Promise.resolve(programs[file]);
+  const { failures } = await play(machine, { seed: 1, slice, changed: [] }, load);
+  return failures;
+}
+
+test('a fuzz that played fewer schedules than it was asked for fails, in a slice too', async () => {
+  const programs = (share: number) => ({
+    'model/coverage.ts': { expectedCells: () => ['trade: lost after'] },
+    'model/fuzz.ts': {
+      fuzz: ({ schedules, rebalances, batches }: Readonly<Record<string, number>>) => ({
+        schedules: share * ((schedules ?? 0) + (rebalances ?? 0) + (batches ?? 0)),
+        counts: [['trade: lost after', 1]],
+        failure: null,
+      }),
+    },
+  });
+  assert.deepEqual(await failuresOf('fuzz', SLICE, programs(1)), []);
+  assert.deepEqual(await failuresOf('fuzz', WHOLE, programs(1)), []);
+  assert.match((await failuresOf('fuzz', SLICE, programs(0.9))).join(), /^Too few schedules: 3,303, /);
+});
+
+test('a walk of few schedules, or of few courses, fails, in a slice too', async () => {
+  const programs = (schedules: number, states: number) => ({
+    'model/walk.ts': { walk: () => ({ schedules, states, failure: null }) },
+  });
+  assert.deepEqual(await failuresOf('walk', WHOLE, programs(1_000_000, 10_000)), []);
+  assert.match((await failuresOf('walk', WHOLE, programs(100, 10_000))).join(), /^Too few schedules: 100, /);
+  assert.match((await failuresOf('walk', SLICE, programs(100, 10_000))).join(), /^Too few schedules: 100, /);
+  assert.match((await failuresOf('walk', SLICE, programs(1_000_000, 3))).join(), /^Too few courses: 3, /);
+});
+
+test('of all resets there are many, and signals among them that come again and that are left out', async () => {
+  const enough = { resets: 1_000, unchanged: 900, completed: 100, signalsAgain: 1, signalsLeftOut: 1 };
+  const programs = (sums: Readonly<Record<string, number>>) => ({
+    'resets/services.ts': { SERVICES: [], threeServices: () => [] },
+    'resets/resets.ts': { resetRuns: () => ({ rows: [], failures: [] }) },
+    'resets/table.ts': { sum: () => ({ ...enough, ...sums }) },
+  });
+  assert.deepEqual(await failuresOf('resets', WHOLE, programs({})), []);
+  for (const figure of ['resets', 'signalsAgain', 'signalsLeftOut'])
+    assert.match((await failuresOf('resets', WHOLE, programs({ [figure]: 0 }))).join(), /^Too few .*: 0, /);
+  // A machine that did nothing has not passed, however small its slice.
+  const nothing = { resets: 0, unchanged: 0, completed: 0 };
+  assert.deepEqual(await failuresOf('resets', SLICE, programs(nothing)), ['Nothing of it passed.']);
+});
+
+test('a storm in which some kind of harm was not done, or no money moved, fails', async () => {
+  const IN_EVERY_STORM = ['worker kills', 'worker freezes', 'server kills', 'cut wires', 'bad wires'];
+  const all = [...IN_EVERY_STORM, 'trades', 'withdrawals'];
+  const programs = (missing: string) => ({
+    'chaos/chaos.ts': {
+      chaos: () => ({
+        figures: Object.fromEntries(
+          [...all, 'runs', 'service faults'].map((name) => [name, name === missing ? 0 : 1]),
+        ),
+        failures: [],
+        folder: null,
+      }),
+    },
+  });
+  assert.deepEqual(await failuresOf('chaos', SLICE, programs('')), []);
+  for (const name of all) {
+    const failures = await failuresOf('chaos', SLICE, programs(name));
+    assert.equal(failures.length, 1, name);
+    assert.match(failures.join(), new RegExp(`^Too few ${name}: 0, and there must be 1\\.`));
+  }
+});
+
+test('the whole of a machine has something of every figure, and a slice may have nothing', async () => {
+  const machine = { name: 'dice', figures: ['throws', 'sixes'] };
+  const failures = async (slice: typeof WHOLE, passed: number, ...values: readonly number[]) =>
+    (
+      await play(
+        { ...machine, run: async () => ({ passed, failures: [], values }) },
+        { seed: 1, slice, changed: [] },
+        async () => null,
+      )
+    ).failures;
+  assert.deepEqual(await failures(WHOLE, 0), ['Nothing of it was played.']);
+  assert.deepEqual(await failures(SLICE, 0), []);
+  assert.deepEqual(await failures(WHOLE, 4, 4, 0), ['There are no sixes.']);
+  assert.deepEqual(await failures(SLICE, 4, 4, 0), []);
+  assert.deepEqual(await failures(SLICE, 0, 4, 0), ['Nothing of it passed.']);
 });
 
 test('new figures take the place of those of the same slice, others stay, and what is not counted any more goes', () => {
@@ -185,4 +289,20 @@ after`;
   assert.equal(refreshed(page, rows, ['kills', 'resets']), expected);
   assert.equal(refreshed(expected, [], ['kills', 'resets']), expected);
   assert.throws(() => refreshed('# Proof', rows, ['kills']), /docs\/proof\.md has no place for the table/);
+});
+
+test('a machine that failed has no figures in the table: its rows say that it failed', () => {
+  const machine = { figures: ['kills', 'resets'] };
+  const part = { seed: 22, slice: { number: 2, of: 7 } };
+  const values = [{ part: 4, of: 5 }, 1_000];
+  const cells = (failures: readonly string[]) =>
+    rowsOf(machine, { passed: 4, failures, values }, part).map((row) => row.slice(1));
+  assert.deepEqual(cells([]), [
+    ['22', '2/7', 'kills', '4 of 5'],
+    ['22', '2/7', 'resets', '1,000'],
+  ]);
+  assert.deepEqual(cells(['paid twice']), [
+    ['22', '2/7', 'kills', 'FAILED'],
+    ['22', '2/7', 'resets', 'FAILED'],
+  ]);
 });

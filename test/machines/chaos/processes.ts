@@ -33,14 +33,16 @@ export class WorkerProcess {
     this.#start();
   }
 
-  /** As a power cut. */
-  kill(): void {
+  /** As a power cut. False when there is no process at this moment. */
+  kill(): boolean {
     this.#isFrozen = false;
-    this.#worker?.process.kill('SIGKILL');
+    return this.#worker?.process.kill('SIGKILL') ?? false;
   }
 
-  freeze(): void {
+  /** False when there is no process at this moment. */
+  freeze(): boolean {
     this.#isFrozen = this.#worker?.process.kill('SIGSTOP') ?? false;
+    return this.#isFrozen;
   }
 
   thaw(): void {
@@ -87,7 +89,6 @@ export class ServerProcess {
   readonly port: number;
   readonly #dbFile: string;
   #server: DevServer;
-  kills = 0;
 
   static async start(folder: string): Promise<ServerProcess> {
     const dbFile = join(folder, 'temporal.db');
@@ -103,7 +104,6 @@ export class ServerProcess {
 
   /** As a power cut that lasts this long. */
   async killFor(ms: number): Promise<void> {
-    this.kills += 1;
     await this.#server.kill();
     await sleep(ms);
     this.#server = await startDevServer({

@@ -17,12 +17,22 @@ export type Scene = {
 
 /** How often each kind of harm was done. */
 export type Harm = Record<'wires' | 'cuts' | 'kills' | 'freezes' | 'clocks' | 'servers', number>;
+type Kind = keyof Harm;
 
+/** Of a hundred throws so many bring this harm. */
+const CHANCES: readonly (readonly [Kind, number])[] = [
+  ['cuts', 15],
+  ['wires', 45],
+  ['kills', 15],
+  ['freezes', 11],
+  ['clocks', 6],
+  ['servers', 8],
+];
 /** Longer than an attempt may take to send: what was frozen must send nothing when it wakes. */
 const LONG_FREEZE_MS = 26_000;
 const SERVER_REST_MS = 7_000;
 
-/** Does harm for `stormMs`, then makes everything whole again. */
+/** Does harm for `stormMs`, each kind at least once, then makes everything whole again. */
 export async function weather(scene: Scene, dice: Dice, stormMs: number): Promise<Harm> {
   const harm: Harm = { wires: 0, cuts: 0, kills: 0, freezes: 0, clocks: 0, servers: 0 };
   const until = Date.now() + stormMs;
@@ -35,36 +45,56 @@ export async function weather(scene: Scene, dice: Dice, stormMs: number): Promis
   while (Date.now() < until) {
     await sleep(100 + dice.below(900));
     const left = until - Date.now();
+    if (left <= 0) break;
     const worker = dice.pick(scene.workers);
-    const throwOf = dice.share();
     const length = dice.share();
     const [name, wire] = dice.pick(Object.entries(scene.wires));
     const next = drawWeather(dice);
-    if (left <= 0) break;
-    if (throwOf < 0.15) {
-      harm.cuts += 1;
-      scene.note(`cut ${name}`);
-      wire.cut();
-    } else if (throwOf < 0.6) {
-      harm.wires += 1;
-      start(harmWire(scene, { name, wire, next, forMs: Math.min(200 + length * 3_500, left) }));
-    } else if (throwOf < 0.75) {
-      harm.kills += 1;
-      scene.note('kill a worker');
-      worker.kill();
-    } else if (throwOf < 0.86) {
-      harm.freezes += 1;
-      const isLong = left > 2 * LONG_FREEZE_MS && length > 0.7;
-      start(freeze(scene, worker, isLong ? LONG_FREEZE_MS : Math.min(200 + length * 7_000, left)));
-    } else if (throwOf < 0.92) {
-      harm.clocks += 1;
-      const byMs = (length < 0.5 ? 6_000 : 90_000) * (dice.isHit(0.5) ? 1 : -1);
-      start(misset(scene, worker, byMs, Math.min(500 + length * 2_000, left)));
-    } else if (Date.now() > serverFrom && left > SERVER_REST_MS / 2) {
-      harm.servers += 1;
-      serverFrom = Date.now() + SERVER_REST_MS;
-      scene.note('kill the Temporal server');
-      start(scene.server.killFor(100 + length * 1_400));
+    const isServerRested = Date.now() > serverFrom && left > SERVER_REST_MS / 2;
+    const due = CHANCES.map(([one]) => one).filter(
+      (one) => harm[one] === 0 && (one !== 'servers' || isServerRested),
+    );
+    const kind = due.length > 0 ? dice.pick(due) : drawKind(dice);
+    switch (kind) {
+      case 'cuts':
+        harm.cuts += 1;
+        scene.note(`cut ${name}`);
+        wire.cut();
+        break;
+      case 'wires':
+        harm.wires += 1;
+        start(harmWire(scene, { name, wire, next, forMs: Math.min(200 + length * 3_500, left) }));
+        break;
+      case 'kills':
+        // One that has just ended is being started again.
+        if (!worker.kill()) break;
+        harm.kills += 1;
+        scene.note('kill a worker');
+        break;
+      case 'freezes': {
+        if (!worker.freeze()) break;
+        harm.freezes += 1;
+        const isLong = left > 2 * LONG_FREEZE_MS && length > 0.7;
+        start(thaw(scene, worker, isLong ? LONG_FREEZE_MS : Math.min(200 + length * 7_000, left)));
+        break;
+      }
+      case 'clocks': {
+        harm.clocks += 1;
+        const byMs = (length < 0.5 ? 6_000 : 90_000) * (dice.isHit(0.5) ? 1 : -1);
+        start(misset(scene, worker, byMs, Math.min(500 + length * 2_000, left)));
+        break;
+      }
+      case 'servers':
+        if (!isServerRested) break;
+        harm.servers += 1;
+        scene.note('kill the Temporal server');
+        serverFrom = Number.POSITIVE_INFINITY;
+        start(
+          scene.server.killFor(100 + length * 1_400).then(() => {
+            serverFrom = Date.now() + SERVER_REST_MS;
+          }),
+        );
+        break;
     }
   }
   await Promise.all(under);
@@ -74,6 +104,15 @@ export async function weather(scene: Scene, dice: Dice, stormMs: number): Promis
   }
   for (const wire of Object.values(scene.wires)) wire.setWeather({ kind: 'clear' });
   return harm;
+}
+
+function drawKind(dice: Dice): Kind {
+  let throwOf = dice.below(100);
+  for (const [kind, chance] of CHANCES) {
+    if (throwOf < chance) return kind;
+    throwOf -= chance;
+  }
+  throw new RangeError('The chances of harm are less than a hundred.');
 }
 
 function drawWeather(dice: Dice): Weather {
@@ -97,10 +136,9 @@ async function harmWire(
   wire.setWeather({ kind: 'clear' });
 }
 
-async function freeze({ note }: Scene, worker: WorkerProcess, forMs: number): Promise<void> {
-  note(`freeze a worker for ${Math.round(forMs)} ms`);
-  worker.freeze();
-  await sleep(forMs);
+async function thaw({ note }: Scene, worker: WorkerProcess, afterMs: number): Promise<void> {
+  note(`freeze a worker for ${Math.round(afterMs)} ms`);
+  await sleep(afterMs);
   worker.thaw();
 }
 

@@ -325,7 +325,8 @@ function awaitsSettlement({ status, problems }: Report): boolean {
 }
 
 const LOOKS_EVERY_MS = 300;
-const BROUGHT_WITHIN_MS = 420_000;
+/** Against hanging alone. */
+const BROUGHT_WITHIN_MS = 20 * 60_000;
 
 /** Waits for a hold, and wakes it once, so that its history has a signal. */
 async function holding(
