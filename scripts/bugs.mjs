@@ -1,19 +1,20 @@
 // `npm run bugs`: the test of the tests. Each defect of test/machines/bugs/ is planted in a compiled copy of the sources,
-// one at a time, and the tests that it names must catch it by a failed assertion. A defect that survives, or that keeps a
-// test from running at all, fails the bench. `-- NAME …` plants only these; `-- --slice K/N` a part of them, and with
-// `--changed-since REF` also those whose sources or tests have changed since then. `npm run proof` calls `bugs()`.
+// one at a time, and the tests that it names must catch it by a failed assertion. It fails when a defect does not compile,
+// when a test passes with it, and when a test breaks with it in any other way, such as a story whose faults never happen.
+// `-- NAME …` plants only these; `-- --slice K/N` a part of them, and with `--changed-since REF` also those whose sources
+// or tests have changed since then. `npm run proof` calls `bugs()`.
 
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { changedSince } from './lib/changes.mjs';
-import { compiledOf, compileUnder } from './lib/compile.mjs';
-import { FUZZ, FUZZ_BATCHES, planted, putIn, readDefects } from './lib/defects.mjs';
+import { compileChecked, compiledOf, compileUnder, exportsOf } from './lib/compile.mjs';
+import { planted, putIn, readDefects, SHARES } from './lib/defects.mjs';
 import { killGroup, OWN_GROUP } from './lib/group.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { isInSlice, readSlice, WHOLE } from './lib/slice.mjs';
@@ -22,10 +23,11 @@ import { testFileOf } from './lib/test-files.mjs';
 import { setup } from './setup.mjs';
 
 /** @typedef {import('./lib/defects.mjs').Defect} Defect */
+/** @typedef {import('./lib/defects.mjs').Share} Share */
 /** @typedef {{ path: string, before: string, after: string }} File its path from the top of a copy */
 
 /**
- * What one catcher came to. `caught`: an assertion failed. `passed`: all is well, it says. `broken`: it could not judge.
+ * What one catcher says. `caught`: an assertion failed. `passed`: all its tests passed. `broken`: it failed in another way.
  *
  * @typedef {{ kind: 'caught' | 'passed' | 'broken', why: string, schedules?: number }} Verdict schedules: that the model played
  */
@@ -34,20 +36,10 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const AT_ONCE = 2;
 /** @type {NodeJS.Signals[]} */
 const ENDINGS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-/** Nobody's sources, or nothing that a test reads. */
+/** No test reads them, or a copy gets a link to them. */
 const NOT_COPIED = new Set(['node_modules', 'dist', 'dist.next', 'dist.old', '.git', '.cambist']);
-/** Fixed: whether a rare defect is found within so many schedules is no matter of chance. */
+/** Fixed, so that the model finds a rare defect each time or never. */
 const SEED = 20_261_121;
-/**
- * What the model plays at most. Stories catch what it once found; a few defects name it all the same, so that something tells
- * when its chance finds nothing any more.
- *
- * @type {Record<string, { of: 'runs' | 'batches', schedules: number }>}
- */
-const SHARES = {
-  [FUZZ]: { of: 'runs', schedules: 10_000 },
-  [FUZZ_BATCHES]: { of: 'batches', schedules: 250 },
-};
 const isModel = (/** @type {string} */ catcher) => Object.hasOwn(SHARES, catcher);
 /** @type {Set<import('node:child_process').ChildProcess>} */
 const atWork = new Set();
@@ -78,7 +70,8 @@ await runIfMain(import.meta.url, async () => {
  * @returns {Promise<{ planted: number, caught: number, failures: string[] }>} failures: a line for each that was not
  */
 export async function bugs({ root = ROOT, ...choice } = {}) {
-  const defects = chosen(await readDefects(root), choice);
+  const all = await readDefects(root);
+  const defects = chosen(all, choice);
   if (defects.length === 0) return { planted: 0, caught: 0, failures: [] };
   /** @type {string[]} */
   const folders = [];
@@ -92,9 +85,11 @@ export async function bugs({ root = ROOT, ...choice } = {}) {
   };
   for (const signal of ENDINGS) process.once(signal, endNow);
   try {
+    // Any change of a type may be one too many for a defect of another slice.
+    const { files, refused } = await compilePlanted(choice.names?.length ? defects : all, root, folders);
+    if (refused.length > 0) return { planted: defects.length, caught: 0, failures: refused };
     const first = copyOf(root, folders);
     await compileUnder(first);
-    const files = await compiledFiles(defects, first, folders);
     const others = Array.from({ length: AT_ONCE - 1 }, () => copyOf(first, folders));
     return await carryOut(defects, files, [first, ...others]);
   } finally {
@@ -136,7 +131,7 @@ async function carryOut(defects, files, copies) {
   const catchers = [...new Set(defects.flatMap((defect) => defect.caught_by))];
   const tests = catchers.filter((catcher) => !isModel(catcher));
   await share(copies, tests, async (test, copy) => accuse(test, await judgeByTest(test, copy)));
-  // By such a catcher nothing is proven.
+  // A test that fails without any defect proves nothing.
   if (failures.length > 0) return { planted: defects.length, caught: 0, failures };
   let caught = 0;
   /** @type {Map<string, number>} */
@@ -158,7 +153,7 @@ async function carryOut(defects, files, copies) {
       say(`${found.missed} (${seconds(startedAt)})`);
     }
   });
-  // No further than any defect needed it: there the model must find nothing by itself.
+  // Without a defect the model must find nothing in the schedules that it has played with one.
   await share(copies, [...furthest], async ([catcher, schedules], copy) => {
     const most = SHARES[catcher];
     if (most !== undefined) accuse(catcher, await judgeByFuzz({ ...most, schedules }, copy, null));
@@ -167,40 +162,46 @@ async function carryOut(defects, files, copies) {
 }
 
 /**
- * What each defect changes, in TypeScript and in JavaScript: all of it is compiled at once.
+ * Compiles all defects at once: each file that one of them changes stands beside the file that it is made from, under a name
+ * of its own, and imports what that one imports. No other file imports it, and so a defect may not change what a file exports.
  *
  * @param {readonly Defect[]} defects
- * @param {string} copy compiled, with no defect
+ * @param {string} root of the sources
  * @param {string[]} folders to be taken away at the end
- * @returns {Promise<ReadonlyMap<string, File[]>>}
+ * @returns {Promise<{ files: ReadonlyMap<string, File[]>, refused: string[] }>} files: what each defect changes, in TypeScript
+ *   and in JavaScript; refused: a line for each defect that does not compile
  */
-async function compiledFiles(defects, copy, folders) {
-  const folder = newFolder(folders);
-  writeFileSync(join(folder, 'package.json'), readFileSync(join(copy, 'package.json')));
+async function compilePlanted(defects, root, folders) {
+  const copy = copyOf(root, folders);
+  const built = newFolder(folders);
+  const sources = defects.flatMap((defect) =>
+    planted(defect, copy).map((file) => {
+      const path = relative(copy, file.path);
+      return { ...file, defect: defect.name, path, beside: path.replace(/\.ts$/, `~${defect.name}.ts`) };
+    }),
+  );
+  for (const { beside, after } of sources) writeFileSync(join(copy, beside), after);
+  const paths = new Set(sources.flatMap(({ path, beside }) => [path, beside]));
+  const mistakes = await compileChecked(copy, [...paths], built);
+  const textOf = (/** @type {string} */ path) => readFileSync(join(built, compiledOf(path)), 'utf8');
   /** @type {Map<string, File[]>} */
   const files = new Map();
-  for (const defect of defects) {
-    const sources = planted(defect, copy).map((file) => ({ ...file, path: relative(copy, file.path) }));
-    files.set(defect.name, sources);
-    for (const { path, after } of sources) {
-      mkdirSync(dirname(join(folder, defect.name, path)), { recursive: true });
-      writeFileSync(join(folder, defect.name, path), after);
-    }
+  const refused = [];
+  for (const { defect, path, beside, before, after } of sources) {
+    const mistake = mistakes.get(beside);
+    if (mistake !== undefined) refused.push(`${defect} does not compile: ${path}, ${mistake}`);
+    else if (exportsOf(built, path) !== exportsOf(built, beside))
+      refused.push(
+        `${defect} changes the types of what ${path} exports: the files that import it are not checked against that.`,
+      );
+    const compiled = { path: compiledOf(path), before: textOf(path), after: textOf(beside) };
+    files.set(defect, [...(files.get(defect) ?? []), { path, before, after }, compiled]);
   }
-  await compileUnder(folder);
-  for (const [name, sources] of files) {
-    const compiled = sources.map(({ path }) => ({
-      path: compiledOf(path),
-      before: readFileSync(join(copy, compiledOf(path)), 'utf8'),
-      after: readFileSync(join(folder, name, compiledOf(path)), 'utf8'),
-    }));
-    files.set(name, [...sources, ...compiled]);
-  }
-  return files;
+  return { files, refused };
 }
 
 /**
- * However a catcher ends, what it has started ends with it: a test that is killed stops no server of its own.
+ * Ends what a catcher has started when the catcher ends: a test that is killed does not stop its own server.
  *
  * @param {import('node:child_process').ChildProcess} child started with `OWN_GROUP`
  */
@@ -277,9 +278,14 @@ async function judgeByTest(name, copy) {
     complaint = `${complaint}${text}`.slice(-2_000);
   });
   let title = '';
+  /** The last test that failed in another way, and its error. */
+  let failed = '';
   for await (const line of createInterface(child.stdout)) {
     title = /^\s*not ok \d+ - (.*)$/.exec(line)?.[1] ?? title;
-    complaint = /^\s+error: .*$/.exec(line)?.[0].trim() ?? complaint;
+    // A long text begins on the next line.
+    failed = failed.replace(/\|-$/, line.trim());
+    const error = /^\s+error: (?!'\d+ subtests? failed)(.*)$/.exec(line)?.[1];
+    if (error !== undefined) failed = `"${title}": ${error}`;
     if (!/^\s+code: 'ERR_ASSERTION'$/.test(line)) continue;
     child.kill('SIGKILL');
     await exited;
@@ -287,13 +293,13 @@ async function judgeByTest(name, copy) {
   }
   const [exitCode, signal] = await exited;
   if (exitCode === 0) return { kind: 'passed', why: '' };
-  return { kind: 'broken', why: signal === null ? `${title} ${errorIn(complaint)}` : TOO_LONG };
+  return { kind: 'broken', why: signal === null ? failed || errorIn(complaint) : TOO_LONG };
 }
 
 /**
  * Plays schedules up to the first that breaks a promise.
  *
- * @param {{ of: 'runs' | 'batches', schedules: number }} most
+ * @param {Share} most
  * @param {string} copy
  * @param {Defect | null} defect what is planted there; null: nothing
  * @returns {Promise<Verdict>}
@@ -332,12 +338,12 @@ async function judgeByFuzz(most, copy, defect) {
 function verdictOf({ failure, schedules }, defect) {
   if (failure === null) return { kind: 'passed', why: '' };
   const why = `schedule ${schedules}: ${failure.broken.join('; ')}`;
-  // Whatever spins or stands still breaks M8: it does not tell that the promise in question is watched.
+  // A run that never ends breaks M8, whatever the defect is: that does not show that its own promise is watched.
   const onlyNeverEnds = failure.broken.every((broken) => broken.startsWith('M8'));
   return { kind: onlyNeverEnds && defect?.breaks !== 'M8' ? 'broken' : 'caught', why, schedules };
 }
 
-/** Of what a process complained about, the line that says it. */
+/** The line that names the error in what a process has written. */
 function errorIn(/** @type {string} */ complaint) {
   const lines = complaint.split('\n').filter((line) => line.trim() !== '');
   return (lines.find((line) => /error:|Error\b/.test(line)) ?? lines.at(-1) ?? 'it says nothing').trim();
@@ -381,7 +387,7 @@ function newFolder(/** @type {string[]} */ folders) {
   return folder;
 }
 
-/** Tests state what they need; whose test this may be a part of is none of their business. */
+/** Without the settings of whoever runs this, or of the test that this is a part of. */
 function ownEnvironment() {
   const kept = Object.entries(process.env).filter(([name]) => !/^(CAMBIST_|TEMPORAL_|NODE_TEST)/.test(name));
   return Object.fromEntries(kept);

@@ -1,5 +1,5 @@
-// The planted defects as data: reads test/machines/bugs/*.yaml, and applies one to a tree of sources. A change is anchored by
-// names in the code, not by lines; one that does not fit any more, or fits twice, is refused with the defect's name.
+// The planted defects as data: reads test/machines/bugs/*.yaml, and applies one to a tree of sources. A change names a
+// declaration and what it replaces there, and no line; one that does not fit any more, or fits twice, is refused.
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { testFileOf } from './test-files.mjs';
 /**
  * @typedef {object} Defect
  * @property {string} name
- * @property {string} what what a careless engineer would have done, in one sentence
+ * @property {string} what what the program does wrong, as a careless engineer would have written it, in plain sentences
  * @property {string} breaks the promise that it breaks, `M1` to `M8`
- * @property {string[]} caught_by `fuzz`, or names of test files without `.test.ts`; every one must catch it
+ * @property {string[]} caught_by names of SHARES, or of test files without `.test.ts`; every one must catch it
  * @property {Edit[]} change
  */
 
@@ -27,10 +27,18 @@ import { testFileOf } from './test-files.mjs';
  */
 /** @typedef {Pick<Defect, 'name' | 'change'>} Change what planting needs of a defect, or of any other edit */
 
-/** Catches what is a matter of sequence: the model-based test. */
-export const FUZZ = 'fuzz';
-/** The same with batches. */
-export const FUZZ_BATCHES = 'fuzz-batches';
+/**
+ * How many schedules the model plays at most, by the name of a catcher. Stories catch what the model once found. A few defects
+ * name the model all the same: they show that it still finds something by chance.
+ *
+ * @typedef {{ of: import('../../test/machines/model/fuzz.ts').Share['of'], schedules: number }} Share
+ * @type {Record<string, Share>}
+ */
+export const SHARES = {
+  fuzz: { of: 'runs', schedules: 10_000 },
+  'fuzz-batches': { of: 'batches', schedules: 250 },
+  'fuzz-rebalances': { of: 'rebalances', schedules: 500 },
+};
 
 /**
  * Every planted defect under `root`, checked.
@@ -64,7 +72,7 @@ function mistakesOf(defect, all, root) {
   if (catchers.length === 0) mistakes.push('nothing catches it');
   if (defect.change.length === 0) mistakes.push('it changes nothing');
   for (const catcher of catchers)
-    if (![FUZZ, FUZZ_BATCHES].includes(catcher) && testFileOf(catcher, root) === undefined)
+    if (!Object.hasOwn(SHARES, catcher) && testFileOf(catcher, root) === undefined)
       mistakes.push(`there is no test ${catcher}.test.ts`);
   return mistakes.map((mistake) => `Defect '${name}': ${mistake}.`);
 }

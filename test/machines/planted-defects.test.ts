@@ -1,6 +1,6 @@
 /**
- * The bug bench itself (`scripts/bugs.mjs`): it tells a defect that is caught from one that survives or that nobody could
- * judge. Running them all is for `npm run bugs`.
+ * How defects are planted (`scripts/bugs.mjs`): it tells a defect that is caught from one that survives, that does not compile,
+ * or that no test could judge. Only `npm run bugs` plants all of them.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -75,30 +75,57 @@ const defectBy = (by: string): Defect => ({
   change: [{ file: 'sum.ts', inside: 'sum', replace: 'return a + b', by }],
 });
 const yamlOf = (by: string) => JSON.stringify([defectBy(by)]);
+const verdictOn = (t: TestContext, by: string, sources: Readonly<Record<string, string>> = SOURCES) =>
+  bugs({ root: treeOf(t, { ...sources, 'test/machines/bugs/some.yaml': yamlOf(by) }) });
 
 test('a defect counts as caught only by a failed assertion', async (t) => {
-  const verdictOn = async (by: string) =>
-    bugs({ root: treeOf(t, { ...SOURCES, 'test/machines/bugs/some.yaml': yamlOf(by) }) });
-  assert.deepEqual(await verdictOn('return a - b'), { planted: 1, caught: 1, failures: [] });
-  const survivor = await verdictOn('return b + a');
+  assert.deepEqual(await verdictOn(t, 'return a - b'), { planted: 1, caught: 1, failures: [] });
+  const survivor = await verdictOn(t, 'return b + a');
   assert.equal(survivor.caught, 0);
   assert.match(survivor.failures.join(), /^less SURVIVES sum: Takes away\.$/);
-  const unread = await verdictOn('return a +');
-  assert.equal(unread.caught, 0);
-  assert.match(unread.failures.join(), /^less is PLANTED BADLY, sum cannot judge it/);
-  const thrown = await verdictOn('throw new Error("no sum")');
+  const thrown = await verdictOn(t, 'if (a > b) throw new Error("no sum"); return a + b');
   assert.equal(thrown.caught, 0);
   assert.match(thrown.failures.join(), /^less is PLANTED BADLY, sum cannot judge it: .*no sum/);
 });
 
-test('a test that fails by itself catches nothing', async (t) => {
-  const failing = SOURCES['test/unit/sum.test.ts'].replace('3)', '4)');
+test('a defect that does not compile is refused before anything runs, and says why in one line', async (t) => {
+  const noTests = { ...SOURCES, 'test/unit/sum.test.ts': 'throw new Error("It runs.");' };
+  const refusal = async (by: string) => {
+    const { caught, failures } = await verdictOn(t, by, noTests);
+    assert.equal(caught, 0);
+    return failures;
+  };
+  assert.deepEqual(await refusal('return a +'), [
+    'less does not compile: sum.ts, line 2: Expression expected.',
+  ]);
+  assert.deepEqual(await refusal('return a + b.length'), [
+    "less does not compile: sum.ts, line 2: Property 'length' does not exist on type 'number'.",
+  ]);
+  assert.deepEqual(await refusal('return `${a + b}`'), [
+    'less changes the types of what sum.ts exports: the files that import it are not checked against that.',
+  ]);
+});
+
+test('what a defect leaves unused is no mistake, nor is another value of a constant', async (t) => {
+  assert.equal((await verdictOn(t, 'return a')).caught, 1);
+  const constant = {
+    ...DEFECT,
+    change: [{ file: 'sum.ts', inside: 'ZERO', replace: '0', by: '1' }],
+  };
   const root = treeOf(t, {
     ...SOURCES,
-    'test/unit/sum.test.ts': failing,
-    'test/machines/bugs/some.yaml': yamlOf('return a - b'),
+    'sum.ts': `export const ZERO = 0;\n${SUM.replace('a + b', 'a + b + ZERO')}`,
+    'test/machines/bugs/some.yaml': JSON.stringify([constant]),
   });
-  const { caught, failures } = await bugs({ root });
+  assert.equal((await bugs({ root })).caught, 1);
+});
+
+test('a test that fails by itself catches nothing', async (t) => {
+  const failing = SOURCES['test/unit/sum.test.ts'].replace('3)', '4)');
+  const { caught, failures } = await verdictOn(t, 'return a - b', {
+    ...SOURCES,
+    'test/unit/sum.test.ts': failing,
+  });
   assert.equal(caught, 0);
   assert.match(failures.join(), /^sum fails without any defect/);
 });

@@ -391,6 +391,16 @@ describe('whatever the service answers, the table says what follows', () => {
         assertSameAgain(end, step, sends.length);
       });
 
+    for (const [step, code] of PAUSES)
+      test(`${code} ends nothing: the run goes on by itself`, async () => {
+        const end = await story()
+          .given({ service: FORGETS })
+          .when(START, { kind: 'refuses', step, code, ms: 10_000 })
+          .play();
+        assert.ok(end.asked(`send ${step}`) >= 2);
+        assertDoneOnce(end);
+      });
+
     test('a refusal of a payment that the service keeps is passed by the next generation once a person says that its cause is gone', async () => {
       const code = 'WITHDRAWAL_DISABLED_FOR_ACCOUNT';
       const end = await story()
