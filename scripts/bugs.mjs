@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { changedSince } from './lib/changes.mjs';
 import { compiledOf, compileUnder } from './lib/compile.mjs';
-import { FUZZ, FUZZ_BATCHES, planted, putIn, readDefects } from './lib/defects.mjs';
+import { FUZZ, FUZZ_BATCHES, FUZZ_REBALANCES, planted, putIn, readDefects } from './lib/defects.mjs';
 import { killGroup, OWN_GROUP } from './lib/group.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { isInSlice, readSlice, WHOLE } from './lib/slice.mjs';
@@ -42,11 +42,12 @@ const SEED = 20_261_121;
  * What the model plays at most. Stories catch what it once found; a few defects name it all the same, so that something tells
  * when its chance finds nothing any more.
  *
- * @type {Record<string, { of: 'runs' | 'batches', schedules: number }>}
+ * @type {Record<string, { of: 'runs' | 'batches' | 'rebalances', schedules: number }>}
  */
 const SHARES = {
   [FUZZ]: { of: 'runs', schedules: 10_000 },
   [FUZZ_BATCHES]: { of: 'batches', schedules: 250 },
+  [FUZZ_REBALANCES]: { of: 'rebalances', schedules: 2_000 },
 };
 const isModel = (/** @type {string} */ catcher) => Object.hasOwn(SHARES, catcher);
 /** @type {Set<import('node:child_process').ChildProcess>} */
@@ -293,7 +294,7 @@ async function judgeByTest(name, copy) {
 /**
  * Plays schedules up to the first that breaks a promise.
  *
- * @param {{ of: 'runs' | 'batches', schedules: number }} most
+ * @param {{ of: 'runs' | 'batches' | 'rebalances', schedules: number }} most
  * @param {string} copy
  * @param {Defect | null} defect what is planted there; null: nothing
  * @returns {Promise<Verdict>}

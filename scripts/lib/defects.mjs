@@ -12,7 +12,7 @@ import { testFileOf } from './test-files.mjs';
  * @property {string} name
  * @property {string} what what a careless engineer would have done, in one sentence
  * @property {string} breaks the promise that it breaks, `M1` to `M8`
- * @property {string[]} caught_by `fuzz`, or names of test files without `.test.ts`; every one must catch it
+ * @property {string[]} caught_by `fuzz`, `fuzz-batches`, `fuzz-rebalances`, or names of test files without `.test.ts`; every one must catch it
  * @property {Edit[]} change
  */
 
@@ -31,6 +31,8 @@ import { testFileOf } from './test-files.mjs';
 export const FUZZ = 'fuzz';
 /** The same with batches. */
 export const FUZZ_BATCHES = 'fuzz-batches';
+/** The same with rebalancings. */
+export const FUZZ_REBALANCES = 'fuzz-rebalances';
 
 /**
  * Every planted defect under `root`, checked.
@@ -64,7 +66,7 @@ function mistakesOf(defect, all, root) {
   if (catchers.length === 0) mistakes.push('nothing catches it');
   if (defect.change.length === 0) mistakes.push('it changes nothing');
   for (const catcher of catchers)
-    if (![FUZZ, FUZZ_BATCHES].includes(catcher) && testFileOf(catcher, root) === undefined)
+    if (![FUZZ, FUZZ_BATCHES, FUZZ_REBALANCES].includes(catcher) && testFileOf(catcher, root) === undefined)
       mistakes.push(`there is no test ${catcher}.test.ts`);
   return mistakes.map((mistake) => `Defect '${name}': ${mistake}.`);
 }
