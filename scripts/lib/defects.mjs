@@ -37,7 +37,7 @@ import { testFileOf } from './test-files.mjs';
 export const SHARES = {
   fuzz: { of: 'runs', schedules: 10_000 },
   'fuzz-batches': { of: 'batches', schedules: 250 },
-  'fuzz-rebalances': { of: 'rebalances', schedules: 500 },
+  'fuzz-rebalances': { of: 'rebalances', schedules: 2_000 },
 };
 
 /**

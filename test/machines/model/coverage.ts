@@ -109,6 +109,8 @@ const OF_REBALANCES = [
     (restraint) => `held back by ${restraint}`,
   ),
 ];
+/** Items and waits that the judge could judge: what nothing excuses. */
+const JUDGED = ['asked in vain', 'undone', 'said nothing for too long'];
 const OF_TURNS = ['of another run', 'reserved by a plan', 'reserved by a run'];
 
 /** Every cell that a run of the test must have hit. */
@@ -130,6 +132,7 @@ export function expectedCells(): readonly string[] {
     ...blows,
     ...EVENTS.map((what) => cellOf('event', what)),
     ...OF_BATCHES.map((what) => cellOf('batch', what)),
+    ...JUDGED.map((what) => cellOf('judged', what)),
     ...OF_TURNS.map((what) => cellOf('turn', what)),
     ...OF_REBALANCES.map((what) => cellOf('rebalance', what)),
     ...stories.map(([name]) => cellOf('story', name)),

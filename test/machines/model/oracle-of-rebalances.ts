@@ -3,6 +3,7 @@
  * price than its guard lets pass, never so much of a currency that it is beyond its target on the other side, and never the
  * last dollars. What other people do with the money is not its fault.
  */
+import type { Quote } from '../../../domain/service/records.ts';
 import { TARGETS } from './ours.ts';
 import { isBetterThanReserved, isBookedAfterItsRun, isReservedTwice } from './outside.ts';
 import { otherSide } from './prices.ts';
@@ -14,6 +15,12 @@ import type { World } from './world.ts';
 type TradeMovement = Extract<Movement, { kind: 'trade' }>;
 
 const REFERENCE = units('17.25');
+/** What each currency is brought back to. */
+const GOALS: Readonly<Record<string, string>> = {
+  EUR: TARGETS.eur,
+  GBP: TARGETS.leastGbp,
+  MXN: TARGETS.mostMxn,
+};
 /** Digits that amounts are cut to, of a few trades. */
 const TOLERANCE = units('0.05');
 const BPS = 10_000n;
@@ -27,20 +34,30 @@ export function brokenByRebalance(
   const { item } = movement.send.write;
   world.coverage.hit('rebalance', movement.record.buyCurrency === 'USD' ? 'a sale' : 'a purchase');
   const isAlone = isBookedAfterItsRun(world, temporal, movement);
-  const isUncounted = isMovedByOthers(world) || isReservedTwice(world) || isAlone;
+  const isUncounted = (currency: string): boolean =>
+    isAlone || isMovedByOthers(world, currency) || isReservedTwice(world, currency);
+  const { sellCurrency, buyCurrency } = movement.record;
+  const traded = buyCurrency === 'USD' ? sellCurrency : buyCurrency;
   return [
-    ...overLimits(world, temporal, movement, isAlone),
+    ...overLimits(world, temporal, { dollars: dollarsOf(movement), isAlone, isBooked: true }),
     ...outsideGuard(movement),
-    ...(isUncounted ? [] : [...beyondTarget(world, movement), ...lastDollars(world, movement)]),
+    ...(isUncounted(traded) ? [] : beyondTarget(world, movement)),
+    ...(isUncounted('USD') ? [] : lastDollars(world, movement)),
   ].map((what) => `${item} ${what}`);
 }
 
-/** @param isAlone other runs could not know of the trade: their limit of a day is none of it */
-function overLimits(
+/**
+ * The limits that a trade passes. @param isAlone other runs could not know of the trade: their limit of a day is none of it
+ * @param isBooked it is among the trades of the ledger already
+ */
+export function overLimits(
   world: World,
   temporal: Temporal,
-  movement: TradeMovement,
-  isAlone: boolean,
+  {
+    dollars,
+    isAlone,
+    isBooked,
+  }: { readonly dollars: bigint; readonly isAlone: boolean; readonly isBooked: boolean },
 ): readonly string[] {
   const { rebalance, input } = temporal.ours;
   if (rebalance === null) return [];
@@ -50,13 +67,14 @@ function overLimits(
     const prefixes = runs.map((run) => run.ours.prefix);
     return tradesOf(world)
       .filter(({ send }) => prefixes.includes(prefixOf(world, send.write.item)))
-      .reduce((sum, trade) => sum + valueOf(trade), 0n);
+      .reduce((sum, trade) => sum + valueOf(trade), isBooked ? 0n : dollars);
   };
   const isTogether = ofPolicy.length > 1;
-  const ofDay = sumOf(ofPolicy, isTogether ? leastDollarsOf : dollarsOf);
-  if (isTogether && perDay !== null) isBetterThanReserved(world, sumOf(ofPolicy, dollarsOf) > units(perDay));
+  const ofDay = sumOf(ofPolicy, isTogether && isBooked ? leastDollarsOf : dollarsOf);
+  if (isTogether && isBooked && perDay !== null)
+    isBetterThanReserved(world, sumOf(ofPolicy, dollarsOf) > units(perDay));
   return [
-    [perTrade, dollarsOf(movement), 'a trade'],
+    [perTrade, dollars, 'a trade'],
     [perRun, sumOf([temporal], dollarsOf), 'a run'],
     [isAlone ? null : perDay, ofDay, 'a day'],
   ].flatMap(([limit, moved, of]) =>
@@ -69,16 +87,104 @@ function overLimits(
 function outsideGuard({ record }: TradeMovement): readonly string[] {
   const { sellCurrency: sell, buyCurrency: buy } = record;
   const [sold, bought] = [soldOf(record), boughtOf(record)];
+  return isWorse({ sell, buy, sold, bought })
+    ? [`is traded at ${textOf(bought)} ${buy} for ${textOf(sold)} ${sell}`]
+    : [];
+}
+
+type Price = {
+  readonly sell: string;
+  readonly buy: string;
+  readonly sold: bigint;
+  readonly bought: bigint;
+};
+
+function isWorse({ sell, buy, sold, bought }: Price): boolean {
   const fair = otherSide({ sell, buy }, 'sell', sold, REFERENCE);
-  const isWorse = bought * BPS + TOLERANCE * BPS < fair * (BPS - BigInt(TARGETS.worstCostBps));
-  return isWorse ? [`is traded at ${textOf(bought)} ${buy} for ${textOf(sold)} ${sell}`] : [];
+  return bought * BPS + TOLERANCE * BPS < fair * (BPS - BigInt(TARGETS.worstCostBps));
+}
+
+// What a leg that is not traded may still be asked for (M8), by the true balances.
+
+/** A quote that the guard does not let pass, or that is so near to it that rounding decides. */
+export function isAtWorsePrice(quote: Quote): boolean {
+  const { sellCurrency: sell, buyCurrency: buy } = quote;
+  const sold = units(quote.sellAmount ?? quote.quoteAmount);
+  const bought = units(quote.buyAmount ?? quote.quoteAmount);
+  return isWorse({ sell, buy, sold, bought: bought - 2n * TOLERANCE });
+}
+
+/** The US dollars of a leg, by its last quote, or at the worst by the reference. */
+export function dollarsAsked(
+  { sell, buy, value }: { readonly sell: string; readonly buy: string; readonly value: bigint },
+  quote: Quote | null,
+): bigint {
+  if (quote !== null)
+    return units((sell === 'USD' ? quote.sellAmount : quote.buyAmount) ?? quote.quoteAmount);
+  const fair = otherSide({ sell, buy }, sell === 'USD' ? 'buy' : 'sell', value, REFERENCE);
+  return (fair * (BPS + BigInt(TARGETS.worstCostBps))) / BPS;
+}
+
+/** What stands against a leg in the balances of now; null: they ask for at least that leg, and there is money for it. */
+export function stillAsked(
+  world: World,
+  { ours }: Temporal,
+  leg: {
+    readonly currency: string;
+    readonly isSale: boolean;
+    readonly value: bigint;
+    readonly dollars: bigint;
+  },
+): string | null {
+  const { currency, isSale, value, dollars } = leg;
+  const due = demandOf(world, currency);
+  if ((isSale ? due : -due) < value) return 'the balances do not ask for it any more';
+  const demands = Object.keys(GOALS).map((one) => [one, demandOf(world, one)] as const);
+  const most = ours.rebalance?.maxTrades ?? null;
+  if (most !== null && demands.filter(([, demand]) => demand !== 0n).length > most) return 'others go first';
+  if (isSale) return world.service.balanceOf(currency) < value ? 'there is no money for it' : null;
+  const others = demands.filter(([one, demand]) => one !== currency && demand < 0n);
+  const needed = others.reduce(
+    (sum, [buy, demand]) => sum + dollarsAsked({ sell: 'USD', buy, value: -demand }, null),
+    dollars,
+  );
+  const left = world.service.balanceOf('USD') - units(TARGETS.leastUsd) - needed;
+  if (left < 0n) return 'there is no money for it';
+  return left < settledSince(world, world.healedAtMs ?? 0) ? 'its money was still on its way' : null;
+}
+
+/**
+ * US dollars that sales have brought only after this moment. A leg that a run takes up once more is traded only while a new plan would
+ * trade it, and a plan spends no dollars that are on their way, be they of the run's own sales (design: "Reset means: try again what is
+ * not done").
+ */
+function settledSince(world: World, sinceMs: number): bigint {
+  return tradesOf(world)
+    .filter(({ record, saidAtMs }) => record.buyCurrency === 'USD' && saidAtMs > sinceMs)
+    .reduce((sum, { record }) => sum + boughtOf(record), 0n);
+}
+
+/** What the targets ask to sell of a currency, or, below zero, to buy of it. */
+function demandOf(world: World, currency: string): bigint {
+  const now = projectedOf(world, currency);
+  const { eur, bandEur, leastGbp, mostMxn } = TARGETS;
+  switch (currency) {
+    case 'EUR': {
+      const beside = now - units(eur);
+      return (beside < 0n ? -beside : beside) > units(bandEur) ? beside : 0n;
+    }
+    case 'GBP':
+      return now < units(leastGbp) ? now - units(leastGbp) : 0n;
+    default:
+      return now > units(mostMxn) ? now - units(mostMxn) : 0n;
+  }
 }
 
 /** A trade goes back to the target, and never to the other side of it. */
 function beyondTarget(world: World, { record }: TradeMovement): readonly string[] {
   const isSale = record.buyCurrency === 'USD';
   const currency = isSale ? record.sellCurrency : record.buyCurrency;
-  const target = { EUR: TARGETS.eur, GBP: TARGETS.leastGbp, MXN: TARGETS.mostMxn }[currency];
+  const target = GOALS[currency];
   if (target === undefined) return [`trades ${currency}, which no target names`];
   const now = projectedOf(world, currency);
   const isBeyond = isSale ? now < units(target) - TOLERANCE : now > units(target) + TOLERANCE;
@@ -91,12 +197,15 @@ function lastDollars(world: World, { record }: TradeMovement): readonly string[]
   return [`leaves ${textOf(now)} USD, ${TARGETS.leastUsd} are kept`];
 }
 
-/** Whose money it is cannot be told any more, or a trade that was counted on has failed. */
-function isMovedByOthers({ service, oracle }: World): boolean {
+/** Whose money of this currency it is cannot be told any more, or a trade of it that was counted on has failed. */
+function isMovedByOthers({ service, oracle }: World, currency: string): boolean {
   return (
-    service.isMovedByOthers ||
-    oracle.misled.size > 0 ||
-    service.ledger.some(({ kind, status }) => kind === 'trade' && isFailed(status))
+    service.movedByOthers.has(currency) ||
+    [...oracle.misled].some((item) => item.toUpperCase().includes(currency)) ||
+    service.ledger.some(
+      ({ kind, status, record }) =>
+        kind === 'trade' && isFailed(status) && [record.sellCurrency, record.buyCurrency].includes(currency),
+    )
   );
 }
 

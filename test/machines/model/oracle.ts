@@ -13,35 +13,26 @@ import { RunRefused } from '../../../domain/run/ports.ts';
 import type { Attempt } from './attempt.ts';
 import type { Movement, Write } from './service.ts';
 import { isFailed, isLast } from './service.ts';
-import { paymentsOf, type Ours } from './ours.ts';
+import { MOST_BOUGHT, WORST_RATE, paymentsOf, type Ours } from './ours.ts';
 import type { Execution } from './execution.ts';
-import {
-  answersOfBefore,
-  isBookedBehind,
-  isCountedWhole,
-  isForgottenBatch,
-  isForgottenByOthers,
-  isForgottenWork,
-} from './outside.ts';
+import { isBookedBehind, isForgottenBatch, isForgottenByOthers, isForgottenWork } from './outside.ts';
+import { whyAPerson } from './asked.ts';
 import { brokenByRebalance } from './oracle-of-rebalances.ts';
-import type { KeptInstruction, Temporal } from './temporal.ts';
+import { standingOf } from './said.ts';
+import type { Temporal } from './temporal.ts';
+import { whyUndone } from './undone.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
+import { DATE_MS, DAY_MS, HOUR_MS, TRADES_UNTIL_MS, WITHDRAWALS_UNTIL_MS } from './windows.ts';
 import type { World } from './world.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-export const DATE_MS = Date.parse('2026-11-21T00:00:00Z');
-/** The send windows of that date in UTC, counted here once more. */
-const TRADES_UNTIL_MS = DATE_MS + DAY_MS + 2 * 3_600_000;
-const WITHDRAWALS_UNTIL_MS = DATE_MS + 5.5 * DAY_MS;
-/** From the look at the clock to the byte on the wire, and what the clocks may differ. */
+/** The longest time from an attempt's look at the clock to its first byte, and how far two clocks may differ. */
 const WINDOW_SLACK_MS = 45_000;
-/** From when something is known to the sentence about it. */
+/** How soon a run must say what it waits for. */
 const SAYS_WITHIN_MS = 3 * 60_000;
-/** A chunk that somebody has ended is missed by its run within ten minutes. */
+/** A run notices within ten minutes that somebody has ended one of its chunks. */
 const SAYS_OF_CHUNKS_WITHIN_MS = 11 * 60_000;
-const WORST_RATE = '17';
-const MOST_BOUGHT = '17300';
+/** A run looks up an item that waits for a person twice within this. */
+const LOOKS_AGAIN_MS = 25 * 60_000;
 /** Codes that pause: they never end an item (M7). */
 const PAUSES =
   /^(AUTH_|SANDBOX_|INVALID_|MISSING_|ROUTE_|IDEMPOTENCY_KEY|FEATURE_|CREDENTIALS_|CLOCK_|API_KEY_)|_DISABLED|_NOT_ENABLED/;
@@ -64,8 +55,10 @@ type Rule =
 export class Oracle {
   readonly violations: string[] = [];
   readonly #world: World;
-  /** Items of which a person has claimed what is not so: their outcome is that person's. */
+  /** Items about which a person has said something false. That person answers for their outcome. */
   readonly misled = new Set<string>();
+  /** Of each run the items that wait for a person although only the run itself need judge them, and since when. */
+  readonly #askedInVain = new Map<Temporal, ReadonlyMap<string, number>>();
 
   constructor(world: World) {
     this.#world = world;
@@ -82,7 +75,7 @@ export class Oracle {
     const now = world.agenda.nowMs;
     this.#wanted(write, attempt);
     if (write.step === 'quote') {
-      // Asked for by an attempt that counts no more, it goes nowhere.
+      // Temporal drops the answer of an attempt that does not count any more.
       if (!attempt.isSuperseded()) this.#noNewQuote(write);
       this.#isText(write.request.amount.value);
       return;
@@ -109,7 +102,7 @@ export class Oracle {
     this.#noNewKey(write, attempt);
   }
 
-  /** The window that the last instruction to pay again gave to a payment; null when nobody gave one. */
+  /** The end of the send window that the last instruction to pay again has opened for a payment; null: there is none. */
   #lastFenceOf(item: string, { activity }: Attempt): number | null {
     const temporal = activity.temporal.home;
     const { instructions } = temporal.kept;
@@ -119,11 +112,11 @@ export class Oracle {
     return opened === undefined ? null : Date.parse(`${opened.date}T00:00:00Z`) + 5.5 * 86_400_000;
   }
 
-  /** Step 1: an attempt heeds the instructions that were said before it began, unless they were taken back meanwhile. */
+  /** Step 1: an attempt obeys what people said before it began, unless somebody has taken that back meanwhile. */
   #wanted(write: Write, attempt: Attempt): void {
     const { home } = attempt.activity.temporal;
     const { kept, ours } = home;
-    // A chunk sends by the go of a run that is open: it is read once the attempt has begun, and before every write.
+    // A chunk sends only while its run is open. An attempt reads the go of the run when it begins, and before every write.
     if (home.chunks.length > 0 && !attempt.isSuperseded() && home.closedBefore(attempt.beganAtMs))
       this.broken('go', `${write.step} of ${write.item} sent although its run was not open`);
     const item = write.item.slice(ours.prefix.length);
@@ -161,7 +154,7 @@ export class Oracle {
     }
   }
 
-  /** The item is that person's who has said "not executed" of it while it was being sent. */
+  /** A person said "not executed" of an item while a worker was sending it. That person answers for it. */
   #noteBehind({ send }: Movement): void {
     const { item } = send.write;
     for (const temporal of this.#world.runs)
@@ -183,14 +176,14 @@ export class Oracle {
 
   #tradeBooked(movement: Extract<Movement, { kind: 'trade' }>): void {
     const { record } = movement;
-    const { policy } = this.#oursOf(movement.send.write.item).ours;
-    const others = this.#movementsOf(movement.send.write.item).filter((other) => other !== movement);
+    const { policy } = this.runOf(movement.send.write.item).ours;
+    const others = this.movementsOf(movement.send.write.item).filter((other) => other !== movement);
     if (others.length > 0)
       this.broken(
         'M1',
         `leg traded twice: ${[...others, movement].map((each) => each.record.id).join(', ')}`,
       );
-    const temporal = this.#oursOf(movement.send.write.item);
+    const temporal = this.runOf(movement.send.write.item);
     if (temporal.ours.rebalance !== null) {
       for (const what of brokenByRebalance(this.#world, temporal, movement)) this.broken('M4', what);
       return;
@@ -206,26 +199,26 @@ export class Oracle {
 
   #withdrawalBooked(movement: Extract<Movement, { kind: 'withdrawal' }>): void {
     const { write } = movement.send;
-    const temporal = this.#oursOf(write.item);
+    const temporal = this.runOf(write.item);
     const { ours } = temporal;
     const reference = write.step === 'withdrawal' ? write.request.reference : '';
-    for (const other of this.#movementsOf(write.item)) {
+    for (const other of this.movementsOf(write.item)) {
       if (other === movement || other.kind !== 'withdrawal') continue;
       const otherReference = other.send.write.step === 'withdrawal' ? other.send.write.request.reference : '';
       const opened = [...temporal.kept.instructions, ...temporal.lost].some(
         (said) =>
           said.kind === 'pay again' && temporal.itemOf(said.item) === write.item && other.failedAtMs !== null,
       );
-      // Two API keys and a booking later than the design assumes: outside the rules.
+      // The service booked it later than the design assumes, and a worker with another API key sent the other one.
       const isBeyond = movement.send.beyond || other.send.beyond;
       if (isBeyond && other.send.write.keyName !== write.keyName) continue;
-      if (isForgottenWork(this.#world, temporal.hasForgotten, movement.send, other.send)) continue;
+      if (isForgottenWork(this.#world, temporal, movement.send, other.send)) continue;
       if (!opened || otherReference === reference || other.failedAtMs === null)
         this.broken('M1', `${write.item} paid twice: ${otherReference} (${other.status}) and ${reference}`);
     }
     this.#paidByOneBatch(movement, temporal);
     const amount = units(movement.record.withdrawalAmount);
-    const planned = this.#plannedAmount(ours, write.item.slice(ours.prefix.length));
+    const planned = this.plannedAmount(ours, write.item.slice(ours.prefix.length));
     if (planned !== null && amount !== planned)
       this.broken('M4', `${write.item} paid ${textOf(amount)}, planned ${textOf(planned)}`);
   }
@@ -236,12 +229,12 @@ export class Oracle {
     for (const other of this.#world.runs) {
       if (other === temporal || other.ours.batch === null) continue;
       const theirs = other.itemOf(item.slice(temporal.ours.prefix.length));
-      // Whoever has said what is not so answers for it.
+      // A person who has said something false answers for it.
       if (this.misled.has(item) || this.misled.has(theirs)) continue;
-      for (const { status, record, atMs } of this.#movementsOf(theirs)) {
-        const hasForgotten = temporal.hasForgotten || other.hasForgotten;
+      for (const { status, record, send, atMs } of this.movementsOf(theirs)) {
+        const isLost = temporal.forgotWhatCameOf(movement.send) || other.forgotWhatCameOf(send);
         const isInWork = movement.send.sentAtMs < atMs;
-        if (isFailed(status) || isForgottenByOthers(this.#world, { hasForgotten, paidAtMs: atMs, isInWork }))
+        if (isFailed(status) || isForgottenByOthers(this.#world, { isLost, paidAtMs: atMs, isInWork }))
           continue;
         this.broken('M1', `${item} paid although ${theirs} is, as ${record.id}`);
       }
@@ -249,14 +242,14 @@ export class Oracle {
   }
 
   /** The run that an item is of. */
-  #oursOf(item: string): Temporal {
+  runOf(item: string): Temporal {
     const temporal = this.#world.runs.findLast(({ ours }) => item.startsWith(ours.prefix));
     if (temporal === undefined) throw new RangeError(`Nobody's item: ${item}.`);
     return temporal;
   }
 
-  /** What a payment comes to by its policy and what was really bought; null: that cannot be told. */
-  #plannedAmount({ policy, prefix, batch }: Ours, id: string): bigint | null {
+  /** The amount of a payment by its policy and by the trade that the service has booked; null: there is not one such trade. */
+  plannedAmount({ policy, prefix, batch }: Ours, id: string): bigint | null {
     if (batch !== null) return units(batch.flat().find(([name]) => name === id)?.[3] ?? '0');
     const payments = paymentsOf(policy);
     const amount = payments.find((payment) => payment.id === id)?.amount;
@@ -275,7 +268,7 @@ export class Oracle {
   }
 
   /** What really moved for an item of our run. */
-  #movementsOf(item: string): readonly Movement[] {
+  movementsOf(item: string): readonly Movement[] {
     return this.#world.service.ledger.filter(({ send }) => send.write.item === item);
   }
 
@@ -285,7 +278,7 @@ export class Oracle {
     if (standing !== 'ended') {
       const code = error instanceof RunRefused ? error.code : standing;
       const { ledger } = this.#world.service;
-      const moved = ledger.some(({ send }) => this.#oursOf(send.write.item) === temporal);
+      const moved = ledger.some(({ send }) => this.runOf(send.write.item) === temporal);
       if (moved && code !== 'CANCELLED' && !isForgottenBatch(this.#world, temporal))
         this.broken('M3', `the run ended without a plan (${code}), although something was sent`);
       return;
@@ -294,7 +287,7 @@ export class Oracle {
       this.#batchEnded(temporal, makeReport(state));
       return;
     }
-    // Proceeds of nothing are no payment.
+    // Without a trade there are no proceeds, and so no payment of them.
     for (const { id, amount } of ours.rebalance === null ? paymentsOf(ours.policy) : [])
       if (amount.kind === 'fixed' && !state.payments.some(({ payment }) => payment.id === id))
         this.broken('M3', `${temporal.itemOf(id)}, which the policy names, is not in the report`);
@@ -312,7 +305,13 @@ export class Oracle {
     }
     for (const { code } of report.problems)
       if (PAUSES.test(code)) this.broken('M7', `an item ended by ${code}, which only pauses`);
-    for (const item of this.#undone(temporal)) this.broken('M8', `${item} could be done, and is not`);
+    this.#endsWell(temporal, report);
+  }
+
+  /** Judges what is left undone, and counts what was judged. */
+  #endsWell(temporal: Temporal, report: Pick<Report, 'legs' | 'payments'>): void {
+    for (const item of this.#undone(temporal, true)) this.broken('M8', `${item} could be done, and is not`);
+    this.#countAsked(temporal, [...report.legs, ...report.payments]);
   }
 
   /** The report of a batch: what its chunks say of every payment, and what its run makes of it, are the file and the ledger. */
@@ -344,10 +343,10 @@ export class Oracle {
       this.broken('M3', `the run sums up ${JSON.stringify(told)}, its chunks ${JSON.stringify(due)}`);
     if ((report.status === 'COMPLETED') !== payments.every(({ outcome }) => outcome === 'PAID'))
       this.broken('M3', `the run is ${report.status}: ${payments.map(({ outcome }) => outcome).join()}`);
-    for (const item of this.#undone(temporal)) this.broken('M8', `${item} could be done, and is not`);
+    this.#endsWell(temporal, whole);
   }
 
-  /** Somebody named an equal payment's record, which nothing on it tells: whoever did answers for both payments. */
+  /** A person named the record of an equal payment, and the record does not show whose it is. That person answers for both payments. */
   #noteSwapped(temporal: Temporal, { id, withdrawalId }: ReportPayment): void {
     const { service } = this.#world;
     const item = temporal.itemOf(id);
@@ -363,7 +362,7 @@ export class Oracle {
   #legReported(temporal: Temporal, { id, outcome, tradeId }: ReportLeg, report: Report): void {
     const item = temporal.itemOf(id);
     if (this.misled.has(item)) return;
-    const moved = this.#movementsOf(item);
+    const moved = this.movementsOf(item);
     if (outcome === 'TRADED') {
       if (!moved.some(({ record }) => record.id === tradeId))
         this.broken('M3', `${item} is TRADED as ${tradeId ?? '?'}, which is not its trade`);
@@ -376,14 +375,14 @@ export class Oracle {
     const item = temporal.itemOf(id);
     if (this.misled.has(item)) return;
     this.#amountReported(temporal, payment);
-    const moved = this.#movementsOf(item).filter((each) => each.kind === 'withdrawal');
+    const moved = this.movementsOf(item).filter((each) => each.kind === 'withdrawal');
     if (outcome === 'PAID') {
       const record = moved.find((each) => each.record.id === withdrawalId);
       if (record?.wasPaid !== true)
         this.broken('M3', `${item} is PAID as ${withdrawalId ?? '?'}, which was not its payment`);
     } else if (outcome !== 'NOT_PAID') this.broken('M3', `the run ended while ${item} is ${outcome}`);
     else {
-      // Booked later than the design assumes, after time had ended what no key could: outside the rules.
+      // The service booked it later than the design assumes, and the run had waited as long as it must.
       const paid = moved.filter((each) => !isFailed(each.status) && !each.send.beyond);
       if (paid.length > 0)
         this.broken(
@@ -393,31 +392,33 @@ export class Oracle {
     }
   }
 
-  /** What a payment is said to come to, paid or not: nothing less than nothing. */
+  /** The amount of a payment in the report, whether it is paid or not. It is never below zero. */
   #amountReported(temporal: Temporal, { id, amount }: ReportPayment): void {
-    const planned = this.#plannedAmount(temporal.ours, id);
+    const planned = this.plannedAmount(temporal.ours, id);
     if (amount === null || planned === null || this.misled.has(temporal.itemOf('usd-mxn-1'))) return;
     const due = planned > 0n ? planned : 0n;
     if (units(amount) !== due)
       this.broken('M4', `${temporal.itemOf(id)} is reported as ${amount}, which is ${textOf(due)}`);
   }
 
-  // Silence (M8): a run that says nothing but RUNNING must have a reason that the service shows.
+  // Silence (M8): while a run says only RUNNING, a record of the service must show what it waits for.
 
-  /** Nothing will happen until then: whoever waits longer than its time says so. */
+  /** Nothing happens until then. A run that waits longer than it may in silence breaks M8. */
   quietUntil(nextMs: number): void {
     const { agenda, runs, service } = this.#world;
     if (!service.isReadable()) return;
     for (const temporal of runs) {
       const { current } = temporal;
       if (current === null || !temporal.hasWorkers() || temporal.isAway()) continue;
-      const moved = service.ledger.filter(({ send }) => this.#oursOf(send.write.item) === temporal);
-      // Where the money is there, nobody waits for the status of the trade.
+      const moved = service.ledger.filter(({ send }) => this.runOf(send.write.item) === temporal);
+      // Once a run pays, it does not wait for the status of its trade any more.
       const pays = moved.some(({ kind }) => kind === 'withdrawal');
       const pending = moved.filter(({ kind, status }) => !isLast(status) && (kind === 'withdrawal' || !pays));
       const untilMs = Math.min(...(pending.length === 0 ? [agenda.nowMs] : pending.map(mayBeQuietUntil)));
       const saysWithinMs = temporal.chunks.length > 0 ? SAYS_OF_CHUNKS_WITHIN_MS : SAYS_WITHIN_MS;
-      if (nextMs <= untilMs + saysWithinMs || statusOf(current.state) !== 'RUNNING') continue;
+      if (nextMs <= untilMs + saysWithinMs) continue;
+      this.#world.coverage.hit('judged', 'said nothing for too long');
+      if (statusOf(current.state) !== 'RUNNING') continue;
       const what = pending.map(({ record, status }) => `${record.id} is ${status}`).join(', ');
       this.broken(
         'M8',
@@ -426,11 +427,11 @@ export class Oracle {
     }
   }
 
-  // What could have been done: by what the service, the clocks and people did, never by what the run says of itself.
+  // What could have been done (M8).
 
   /**
-   * Whether an operator who looks at the newest report finds something to try again. Whoever has restored Temporal goes on
-   * with every run that is not COMPLETED, since its report may be older than what was done (docs/operations.md).
+   * True when an operator who reads the newest report finds something to try again. After a restore of Temporal, the operator goes on
+   * with every run that is not COMPLETED: its report may be older than what it did (docs/operations.md).
    */
   isUndone(temporal: Temporal): boolean {
     const state = temporal.newest()?.state;
@@ -439,113 +440,47 @@ export class Oracle {
     return isOld || isPart || this.#undone(temporal).length > 0;
   }
 
-  /** Items that nothing stands against, once the faults have stopped, and that are not done all the same. */
-  #undone(temporal: Temporal): readonly string[] {
+  /** Items that are not done although nothing stands against them once the faults have stopped. @param counts in the table */
+  #undone(temporal: Temporal, counts = false): readonly string[] {
     const state = temporal.newest()?.state;
-    const { agenda, schedule, healedAtMs } = this.#world;
-    if (state === undefined || healedAtMs === null) return [];
-    // What balances ask for changes with them.
-    if (temporal.ours.rebalance !== null) return [];
-    // A refusal that does not say that it is an old one may be taken for a new one.
-    if (schedule.service.headersLost > 0) return [];
-    const said = [...temporal.kept.instructions, ...temporal.lost];
-    if (said.some(({ kind }) => kind === 'cancel' || kind === 'superseded') || state.cancelled) return [];
-    const { policy } = temporal.ours;
-    const isDecided = (id: string): boolean =>
-      this.misled.has(temporal.itemOf(id)) || said.some((each) => 'item' in each && each.item === id);
-    // A trade needs its day, and prices inside guard and limit.
-    const isBad = schedule.service.prices
-      .map(units)
-      .some(
-        (price) =>
-          (policy.guard && price < units(WORST_RATE)) ||
-          (policy.limit && (policy.amount === 'sell all' || price > units('17.3'))),
-      );
-    // Two runs that each sell everything: the first one leaves nothing.
-    const isSold = policy.amount === 'sell all' && this.#world.runs.length > 1;
-    const tradesEnd = TRADES_UNTIL_MS - HOUR_MS;
+    if (state === undefined || this.#world.healedAtMs === null) return [];
     const report = { ...makeReport(state), ...(temporal.chunks.length > 0 && paymentsIn(temporal)) };
-    const legs = report.legs.flatMap(({ id, outcome }) =>
-      outcome === 'NOT_TRADED' &&
-      !isDecided(id) &&
-      !isBad &&
-      !isSold &&
-      !answersOfBefore(this.#world) &&
-      healedAtMs < tradesEnd &&
-      agenda.nowMs < tradesEnd
-        ? [temporal.itemOf(id)]
-        : [],
-    );
-    const isBrought =
-      (report.legs.length > 0 || temporal.chunks.length > 0) &&
-      report.legs.every(
-        ({ id, outcome }) =>
-          outcome === 'TRADED' &&
-          !isDecided(id) &&
-          this.#movementsOf(temporal.itemOf(id)).every(({ status }) => !isFailed(status)),
-      );
-    // Doubt takes a day, and the next generation up to 60 h.
-    const paymentsEnd = WITHDRAWALS_UNTIL_MS - 61 * HOUR_MS;
-    const payments = report.payments.flatMap(({ id, outcome }) => {
-      const item = temporal.itemOf(id);
-      const planned = this.#plannedAmount(temporal.ours, id);
-      const isNothing = planned !== null && planned <= 0n;
-      // Each of two batches that are taken up at one moment leaves it to the other; a person goes on with one of them.
-      const isBoth = this.#world.runs.some(
-        (other) => other !== temporal && (other.ours.batch ?? []).flat().some(([name]) => name === id),
-      );
-      // Among the strangers' records is one of another batch of the policy.
-      const isStrangers = temporal.ours.batch !== null && schedule.service.twins && id === 'supplier';
-      const isOthers = isBoth || isStrangers;
-      const isFree =
-        !isDecided(id) && isBrought && !isNothing && !isOthers && this.#movementsOf(item).length === 0;
-      return outcome === 'NOT_PAID' && isFree && healedAtMs < paymentsEnd && agenda.nowMs < paymentsEnd
-        ? [item]
-        : [];
+    return [...report.legs, ...report.payments].flatMap((item) => {
+      const isDone = item.outcome === 'TRADED' || item.outcome === 'PAID';
+      const why = isDone ? null : whyUndone(this.#world, temporal, report, item);
+      if (counts && why === null) this.#world.coverage.hit('judged', 'undone');
+      if (counts && why !== null) this.#world.coverage.hit('not judged', `undone: ${why}`);
+      return isDone || why !== null ? [] : [temporal.itemOf(item.id)];
     });
-    return [...legs, ...payments];
   }
 
-  /** Items wait for a person although nothing happened that only a person can judge. */
-  askedInVain(temporal: Temporal): void {
-    if (this.needsAPerson(temporal) || isCountedWhole(this.#world, temporal)) return;
+  /**
+   * An item that waits for a person although only the run itself need judge it breaks M8. False: such an item has not waited for long,
+   * and the next lookup may settle it.
+   */
+  judgesWhoIsAsked(temporal: Temporal): boolean {
+    const { nowMs } = this.#world.agenda;
+    const inVain = temporal.people
+      .waiting()
+      .filter((id) => whyAPerson(this.#world, temporal, id) === null)
+      .map((id) => temporal.itemOf(id));
+    const before = this.#askedInVain.get(temporal);
+    const since = new Map(inVain.map((item) => [item, before?.get(item) ?? nowMs]));
+    this.#askedInVain.set(temporal, since);
+    if ([...since.values()].some((sinceMs) => nowMs - sinceMs < LOOKS_AGAIN_MS)) return false;
     const { legs = [] } = temporal.current?.state ?? {};
-    const payments = temporal.payments();
-    const waits = [...legs, ...payments].flatMap(({ waiting }) => waiting?.problem.code ?? []);
-    for (const id of temporal.people.waiting())
-      this.broken('M8', `${temporal.itemOf(id)} waits for a person in vain (${waits.join()})`);
+    const waits = [...legs, ...temporal.payments()].flatMap(({ waiting }) => waiting?.problem.code ?? []);
+    for (const item of inVain) this.broken('M8', `${item} waits for a person in vain (${waits.join()})`);
+    return true;
   }
 
-  /** What no lookup and no key can settle, whatever the item: then people are rightly asked. */
-  needsAPerson({ kept, lost }: Temporal): boolean {
-    const { schedule, keysUsed, healedAtMs, runs } = this.#world;
-    // What another run has forgotten, nobody accounts for.
-    const hasForgotten = runs.some((run) => run.hasForgotten);
-    // No key may ask for a payment that was sent and then was not wanted any more: the batch stopped, or another one has it.
-    const { batch } = schedule;
-    const isUnwanted =
-      batch !== null && (batch.stopAfter !== null || batch.canary !== null || runs.length > 1);
-    const { service, faults, events } = schedule;
-    const showsTags = service.metadataInLists === 'always';
-    const isOdd = [...faults.trade, ...faults.withdrawal].some(
-      (fault) =>
-        fault.kind === 'ours, probably' ||
-        fault.kind === 'late' ||
-        (fault.kind === '5xx' && (fault.stored || service.stores === 'every error')),
-    );
-    return (
-      isOdd ||
-      service.twins ||
-      // A payment that was made and is not wanted any more: no key may ask for it.
-      service.tradeWord === 'FAILED' ||
-      (keysUsed.size > 1 && (!showsTags || service.keysBelongTo === 'api key')) ||
-      (hasForgotten && !showsTags) ||
-      (isUnwanted && !showsTags) ||
-      kept.instructions.length + lost.length > 0 ||
-      events.some(({ what }) => what.kind === 'our clock' || what.kind === 'credentials') ||
-      healedAtMs === null ||
-      healedAtMs > WITHDRAWALS_UNTIL_MS - DAY_MS
-    );
+  /** Counts the items about which nobody may be asked, and why people may be asked about the others. */
+  #countAsked(temporal: Temporal, items: readonly { readonly id: string }[]): void {
+    for (const { id } of items) {
+      const why = whyAPerson(this.#world, temporal, id);
+      if (why === null) this.#world.coverage.hit('judged', 'asked in vain');
+      else this.#world.coverage.hit('not judged', `asked in vain: ${why}`);
+    }
   }
 }
 
@@ -555,30 +490,10 @@ function paymentsIn({ chunks }: Pick<Temporal, 'chunks'>): Pick<Report, 'payment
   return { payments: courses.flatMap((chunk) => makeReport(chunk.reported).payments) };
 }
 
-/** How long a record may wait in silence: a status that the interface shows until it is late, another one not at all. */
+/** Until when a run may wait for a record in silence: while its status is one that the interface shows, until it is late; else not at all. */
 function mayBeQuietUntil({ kind, atMs, status, saidAtMs }: Movement): number {
   if (!['EXECUTED', 'PENDING'].includes(status)) return saidAtMs;
   return atMs + (kind === 'trade' ? HOUR_MS : DAY_MS);
-}
-
-/** What people have said of one item, counted here once more. */
-function standingOf(
-  instructions: readonly KeptInstruction[],
-  item: string,
-  beforeMs: number,
-): { cancelled: boolean; decided: boolean } {
-  let cancelled = false;
-  let decided = false;
-  let isGone = false;
-  for (const said of instructions) {
-    if (said.keptAtMs >= beforeMs) continue;
-    if (said.kind === 'superseded') isGone = true;
-    if (said.kind === 'cancel') cancelled = true;
-    if (said.kind === 'go-on' && said.item === null) cancelled = false;
-    if ((said.kind === 'executed' || said.kind === 'not executed') && said.item === item) decided = true;
-    if (said.kind === 'pay again' && said.item === item) decided = false;
-  }
-  return { cancelled: cancelled || isGone, decided };
 }
 
 export function generationIn(reference: string): number {
@@ -586,7 +501,7 @@ export function generationIn(reference: string): number {
   return generation === undefined ? 1 : Number(generation);
 }
 
-/** What a report says is wrong with an item. */
+/** The codes of an item's problems in a report. */
 function codesOf({ problems }: Report, id: string): string {
   return problems.flatMap(({ code, item }) => (item === id ? [code] : [])).join();
 }

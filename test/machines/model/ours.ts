@@ -21,6 +21,11 @@ import type { BatchSettings, PolicySettings, RebalanceSettings } from './schedul
 const DATE = '2026-11-21';
 const ITEMS = ['usd-mxn-1', 'supplier', 'second'] as const;
 const ITEMS_OF_REBALANCES = ['mxn-usd-1', 'usd-eur-1', 'usd-gbp-1'] as const;
+/** The guard and the limit of a conversion that has them, in Mexican pesos. */
+export const WORST_RATE = '17';
+export const MOST_BOUGHT = '17300';
+/** What a conversion leaves of the US dollars where it sells all others. */
+export const KEPT = '500.00';
 /** Of every rebalancing. */
 export const TARGETS = {
   leastUsd: '1000',
@@ -189,7 +194,7 @@ function policyOf(ours: Ours, batch: BatchSettings | null): Policy {
   const amounts = {
     sell: { kind: 'sell', value: '1000.00' },
     buy: { kind: 'buy', value: '17000.00' },
-    'sell all': { kind: 'sell-all', keep: '500.00' },
+    'sell all': { kind: 'sell-all', keep: KEPT },
   } as const;
   return {
     kind: 'convert',
@@ -200,7 +205,7 @@ function policyOf(ours: Ours, batch: BatchSettings | null): Policy {
     quote: { validForSeconds, settlement: 'T0', maxQuotes: 5 },
     guard: guard
       ? {
-          worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: '17', currency: 'MXN', per: 'USD' } }],
+          worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: WORST_RATE, currency: 'MXN', per: 'USD' } }],
           reference: null,
         }
       : null,
@@ -208,7 +213,7 @@ function policyOf(ours: Ours, batch: BatchSettings | null): Policy {
     shortfall,
     limits: limit
       ? {
-          perTrade: { value: '17300', currency: 'MXN' },
+          perTrade: { value: MOST_BOUGHT, currency: 'MXN' },
           perRun: null,
           perDay: null,
           perPayment: [],

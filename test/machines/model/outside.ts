@@ -1,7 +1,7 @@
 /**
- * What the model leaves out, each with its reason: assumptions that the design makes, and places where its rules reach
- * no further. Everything else that can happen may happen at any moment. Each is counted (`outside: …` in the table), so
- * that nobody takes silence for proof.
+ * What the judge does not hold against the product, each with its reason: what the design assumes, and where its rules end. The model
+ * plays everything else at any moment. Each exception is about one item, one run or one currency. The table counts each of them
+ * (`outside: …`), so that nobody takes silence for proof.
  */
 import { DEFAULT_SERVICE_FACTS } from '../../../domain/service/facts.ts';
 import type { Movement } from './service.ts';
@@ -9,18 +9,18 @@ import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
 /**
- * No backup is restored quicker than this: what is younger is known to be whole. The steps count 30 s, by a clock that
- * may have been set meanwhile from ten seconds ahead to ten seconds behind without anybody noticing.
+ * Nobody restores a backup faster than this. The steps trust what they learned in the last 30 s. Somebody may have set the worker's
+ * clock meanwhile from ten seconds ahead to ten seconds behind, and nobody would notice.
  */
 const RESTORE_TAKES_MS = 51_000;
-/** No plan is lost quicker than this: who makes it anew knows nothing of a send that is still on its way. */
+/** Nobody loses a plan and starts anew faster than this. Whoever makes the plan again does not know of a send that is still on its way. */
 const LOSS_TAKES_MS = 5 * 60_000;
 /**
- * A trade is not booked later than this past its quote, its token and its attempt's deadline: two minutes, less the ten
- * seconds that two clocks may differ without anybody noticing.
+ * The service books no trade later than this after the end of its quote, its token and its attempt's deadline. The steps wait two
+ * minutes; two clocks may differ by ten seconds, and nobody would notice.
  */
 export const TRADES_SETTLE_MS = 110_000;
-/** A withdrawal is not booked later than this after it was sent, where only time can end the doubt about it. */
+/** The steps assume that the service books no withdrawal later than this after it was sent, where only time can end the doubt about it. */
 export const WITHDRAWALS_SETTLE_MS = 86_400_000;
 
 /** How long it takes at least until Temporal is back, without the plan or with it. */
@@ -28,7 +28,10 @@ export function comesBackAfter(takesMs: number, losesPlan: boolean): number {
   return Math.max(takesMs, losesPlan ? LOSS_TAKES_MS : RESTORE_TAKES_MS);
 }
 
-/** A restore takes an instruction away under which a payment was made, and no list shows the payment's tag. */
+/**
+ * A person had a payment paid again, a restore takes that instruction away, and no list shows the tag of the second payment. Then
+ * nothing tells of it. The whole world is left out: a restore takes back all of Temporal.
+ */
 export function forgetsAGeneration(world: World): boolean {
   return noted(
     world,
@@ -39,18 +42,21 @@ export function forgetsAGeneration(world: World): boolean {
 }
 
 /**
- * At the end of doubt a dead quote is sent once more, and a service that keeps refusals answers what it answered before a
- * reset: the leg ends by it.
+ * The service keeps a refusal under the key of a trade. When the doubt about the leg ends, the run sends that dead quote once more. The
+ * service answers with the old refusal, and the leg ends.
  */
-export function answersOfBefore(world: World): boolean {
+export function answersOfBefore(world: World, item: string): boolean {
   return noted(
     world,
-    world.service.keepsATradeRefused,
+    world.service.tradesRefusedForGood.has(item),
     'a refusal of before a reset that a dead quote brings up again',
   );
 }
 
-/** Without `Date` in its answers nothing tells that the service's clock and ours are far apart. */
+/**
+ * The service's clock and ours are far apart, and the service sends no `Date`. Then the worker cannot notice it. The model sets no
+ * clock like this.
+ */
 export function cannotBeTold(world: World, byMs: number): boolean {
   const apartMs = Math.abs(world.ourSkewMs + byMs - world.service.skewMs);
   return noted(
@@ -60,12 +66,12 @@ export function cannotBeTold(world: World, byMs: number): boolean {
   );
 }
 
-/** An attempt has sent by then, and its token has ended: what is booked later, the service has been at work on. */
+/** By then an attempt has sent what it sends, and its token has ended. If the service books later, it was at work on it all the time. */
 const WORK_BEGINS_WITHIN_MS = 75_000;
 
 /**
- * Who says "not executed" of what is just being sent answers for what the service is at work on afterwards, as of what it
- * was at work on before: nobody can see that.
+ * A person says "not executed" of an item while a worker is sending it, and the service books it much later. Nobody can see what the
+ * service is at work on. So the person answers for it.
  */
 export function isBookedBehind(world: World, saidAtMs: number, send: { readonly sentAtMs: number }): boolean {
   return noted(
@@ -76,69 +82,76 @@ export function isBookedBehind(world: World, saidAtMs: number, send: { readonly 
 }
 
 /**
- * A restore makes a run forget a send, and the next worker has another API key: it waits until lists would show what was
- * sent before, and goes on. What the service is still at work on then, no list and no key shows.
+ * A run sends a payment, and a restore makes it forget that. The next worker has another API key. It waits until the lists would show the
+ * payment, and then pays. But the service is still at work on the first send, which no list and no key shows.
  */
-export function isForgottenWork(world: World, hasForgotten: boolean, late: Work, other: Work): boolean {
+export function isForgottenWork(world: World, temporal: Temporal, late: Work, other: Work): boolean {
   const isOthers = late.write.keyName !== other.write.keyName;
   return noted(
     world,
-    hasForgotten && isOthers && world.agenda.nowMs > late.sentAtMs + WORK_BEGINS_WITHIN_MS,
+    [late, other].some((send) => temporal.forgotWhatCameOf(send)) &&
+      isOthers &&
+      world.agenda.nowMs > late.sentAtMs + WORK_BEGINS_WITHIN_MS,
     'work of the service under an API key that a restore forgets',
   );
 }
 
 /**
- * A batch that Temporal has forgotten after its window, at a service whose lists show no tags: nothing tells that it was ever
- * paid. No plan is made for it, and nothing is sent.
+ * Temporal forgets a batch, its send window is over, and the lists show no tags. Then nothing tells that the batch was ever paid. The
+ * run makes no plan and sends nothing.
  */
-export function isForgottenBatch(world: World, { ours, hasForgotten }: Temporal): boolean {
+export function isForgottenBatch(world: World, temporal: Temporal): boolean {
   return noted(
     world,
-    ours.batch !== null && hasForgotten && world.service.settings.metadataInLists !== 'always',
+    temporal.ours.batch !== null &&
+      temporal.hasForgotten() &&
+      world.service.settings.metadataInLists !== 'always',
     'a batch that nothing tells of any more',
   );
 }
 
 /**
- * Another batch of the policy knows what this one has paid by Temporal and by the lists. Once Temporal has lost it, the lists
- * alone tell: not before they show it, nor without its tag, nor while the service is still at work on it.
+ * Two batches of a policy have a payment in common. Each learns from Temporal and from the lists what the other one has sent. When
+ * Temporal has lost a send, only the lists can tell of it. They cannot before they show it, or when they show no tag, or while
+ * the service is still at work on it.
  */
 export function isForgottenByOthers(
   world: World,
-  lost: { readonly hasForgotten: boolean; readonly paidAtMs: number; readonly isInWork: boolean },
+  lost: { readonly isLost: boolean; readonly paidAtMs: number; readonly isInWork: boolean },
 ): boolean {
   const isListed =
     world.service.settings.metadataInLists === 'always' &&
     world.agenda.nowMs > lost.paidAtMs + LOSS_TAKES_MS &&
     !lost.isInWork;
-  return noted(world, lost.hasForgotten && !isListed, 'a payment of a lost batch that no list shows');
+  return noted(world, lost.isLost && !isListed, 'a payment of a lost batch that no list shows');
 }
 
 /**
- * What a run will still sell is reserved at the least that its guard lets it bring. It brings more, and so do two runs of a day
- * together: the limit of the day is passed by what the prices were better.
+ * A run reserves a sale for the limit of the day at the worst price of its guard. The sale brings more. So two runs of a day may pass the
+ * limit together, by as much as the prices were better.
  */
 export function isBetterThanReserved(world: World, isOver: boolean): boolean {
   return noted(world, isOver, 'a sale that brings more than was reserved for the limit of a day');
 }
 
 /**
- * A run that a restore has made forget a trade still reserves what it takes, which the balances show already: whoever plans before
- * it has looked counts it twice.
+ * A run has traded, and a restore makes it forget that. Until it looks at the service, it still reserves what the trade takes, and the
+ * balances show the trade already. Another run that plans then counts these currencies twice.
  */
-export function isReservedTwice(world: World): boolean {
-  const { runs } = world;
-  return noted(
-    world,
-    runs.length > 1 && runs.some((run) => run.hasForgotten),
-    'reservations of a restored run',
+export function isReservedTwice(world: World, currency: string): boolean {
+  const { runs, service } = world;
+  const isForgotten = service.ledger.some(
+    ({ kind, record, send }) =>
+      kind === 'trade' &&
+      [record.sellCurrency, record.buyCurrency].includes(currency) &&
+      world.oracle.runOf(send.write.item).forgotWhatCameOf(send),
   );
+  return noted(world, runs.length > 1 && isForgotten, 'reservations of a restored run');
 }
 
 /**
- * A run that somebody terminates in doubt about its trade reserves nothing any more: another one sells the same money once no list
- * shows the trade within the time that lists may lag. Then the service books it.
+ * Somebody terminates a run that is in doubt about its trade. A terminated run reserves nothing. No list shows the trade within the
+ * time that lists may lag, so that another run sells the same money. Then the service books the first trade.
  */
 export function isBookedAfterItsRun(world: World, temporal: Temporal, { send, atMs }: Movement): boolean {
   const isLate = atMs - send.sentAtMs > DEFAULT_SERVICE_FACTS.listLagMs;
@@ -150,17 +163,18 @@ export function isBookedAfterItsRun(world: World, temporal: Temporal, { send, at
 }
 
 /**
- * A plan that is made again counts the whole limit of a day for another run that cannot tell yet what it may still trade. A trade
- * that was booked before is then above the limit, and a person accepts it.
+ * A plan is made again while another run of the day cannot tell yet what it may still trade. The plan counts the whole limit of the day
+ * for that run. A trade of this leg that the service has booked before is then above the limit, and a person accepts it.
  */
-export function isCountedWhole(world: World, { ours, hasForgotten, people }: Temporal): boolean {
+export function isCountedWhole(world: World, temporal: Temporal, id: string): boolean {
+  const { ours, people } = temporal;
   const isOfDay = world.runs.some(
     (run) => run.ours !== ours && run.ours.input.run.policy === ours.input.run.policy,
   );
   const hasLimit = (ours.rebalance?.perDay ?? null) !== null;
   return noted(
     world,
-    hasForgotten && isOfDay && hasLimit && people.holdsATrade(),
+    temporal.hasForgotten() && isOfDay && hasLimit && people.holdsTheTradeOf(id),
     'a limit of a day that counts a run which cannot tell',
   );
 }

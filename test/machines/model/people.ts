@@ -126,9 +126,10 @@ export class People {
     });
   }
 
-  /** A trade of the open run came out worse than planned, and waits for a person who accepts it. */
-  holdsATrade(): boolean {
-    return (this.#temporal.current?.state.legs ?? []).some((record) => heldTradeOf(record) !== null);
+  /** The trade of this leg came out worse than planned, and waits for a person who accepts it. */
+  holdsTheTradeOf(id: string): boolean {
+    const { legs = [] } = this.#temporal.current?.state ?? {};
+    return legs.some((record) => record.leg.id === id && heldTradeOf(record) !== null);
   }
 
   /** Items of the open run that wait for a person. */

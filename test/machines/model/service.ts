@@ -116,14 +116,16 @@ export class Service {
   skewMs = 0;
   awayUntilMs = 0;
   listsUnreadableUntilMs = 0;
-  /** It answers some trade's key with a refusal for as long as keys are kept. */
-  keepsATradeRefused = false;
+  /** Legs of which it answers some trade's key with a refusal for as long as keys are kept. */
+  readonly tradesRefusedForGood = new Set<string>();
   /** What it refuses to do, as which code, until when. */
   #refusing: { readonly step: Write['step']; readonly code: string; readonly untilMs: number }[] = [];
   readonly ledger: Movement[] = [];
   #sends: Send[] = [];
   /** Ids of somebody else's untagged withdrawals that look like ours. */
   readonly twinIds: string[] = [];
+  /** References that somebody else's withdrawals show. */
+  readonly strangersTags: string[] = [];
   readonly #agenda: Agenda;
   readonly #watcher: ServiceWatcher;
   readonly #coverage: Pick<Coverage, 'hit'>;
@@ -136,8 +138,8 @@ export class Service {
   readonly #trades: Listed<Trade>[] = [];
   readonly #withdrawals: Listed<Withdrawal>[] = [];
   readonly #balances: Map<string, bigint>;
-  /** Money came or went that no run of ours has moved. */
-  isMovedByOthers = false;
+  /** Currencies of which money came or went that no run of ours has moved. */
+  readonly movedByOthers = new Set<string>();
   #ids = 0;
   #prices = 0;
   #headers = 0;
@@ -197,7 +199,7 @@ export class Service {
 
   money(currency: string, change: 'comes' | 'goes'): void {
     const there = this.balanceOf(currency);
-    this.isMovedByOthers = true;
+    this.movedByOthers.add(currency);
     this.#add(currency, change === 'comes' ? units('100000') : -there);
     this.#watcher.changed();
   }
@@ -217,7 +219,7 @@ export class Service {
   }
 
   deposit(amount: string): void {
-    this.isMovedByOthers = true;
+    this.movedByOthers.add('MXN');
     this.#add('MXN', units(amount));
     this.#watcher.changed();
   }
@@ -327,23 +329,23 @@ export class Service {
     if (refusal !== null) {
       if (fault.kind !== 'refusal') this.#coverage.hit(write.step, `refused: ${refusal}`);
       const reply = this.#failed(refusal);
-      this.#keep(scoped, this.settings.stores === 'nothing else' ? null : reply);
+      this.#keep(write, scoped, this.settings.stores === 'nothing else' ? null : reply);
       return this.#dress(write, fault, reply);
     }
     if (fault.kind === 'late' && write.step !== 'quote') return this.#late(write, fault, send, scoped ?? '');
     if (fault.kind === '5xx' && !fault.committed) {
       const reply = this.#serverError(write, fault, this.#id(write.step));
-      this.#keep(scoped, this.#storesFailure(fault) ? reply : null);
+      this.#keep(write, scoped, this.#storesFailure(fault) ? reply : null);
       return reply;
     }
     const success = this.#book(write, send, this.#id(write.step), null);
     if (fault.kind === '5xx') {
       const id = success.kind === 'DONE' ? success.value.id : '';
       const reply = this.#serverError(write, fault, id);
-      this.#keep(scoped, this.#storesFailure(fault) ? reply : success);
+      this.#keep(write, scoped, this.#storesFailure(fault) ? reply : success);
       return reply;
     }
-    this.#keep(scoped, success);
+    this.#keep(write, scoped, success);
     return this.#dress(write, fault, success);
   }
 
@@ -432,7 +434,7 @@ export class Service {
       // The interface answers a key once: a withdrawal whose key gets another answer meanwhile is not booked any more.
       if (write.step === 'withdrawal') this.#freeLate.set(scoped, send);
     }
-    if (fault.key === 'stored') this.#keep(scoped, reply);
+    if (fault.key === 'stored') this.#keep(write, scoped, reply);
     const limitMs = write.step === 'trade' ? this.#assumedUntilMs(write) : Infinity;
     const bookAtMs = Math.min(this.#agenda.nowMs + fault.ms, limitMs - 1_000);
     if (write.step === 'withdrawal' && fault.ms > WITHDRAWALS_SETTLE_MS) send.beyond = true;
@@ -666,6 +668,17 @@ export class Service {
     return { records: firstPage.filter(wanted), complete: false, reason: fault };
   }
 
+  /** Ids of withdrawals without a tag that pay this account this much, or any amount where null. */
+  untaggedLike(account: string, amount: bigint | null): readonly string[] {
+    return this.#withdrawals.flatMap(({ record }) =>
+      record.tag === null &&
+      record.withdrawalAccountId === account &&
+      (amount === null || units(record.withdrawalAmount) === amount)
+        ? [record.id]
+        : [],
+    );
+  }
+
   trade(id: string): Reply<Trade> {
     return this.#byId(this.#trades, id, 'TRADE_NOT_FOUND');
   }
@@ -763,10 +776,11 @@ export class Service {
   }
 
   /** Keeps a reply under the key, or forgets the key. */
-  #keep(scoped: string | null, reply: Reply<Booked> | null): void {
+  #keep(write: Write, scoped: string | null, reply: Reply<Booked> | null): void {
     if (scoped === null) return;
     const kept = this.#keys.get(scoped);
-    if (reply !== null && reply.kind !== 'DONE' && scoped.includes(' trade ')) this.keepsATradeRefused = true;
+    if (reply !== null && reply.kind !== 'DONE' && write.step === 'trade')
+      this.tradesRefusedForGood.add(write.item);
     if (reply === null) this.#keys.delete(scoped);
     else if (kept !== undefined) kept.reply = reply;
   }
@@ -886,6 +900,7 @@ export class Service {
       tag: this.settings.metadataInLists === 'always' ? tag : null,
     };
     this.#withdrawals.push({ record, visibleAtMs: 0, status: 'COMPLETED' });
+    if (record.tag !== null) this.strangersTags.push(record.tag);
     return record.id;
   }
 }

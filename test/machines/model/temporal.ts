@@ -89,8 +89,10 @@ export class Temporal {
   planRun: PlanRun | null = null;
   /** The one open run; null when none is. */
   current: Execution | null = null;
-  /** A restore or a lost plan has made a run forget. */
-  hasForgotten = false;
+  /** When a restore, or the loss of everything, has made it forget something. */
+  readonly #forgotAtMs: number[] = [];
+  /** Its plan was lost, and made anew. */
+  lostPlan = false;
   /** Somebody has reset it. */
   wasReset = false;
   /** A restore brought back a run that had ended, and took away whatever went on with it: its report is of that time. */
@@ -170,6 +172,15 @@ export class Temporal {
 
   isOpen(activity: Activity): boolean {
     return activity.execution === this.current && activity.execution.standing === 'open';
+  }
+
+  hasForgotten(): boolean {
+    return this.#forgotAtMs.length > 0;
+  }
+
+  /** It may have forgotten something that was sent then, or what came of it. */
+  forgotWhatCameOf({ sentAtMs }: { readonly sentAtMs: number }): boolean {
+    return this.#forgotAtMs.some((atMs) => atMs > sentAtMs);
   }
 
   /** Somebody has terminated a run of it. */
@@ -327,7 +338,7 @@ export class Temporal {
   terminate(asked: Extract<Misfortune, { kind: 'terminate' }>): void {
     if (this.current === null || this.isAway()) return;
     const isLost = asked.plan === 'lost' && this.number === null;
-    if (isLost) this.hasForgotten = true;
+    if (isLost) this.#forgotAtMs.push(this.#world.agenda.nowMs);
     this.#terminateNow(this.current);
     // Whoever coordinates a chunk starts it again.
     if (this.number !== null) {
@@ -338,9 +349,14 @@ export class Temporal {
     if (isLost) this.#forgetBatch();
     this.#world.later(isLost ? comesBackAfter(asked.againAfterMs, true) : asked.againAfterMs, async () => {
       // Somebody who has started it again meanwhile has a plan of his own.
-      if (isLost && this.current === null) this.planRun = null;
+      if (isLost && this.current === null) this.#losePlan();
       await this.start('again');
     });
+  }
+
+  #losePlan(): void {
+    this.planRun = null;
+    this.lostPlan = true;
   }
 
   /** The moment `back` points of history ago. */
@@ -351,7 +367,7 @@ export class Temporal {
 
   /** Temporal goes back to an earlier state of itself; the service does not. */
   restore(thenMs: number, takesMs: number): void {
-    this.hasForgotten = true;
+    this.#forgotAtMs.push(this.#world.agenda.nowMs);
     this.current = null;
     this.#upAtMs = this.#world.agenda.nowMs + takesMs;
     this.#world.later(takesMs, () => this.#comeBackAsOf(thenMs));
@@ -367,8 +383,9 @@ export class Temporal {
       instructions: instructions.filter(({ keptAtMs }) => keptAtMs <= thenMs),
       facts: facts.filter(({ keptAtMs }) => keptAtMs <= thenMs),
     };
-    if (this.planRun !== null && this.planRun.startedAtMs > thenMs) this.planRun = null;
+    if (this.planRun !== null && this.planRun.startedAtMs > thenMs) this.#losePlan();
     else if (this.planRun !== null && (this.planRun.endedAtMs ?? 0) > thenMs) {
+      this.lostPlan = true;
       this.planRun = { ...this.planRun, plan: null, refused: null, endedAtMs: null };
       this.chores.makePlan(this.planRun);
     }

@@ -16,16 +16,15 @@ import { Agenda } from './agenda.ts';
 import type { Attempt } from './attempt.ts';
 import { batchOf, oursOf, rebalanceOf, type Ours } from './ours.ts';
 import type { Coverage } from './coverage.ts';
-import { DATE_MS, Oracle, generationIn } from './oracle.ts';
+import { Oracle, generationIn } from './oracle.ts';
 import { cannotBeTold, comesBackAfter, forgetsAGeneration } from './outside.ts';
 import type { Event, Misfortune, Schedule } from './schedule.ts';
 import { Service, type Movement, type Write } from './service.ts';
 import { readerOf } from './reader.ts';
 import { Temporal } from './temporal.ts';
 import { Turns } from './turns.ts';
+import { DATE_MS, DAY_MS, HOUR_MS } from './windows.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const FIRST_KEY: Credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key-1' };
 const WITH_ONE_KEY: ServiceFacts = { ...DEFAULT_SERVICE_FACTS, keyUsedSince: '2026-11-21' };
 const STARTS_AT_MS = {
@@ -40,8 +39,6 @@ const LULL_MS = 40 * 60_000;
 const ENDS_WITHIN_MS = 9 * DAY_MS;
 /** What comes sooner belongs to what is going on. */
 const REST_MS = 500;
-/** An item in a person's hands is looked up twice within this. */
-const LOOKS_AGAIN_MS = 25 * 60_000;
 /** However much goes on by itself, a person who is asked answers by then. */
 const LULL_OF_PEOPLE_MS = 3 * DAY_MS;
 /** Shorter pauses need no sentence. */
@@ -572,9 +569,7 @@ export class World {
     const sinceMs = this.agenda.nowMs - (this.healedAtMs ?? 0);
     for (const temporal of open) {
       if (!waitsForPeople(temporal, sinceMs > LULL_OF_PEOPLE_MS)) continue;
-      // What the next lookup settles is nobody's trouble.
-      if (sinceMs < LOOKS_AGAIN_MS && !this.oracle.needsAPerson(temporal)) return false;
-      this.oracle.askedInVain(temporal);
+      if (!this.oracle.judgesWhoIsAsked(temporal)) return false;
       if (!temporal.people.sayTheTruth()) continue;
       this.agenda.after(1, () => temporal.wake());
       return false;
