@@ -218,8 +218,8 @@ export class Run implements Carrying {
    * An answer has come from this Temporal run. Takes up again what another one has ended. True when there was
    * something.
    */
-  takeUp(runId: string): boolean {
-    const isTaken = takeUp(this.state, runId);
+  takeUp(runId: string | null): boolean {
+    const isTaken = runId !== null && takeUp(this.state, runId);
     if (isTaken) this.#release();
     return isTaken;
   }
