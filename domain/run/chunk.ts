@@ -14,7 +14,7 @@ import type { Call, ChunkInput, GoAnswer, GoCall } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { Standing } from './chunk-state.ts';
 import { itemsOfChunk, type ItemsOfChunk } from './held.ts';
-import { acceptedOf, isOpenPayment, isUnsent, paymentProblem } from './items.ts';
+import { NOBODY, acceptedOf, isOpenPayment, isUnsent, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { Pauses } from './pauses.ts';
@@ -435,12 +435,16 @@ export class Chunk implements Paying {
     return undoneIn(this.state);
   }
 
-  takeUp(runId: string): boolean {
-    const isTaken = takeUp(this.state, runId);
+  takeUp(runId: string | null): boolean {
+    const isTaken = runId !== null && takeUp(this.state, runId);
     // The chunk asks again for the release of these payments. It also asks again for its go when the coordinator is
     // another one or cannot be asked.
     if (isTaken || runId !== this.#go?.runId || this.#hasRoom()) this.hear();
     return isTaken;
+  }
+
+  endedIn(runId: string | null): string {
+    return runId ?? this.#go?.runId ?? NOBODY;
   }
 
   /** Always false: the run ends, never a chunk of it. */

@@ -31,8 +31,13 @@ export type Paying = {
   leaveLongHistory(): Promise<never>;
   /** Temporal runs in which something has ended that another one takes up at once. */
   undoneIn(): readonly string[];
-  /** An answer has come from this Temporal run: takes up what another one has ended. */
-  takeUp(runId: string): boolean;
+  /** An answer has come from this Temporal run: takes up what another one has ended. Null: nobody takes anything up. */
+  takeUp(runId: string | null): boolean;
+  /**
+   * The Temporal run in which an item ends: the one that has answered. For a chunk that has no go at the moment (null), it is
+   * the one whose go the chunk had last: when that one gives its go again, the item stays as it has ended.
+   */
+  endedIn(runId: string | null): string;
   /** Nothing is open but what is tracked. */
   isLast(): boolean;
   /** Whether what keeps people's instructions was told that the run ends. */

@@ -102,7 +102,7 @@ export async function pay(paying: Paying): Promise<void> {
     paying.takeUp(runId);
   }
 
-  function takeStep(record: UnsentRecord, step: PaymentStep, runId: string): void {
+  function takeStep(record: UnsentRecord, step: PaymentStep, runId: string | null): void {
     switch (step.kind) {
       case 'accepted': {
         record.waiting = null;
@@ -115,7 +115,7 @@ export async function pay(paying: Paying): Promise<void> {
       }
       case 'not paid':
         record.waiting = null;
-        return moveTo(record, { kind: 'not paid', problem: step.problem, endedIn: runId });
+        return moveTo(record, { kind: 'not paid', problem: step.problem, endedIn: paying.endedIn(runId) });
       case 'wait':
         return keepWaiting(record, step.state, step.wait);
     }

@@ -12,7 +12,7 @@ import { carry, takeOver, type Carried } from './carry.ts';
 import { isDone } from './chunk-state.ts';
 import { conduct, releasedIn, tellEnd } from './conduct.ts';
 import { convert } from './convert.ts';
-import { acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
+import { NOBODY, acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
 import { heldBack, isResting, type HeldBack } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
 import { pay } from './pay.ts';
@@ -214,11 +214,18 @@ export class Run implements Carrying {
     return goesOn;
   }
 
-  /** Takes up again what another Temporal run than `runId` has ended. True when there was something. */
-  takeUp(runId: string): boolean {
-    const isTaken = takeUp(this.state, runId);
+  /**
+   * An answer has come from this Temporal run. Takes up again what another one has ended. True when there was
+   * something.
+   */
+  takeUp(runId: string | null): boolean {
+    const isTaken = runId !== null && takeUp(this.state, runId);
     if (isTaken) this.#release();
     return isTaken;
+  }
+
+  endedIn(runId: string | null): string {
+    return runId ?? NOBODY;
   }
 
   undoneIn(): readonly string[] {

@@ -152,9 +152,9 @@ test('tests that told nothing failed, and so did those of which none has passed'
   ]);
   assert.deepEqual(countOf({ exitCode: 1, found }).failures, ['The tests ended with 1: none has passed.']);
   assert.deepEqual(countOf({ exitCode: 0, found: { ...found, notAsked: 14 } }).failures, []);
-  const test = { where: 'machines/run-kill.test.ts', title: 'before the trade', ms: 1 };
-  const failed = { ...test, reason: ['AssertionError: paid twice'] };
-  const skipped = { ...test, why: 'no browser' };
+  const kill = { where: 'machines/run-kill.test.ts', title: 'before the trade', ms: 1 };
+  const failed = { ...kill, reason: ['AssertionError: paid twice'] };
+  const skipped = { ...kill, why: 'no browser' };
   assert.deepEqual(
     countOf({ exitCode: 1, found: { ...found, passed: 3, failed: [failed], skipped: [skipped] } }),
     {

@@ -90,7 +90,7 @@ export async function weather(scene: Scene, dice: Dice, stormMs: number): Promis
         scene.note('kill the Temporal server');
         serverFrom = Number.POSITIVE_INFINITY;
         start(
-          scene.server.killFor(100 + length * 1_400).then(() => {
+          scene.server.killFor(100 + length * 1_400).finally(() => {
             serverFrom = Date.now() + SERVER_REST_MS;
           }),
         );
