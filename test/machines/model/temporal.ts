@@ -91,6 +91,8 @@ export class Temporal {
   current: Execution | null = null;
   /** When a restore, or the loss of everything, has made it forget something. */
   readonly #forgotAtMs: number[] = [];
+  /** Workflow tasks that are being carried out at this moment. */
+  tasks = 0;
   /** Its plan was lost, and made anew. */
   lostPlan = false;
   /** Somebody has reset it. */
@@ -458,6 +460,15 @@ export class Temporal {
 
   async tell(execution: Execution, told: Told): Promise<void> {
     if (execution !== this.current || execution.standing !== 'open') return;
+    this.tasks += 1;
+    try {
+      await this.#carryOutTask(execution, told);
+    } finally {
+      this.tasks -= 1;
+    }
+  }
+
+  async #carryOutTask(execution: Execution, told: Told): Promise<void> {
     const { nowMs } = this.#world.agenda;
     const asked = await execution.tell({ atMs: nowMs, clockMs: this.#world.temporalMs(), told });
     this.#noteStanding(execution);

@@ -220,7 +220,7 @@ export class World {
     await this.agenda.take()();
     if (this.#isMoving) {
       this.#isMoving = false;
-      await settled();
+      await settled(this.workflows);
     }
     return true;
   }
@@ -640,9 +640,9 @@ function oursIn({ policy, batch, rebalance, secondAfterMs }: Schedule): readonly
   return [batchOf('the', policy, batch), ...other];
 }
 
-/** Whatever can go on without time has gone on. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 2; turn += 1)
+/** Whatever can go on without time has gone on, also a workflow that is told something meanwhile. */
+async function settled(workflows: readonly Temporal[]): Promise<void> {
+  for (let turn = 0; turn < 2 || workflows.some(({ tasks }) => tasks > 0); turn += 1)
     // One after the other.
     await new Promise((resolve) => {
       setImmediate(resolve);
