@@ -16,7 +16,7 @@ export const awaitWithdrawals =
   (deps: Deps): Activities['awaitWithdrawals'] =>
   async (call) => {
     const runId = await lookingAs(deps, call);
-    if (call.undoneIn.some((other) => other !== runId))
+    if (runId !== null && call.undoneIn.some((other) => other !== runId))
       return { ended: [], wait: null, runId, hasToldEnd: false };
     let isFirst = true;
     const answer = await poll<News>(
@@ -34,12 +34,12 @@ export const awaitWithdrawals =
     return { ...answer, runId, hasToldEnd };
   };
 
-/** Names who looks; of a chunk whose coordinator cannot be asked, as the Temporal runs in which something has ended. */
-async function lookingAs(deps: Deps, { plan, chunk, undoneIn }: WithdrawalsCall): Promise<string> {
+/** Names who looks: the Temporal run, and for a chunk also its coordinator's. Null: a chunk that has no go. */
+async function lookingAs(deps: Deps, { plan, chunk }: WithdrawalsCall): Promise<string | null> {
   const runId = ownRunId();
   if (chunk === undefined) return runId;
   const go = await deps.chunks.readGo(plan.credentials.mode, plan.run, chunk);
-  return go === null || go === 'over' ? (undoneIn[0] ?? runId) : `${go.runId}/${runId}`;
+  return go === null || go === 'over' || !go.mayGo ? null : `${go.runId}/${runId}`;
 }
 
 /** What a poll tells, whoever asked. */

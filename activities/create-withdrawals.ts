@@ -22,9 +22,10 @@ export const createWithdrawals = (deps: Deps) => {
       });
       const takenBy = new Map<string, string>();
       const stop = await driver.stop();
-      const { runId } = driver;
-      if (stop !== null)
-        return { items: call.items.map((item) => stopped(item, stop, driver)), evidence: [], runId };
+      if (stop !== null) {
+        const items = call.items.map((item) => stopped(item, stop, driver));
+        return { items, evidence: [], runId: driver.payer };
+      }
       const items = await Promise.all(
         call.items.map(async ({ payment, wanted, state }) => {
           const item = { ...context, take: takeFor(payment.id, takenBy) };
@@ -34,7 +35,7 @@ export const createWithdrawals = (deps: Deps) => {
         }),
       );
       deps.reached('before result');
-      return { items, evidence: evidenceOf(call, driver), runId: driver.runId };
+      return { items, evidence: evidenceOf(call, driver), runId: driver.payer };
     });
 };
 

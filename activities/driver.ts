@@ -119,9 +119,15 @@ export class Driver {
   /** The turn, once the run has it. */
   #turn: OwnTurn | null = null;
 
-  /** Names who carries out this call: the Temporal run, and for a chunk also its coordinator's. */
+  /** The Temporal run that carries out this call. */
   get runId(): string {
-    return this.#coordinator === null ? this.#attempt.runId : `${this.#coordinator}/${this.#attempt.runId}`;
+    return this.#attempt.runId;
+  }
+
+  /** Names who pays: the Temporal run, and for a chunk also its coordinator's. Null: a chunk that has no go. */
+  get payer(): string | null {
+    if (this.#call.chunk === undefined) return this.runId;
+    return this.#coordinator === null ? null : `${this.#coordinator}/${this.runId}`;
   }
 
   /** Why nothing more of the batch may be sent, as its run said last; null: it may. */

@@ -140,7 +140,8 @@ export type PaymentsAnswer = {
     readonly traceId?: string;
   }[];
   readonly evidence: readonly Evidence[];
-  readonly runId: string;
+  /** Who has paid; null: a chunk that has no go, so that nothing was sent, and nobody takes up what has ended. */
+  readonly runId: string | null;
 };
 
 /** What the service must show before payments go out. */
@@ -215,7 +216,8 @@ export type WithdrawalsAnswer = {
     readonly paid: boolean | null;
     readonly isUnknown: boolean;
   }[];
-  readonly runId: string;
+  /** Who has looked; null: a chunk that has no go, so that nobody takes up what has ended. */
+  readonly runId: string | null;
   /** The workflow `instructions` has been told that the run ends. A signal from the run itself would cost history. */
   readonly hasToldEnd: boolean;
 };

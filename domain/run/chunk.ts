@@ -435,8 +435,8 @@ export class Chunk implements Paying {
     return undoneIn(this.state);
   }
 
-  takeUp(runId: string): boolean {
-    const isTaken = takeUp(this.state, runId);
+  takeUp(runId: string | null): boolean {
+    const isTaken = runId !== null && takeUp(this.state, runId);
     // The chunk asks again for the release of these payments. It also asks again for its go when the coordinator is
     // another one or cannot be asked.
     if (isTaken || runId !== this.#go?.runId || this.#hasRoom()) this.hear();

@@ -31,8 +31,8 @@ export type Paying = {
   leaveLongHistory(): Promise<never>;
   /** Temporal runs in which something has ended that another one takes up at once. */
   undoneIn(): readonly string[];
-  /** An answer has come from this Temporal run: takes up what another one has ended. */
-  takeUp(runId: string): boolean;
+  /** An answer has come from this Temporal run: takes up what another one has ended. Null: nobody takes anything up. */
+  takeUp(runId: string | null): boolean;
   /** Nothing is open but what is tracked. */
   isLast(): boolean;
   /** Whether what keeps people's instructions was told that the run ends. */

@@ -7,7 +7,7 @@ import { safetyWaitText, type Wait } from '../waits.ts';
 import { asForgotten } from '../writes/doubt.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { PaymentsAnswer } from './calls.ts';
-import { acceptedOf, isUnsent, moveTo, type PaymentRecord, type UnsentRecord } from './items.ts';
+import { NOBODY, acceptedOf, isUnsent, moveTo, type PaymentRecord, type UnsentRecord } from './items.ts';
 import type { Paying } from './parts.ts';
 import { RunRefused, StepFailed } from './ports.ts';
 import { addEvidence } from './state.ts';
@@ -102,7 +102,7 @@ export async function pay(paying: Paying): Promise<void> {
     paying.takeUp(runId);
   }
 
-  function takeStep(record: UnsentRecord, step: PaymentStep, runId: string): void {
+  function takeStep(record: UnsentRecord, step: PaymentStep, runId: string | null): void {
     switch (step.kind) {
       case 'accepted': {
         record.waiting = null;
@@ -115,7 +115,7 @@ export async function pay(paying: Paying): Promise<void> {
       }
       case 'not paid':
         record.waiting = null;
-        return moveTo(record, { kind: 'not paid', problem: step.problem, endedIn: runId });
+        return moveTo(record, { kind: 'not paid', problem: step.problem, endedIn: runId ?? NOBODY });
       case 'wait':
         return keepWaiting(record, step.state, step.wait);
     }

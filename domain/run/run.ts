@@ -215,8 +215,8 @@ export class Run implements Carrying {
   }
 
   /** Takes up again what another Temporal run than `runId` has ended. True when there was something. */
-  takeUp(runId: string): boolean {
-    const isTaken = takeUp(this.state, runId);
+  takeUp(runId: string | null): boolean {
+    const isTaken = runId !== null && takeUp(this.state, runId);
     if (isTaken) this.#release();
     return isTaken;
   }

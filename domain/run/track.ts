@@ -84,8 +84,8 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       const follow = followOf(accepted);
       follow.isUnknown = isUnknown;
       if (paid === true) moveTo(record, { kind: 'paid', accepted });
-      if (paid === false)
-        moveTo(record, { kind: 'failed', accepted, endedIn: accepted.isAnew === true ? NOBODY : runId });
+      const endedIn = accepted.isAnew === true ? NOBODY : (runId ?? NOBODY);
+      if (paid === false) moveTo(record, { kind: 'failed', accepted, endedIn });
       tell(paying, record, follow);
     }
     paying.takeUp(runId);

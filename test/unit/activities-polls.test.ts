@@ -7,7 +7,16 @@ import { awaitWithdrawals } from '../../activities/await-withdrawals.ts';
 import type { Deps } from '../../activities/deps.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Settlement, SettlementCall, WithdrawalsCall } from '../../domain/run/calls.ts';
-import { client, inActivity, page, worker, instructionsOf, type AttemptInfo } from '../support/activities.ts';
+import {
+  GO,
+  chunksWith,
+  client,
+  inActivity,
+  page,
+  worker,
+  instructionsOf,
+  type AttemptInfo,
+} from '../support/activities.ts';
 import { NO_ANSWER, PAYMENT, TRADE, WITHDRAWAL, context, done, failed } from '../support/scripts.ts';
 
 const { plan } = context();
@@ -153,6 +162,26 @@ test('a Temporal run that did not end what is undone tells that it is another on
   assert.deepEqual(requests, []);
   assert.equal((await settlement(['run-2'])).kind, 'settled');
   assert.equal((await payments(['run-2'])).ended.length, 1);
+});
+
+test('of a chunk the run is named whose go it has; without one nobody is, and its payments are looked at all the same', async () => {
+  const { scans } = worker(listed('COMPLETED')).deps;
+  const answerTo = (go: Awaited<ReturnType<Deps['chunks']['readGo']>>, undoneIn: readonly string[]) => {
+    const { deps } = worker({}, { scans, chunks: chunksWith({ readGo: async () => go }) });
+    return inActivity({ runId: 'chunk-2' }, () =>
+      awaitWithdrawals(deps)({ ...WITHDRAWALS, chunk: 1, undoneIn }),
+    );
+  };
+  const undoneIn = ['run/chunk-1'];
+  for (const go of [null, 'over', { ...GO, mayGo: false }] as const) {
+    const { runId, ended } = await answerTo(go, undoneIn);
+    assert.deepEqual([runId, ended.length], [null, 1]);
+  }
+  const named = `${GO.runId}/chunk-2`;
+  const other = await answerTo(GO, undoneIn);
+  assert.deepEqual([other.runId, other.ended.length], [named, 0]);
+  const own = await answerTo(GO, [named]);
+  assert.deepEqual([own.runId, own.ended.length], [named, 1]);
 });
 
 test('a payment is paid by a status for "paid" alone, has failed by one for that, and one in no list is told', async () => {

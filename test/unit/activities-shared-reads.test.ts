@@ -24,6 +24,7 @@ type How = {
 /** A worker that counts what it reads before the calls of a chunk send; its time passes by hand. */
 function counting(go: Deps['chunks']['readGo'] = async () => GO) {
   const reads = { said: 0, goes: 0 };
+  const payers: (string | null)[] = [];
   let monotonicMs = 0;
   let wallMs = NOW;
   const { deps, sent } = worker(
@@ -61,6 +62,7 @@ function counting(go: Deps['chunks']['readGo'] = async () => GO) {
     const ofChunk = { ...(isOfChunk && { chunk: 1 }), ...(isFirstTry && { isFirstTry: true as const }) };
     const asked = { plan, originalRunId: runId, othersAccepted: false, twinIds: [], items, ...ofChunk };
     const answer = await inActivity({ runId, attempt, scheduledAtMs: wallMs }, () => pay(asked));
+    payers.push(answer.runId);
     const step = answer.items[0]?.step;
     return step?.kind === 'wait' ? step.wait.problem.code : step?.kind;
   };
@@ -68,7 +70,7 @@ function counting(go: Deps['chunks']['readGo'] = async () => GO) {
     monotonicMs += ms;
     wallMs += wallPassesMs;
   };
-  return { call, passes, reads, sent: () => sent('createWithdrawal').length };
+  return { call, passes, reads, payers, sent: () => sent('createWithdrawal').length };
 }
 
 test('calls of a chunk that begin within a second go by one read of what people said and of its go', async () => {
@@ -109,13 +111,14 @@ test('what was read before a machine slept is read anew, though its monotonic cl
   assert.deepEqual(reads, { said: 2, goes: 2 });
 });
 
-test('a go that is missing is asked for by the next call again', async () => {
+test('a go that is missing is asked for by the next call again, and a call without one names nobody who pays', async () => {
   let isGiven = false;
-  const { call, reads, sent } = counting(async () => ({ ...GO, mayGo: isGiven }));
+  const { call, reads, payers, sent } = counting(async () => ({ ...GO, mayGo: isGiven }));
   assert.equal(await call(), 'CHUNK_WAITS');
   isGiven = true;
   assert.equal(await call(), 'accepted');
   assert.deepEqual([reads.goes, sent()], [2, 1]);
+  assert.deepEqual(payers, [null, `${GO.runId}/chunk-1`]);
 });
 
 test('a call after one that noted a fact reads what is kept anew, whichever of them shares what it reads', async () => {

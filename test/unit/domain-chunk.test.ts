@@ -71,6 +71,8 @@ class World {
   readonly polls: (readonly (readonly [id: string, paid: boolean])[])[] = [];
   /** Of these it gives no answer yet. */
   holds: readonly string[] = [];
+  /** Its calls are given no go, and so nobody is named who looks. */
+  isWithoutGo = false;
   historyIsLong = false;
   newestRunId = 'c1';
   /** As which run it is told of once it has been told; null: the same. */
@@ -155,7 +157,8 @@ class World {
   }
 
   /** As whom the activities of the chunk look. */
-  get #name(): string {
+  get #name(): string | null {
+    if (this.isWithoutGo) return null;
     return typeof this.go !== 'function' && this.go.kind === 'go' ? this.go.runId : GO.runId;
   }
 
@@ -442,6 +445,36 @@ test('a poll is told which payments were paid before and may have come back, and
   assert.deepEqual(world.followedAnew, []);
   await world.tell(HEARD_BY_ANOTHER);
   assert.deepEqual(world.followedAnew, ['inv-1', 'inv-2', 'inv-3', 'inv-4']);
+});
+
+test('while its run can give no go, what has ended unpaid stays so, whatever else is asked', async () => {
+  const world = new World();
+  world.refuses = ['inv-2'];
+  world.delays = ['inv-3'];
+  await world.time.quiet();
+  world.isWithoutGo = true;
+  world.refuses = [];
+  await world.tell(WAIT);
+  await world.time.pass(10 * MINUTE_MS);
+  assert.deepEqual(world.stages, ['accepted', 'not paid', 'unsent', 'accepted']);
+  assert.deepEqual(
+    world.sent.filter((id) => id === 'inv-2'),
+    ['inv-2'],
+  );
+});
+
+test('what comes back while its run can give no go is taken up by the run that gives the next one', async () => {
+  const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
+  await world.pay();
+  world.isWithoutGo = true;
+  world.returned = ['inv-2'];
+  await world.tell(WAIT);
+  await world.time.pass(MINUTE_MS);
+  assert.deepEqual(world.stages, ['paid', 'failed', 'paid', 'unsent']);
+  const before = world.sent.length;
+  world.isWithoutGo = false;
+  await world.tell(HEARD_BY_ANOTHER);
+  assert.deepEqual(world.sent.slice(before).toSorted(), ['inv-2', 'inv-4']);
 });
 
 test('what is found to have come back in the run that looks for it ends there', async () => {

@@ -111,7 +111,7 @@ export class Attempt {
   /** A chunk that has no go sends nothing of the call. */
   #hasGo(call: Call): boolean {
     if (call.chunk === undefined || !('items' in call)) return true;
-    const { temporal, execution } = this.activity;
+    const { temporal } = this.activity;
     if (this.#readGo(call.chunk)) return true;
     this.#world.coverage.hit('batch', 'a slice without a go');
     const wait = { afterMs: 60_000, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) } as const;
@@ -119,7 +119,7 @@ export class Attempt {
       const known = this.number > 1 ? asForgotten(state) : state;
       return { id: payment.id, step: { kind: 'wait' as const, state: known, wait } };
     });
-    temporal.report(this, { items, evidence: [], runId: execution.runId });
+    temporal.report(this, { items, evidence: [], runId: null });
     return false;
   }
 

@@ -291,7 +291,8 @@ export class Chores {
     const call = activity.args as WithdrawalsCall;
     const runId = this.#lookingAs(activity, call);
     const hasToldEnd = false;
-    if (call.undoneIn.some((other) => other !== runId)) return { ended: [], wait: null, runId, hasToldEnd };
+    if (runId !== null && call.undoneIn.some((other) => other !== runId))
+      return { ended: [], wait: null, runId, hasToldEnd };
     const foreign = this.#foreignReader(call);
     if (foreign !== null) return { ended: [], wait: foreign, runId, hasToldEnd };
     const ids = new Set(call.items.map((item) => item.withdrawalId));
@@ -313,11 +314,11 @@ export class Chores {
     return 'not yet';
   }
 
-  /** Of a chunk its run is named too; where that cannot be asked, nothing is taken up once more. */
-  #lookingAs({ execution: { runId } }: Activity, { chunk, undoneIn }: WithdrawalsCall): string {
+  /** Of a chunk its run is named too; where that gives it no go, nothing is taken up once more. */
+  #lookingAs({ execution: { runId } }: Activity, { chunk }: WithdrawalsCall): string | null {
     if (chunk === undefined) return runId;
     const go = this.#temporal.home.goFor(chunk);
-    return go === null || go === 'over' ? (undoneIn[0] ?? runId) : `${go.runId}/${runId}`;
+    return go === null || go === 'over' || !go.mayGo ? null : `${go.runId}/${runId}`;
   }
 
   #foreignReader({ plan }: { readonly plan: PlanHead }): Wait | null {
