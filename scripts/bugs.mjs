@@ -85,7 +85,7 @@ export async function bugs({ root = ROOT, ...choice } = {}) {
   };
   for (const signal of ENDINGS) process.once(signal, endNow);
   try {
-    // Any change of a type may be one too many for a defect of another slice.
+    // Without names all are checked: a change of a type may break a defect of any slice.
     const { files, refused } = await compilePlanted(choice.names?.length ? defects : all, root, folders);
     if (refused.length > 0) return { planted: defects.length, caught: 0, failures: refused };
     const first = copyOf(root, folders);
