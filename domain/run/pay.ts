@@ -7,7 +7,7 @@ import { safetyWaitText, type Wait } from '../waits.ts';
 import { asForgotten } from '../writes/doubt.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { PaymentsAnswer } from './calls.ts';
-import { NOBODY, acceptedOf, isUnsent, moveTo, type PaymentRecord, type UnsentRecord } from './items.ts';
+import { acceptedOf, isUnsent, moveTo, type PaymentRecord, type UnsentRecord } from './items.ts';
 import type { Paying } from './parts.ts';
 import { RunRefused, StepFailed } from './ports.ts';
 import { addEvidence } from './state.ts';
