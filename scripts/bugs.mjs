@@ -1,8 +1,7 @@
 // `npm run bugs`: the test of the tests. Each defect of test/machines/bugs/ is planted in a compiled copy of the sources,
 // one at a time, and the tests that it names must catch it by a failed assertion. It fails when a defect does not compile,
 // when a test passes with it, and when a test breaks with it in any other way, such as a story whose faults never happen.
-// `-- NAME …` plants only these; `-- --slice K/N` a part of them, and with `--changed-since REF` also those whose sources
-// or tests have changed since then. `npm run proof` calls `bugs()`.
+// `-- NAME …` plants only these, `-- --slice K/N` a part of them. `npm run proof` calls `bugs()`.
 
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +11,6 @@ import { basename, dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { changedSince } from './lib/changes.mjs';
 import { compileChecked, compiledOf, compileUnder, exportsOf } from './lib/compile.mjs';
 import { planted, putIn, readDefects, SHARES } from './lib/defects.mjs';
 import { killGroup, OWN_GROUP } from './lib/group.mjs';
@@ -49,15 +47,13 @@ const TOO_LONG = `it was given up after ${LIMIT_MS / 60_000} minutes: it hangs, 
 
 await runIfMain(import.meta.url, async () => {
   const { values, positionals: names } = parseArgs({
-    options: { slice: { type: 'string' }, 'changed-since': { type: 'string' } },
+    options: { slice: { type: 'string' } },
     allowPositionals: true,
   });
   const slice = readSlice(values.slice);
-  const since = values['changed-since'];
   await setup({ upTo: 'dependencies' });
   const startedAt = performance.now();
-  const changed = since === undefined ? [] : await changedSince(since);
-  const { planted: count, caught, failures } = await bugs({ names, slice, changed });
+  const { planted: count, caught, failures } = await bugs({ names, slice });
   say(`Planted defects caught: ${caught} of ${count}, in ${seconds(startedAt)}.`);
   if (failures.length > 0) throw new ScriptFailed(failures.join('\n'));
   return 0;
@@ -99,22 +95,17 @@ export async function bugs({ root = ROOT, ...choice } = {}) {
 }
 
 /**
- * Those that are named, or else those of the slice, and those of which something has changed: their sources, or the
- * tests that catch them.
+ * Those that are named, or else those of the slice.
  *
- * @typedef {{ names?: readonly string[], slice?: import('./lib/slice.mjs').Slice, changed?: readonly string[] }} Choice
+ * @typedef {{ names?: readonly string[], slice?: import('./lib/slice.mjs').Slice }} Choice
  * @param {readonly Defect[]} all
  * @param {Choice} choice
  */
-export function chosen(all, { names = [], slice = WHOLE, changed = [] }) {
+export function chosen(all, { names = [], slice = WHOLE }) {
   const unknown = names.find((name) => !all.some((defect) => defect.name === name));
   if (unknown !== undefined)
     throw new ScriptFailed(`No defect in test/machines/bugs/ is called '${unknown}'.`);
-  if (names.length > 0) return all.filter(({ name }) => names.includes(name));
-  const isChanged = (/** @type {Defect} */ { change, caught_by: catchers }) =>
-    change.some(({ file }) => changed.includes(file)) ||
-    catchers.some((catcher) => changed.some((file) => file.endsWith(`/${catcher}.test.ts`)));
-  return all.filter((defect) => isInSlice(defect.name, slice) || isChanged(defect));
+  return all.filter(({ name }) => (names.length > 0 ? names.includes(name) : isInSlice(name, slice)));
 }
 
 /**

@@ -82,6 +82,8 @@ function runPart(part) {
   const path = [];
   /** @type {string[]} */
   let lines = [];
+  /** Of the file that is told of. */
+  let notAsked = 0;
   /** Files whose end was told. @type {Set<string>} */
   const told = new Set();
   /** Files of which at least one test was told. @type {Set<string>} */
@@ -139,6 +141,7 @@ function runPart(part) {
       lines.push(`${indent}✖ ${name} (${seconds(details.duration_ms)})`, ...reason);
     } else if (why === NOT_ASKED) {
       found.notAsked += 1;
+      notAsked += 1;
       return;
     } else if (typeof why === 'string' && why !== '') {
       found.skipped.push({ ...test, why });
@@ -152,9 +155,11 @@ function runPart(part) {
     }
     if (!isSuite) found.tests.push(test);
     if (nesting === 1) told.add(name);
+    if (nesting === 1 && notAsked > 0) lines.push(`${indent}${notAsked} ${NOT_ASKED}`);
     if (nesting > 1 || (nesting === 0 && lines.length === 0)) return;
     process.stdout.write(`${[nesting === 1 ? name : part.name, ...lines].join('\n')}\n`);
     lines = [];
+    notAsked = 0;
   }
 }
 
