@@ -1,7 +1,7 @@
 // Runs the parts of a plan, each in a process of its own, and prints what came of their tests; `start-tests.mjs` starts it.
 // Parts begin in the order of the plan. At most two of those that need a server run at a time, and beside them one that needs
-// none. It is red when a test fails, when a file has no test or ends before its tests do, when a test is skipped without
-// a reason, and when nothing passes. The last line has the counts.
+// none, or mostly waits. It is red when a test fails, when a file has no test or ends before its tests do, when a test is
+// skipped without a reason, and when nothing passes. The last line has the counts.
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -43,13 +43,15 @@ const startedAt = performance.now();
 /** @type {Plan} */
 const plan = JSON.parse(process.argv[2] ?? '');
 const withServer = pLimit(PROCESSES);
-// Tests of a server wait half of their time, which one process without a server fills.
+// Tests of a server wait half of their time, which one more process fills.
 const isAlone = plan.parts.every(({ startsNothing }) => startsNothing);
-const withoutServer = pLimit(isAlone ? PROCESSES : 1);
+const beside = pLimit(isAlone ? PROCESSES : 1);
 mkdirSync(ENTRIES, { recursive: true });
 try {
   const took = await Promise.all(
-    plan.parts.map((part) => (part.startsNothing ? withoutServer : withServer)(() => timed(part))),
+    plan.parts.map((part) =>
+      (part.startsNothing || part.mostlyWaits ? beside : withServer)(() => timed(part)),
+    ),
   );
   tell([...plan.before, ...took]);
 } finally {

@@ -7,6 +7,7 @@
  * @property {number} filesAtOnce most tests of a server wait, and so several files share the time of their process
  * @property {string[]} files how their names begin; of several that fit a file the longest counts
  * @property {boolean} [startsNothing] it needs no server and no build of the program; default: false
+ * @property {boolean} [mostlyWaits] for processes that it starts, and so it takes little of the others' time; default: false
  */
 
 /** In this order, what takes longest first. @type {Part[]} */
@@ -20,12 +21,6 @@ const PARTS = [
     name: 'commands',
     filesAtOnce: 3,
     files: ['server/cli-', 'server/docs-tutorial', 'server/run-ui', 'machines/run-replays', 'machines/ui-'],
-  },
-  // They change the environment or the clock of their process, or measure what is loaded into it.
-  {
-    name: 'set-up',
-    filesAtOnce: 1,
-    files: ['server/setup-', 'server/doctor', 'server/run-configuration', 'machines/worker-builds'],
   },
   {
     name: 'conversions',
@@ -61,6 +56,13 @@ const PARTS = [
   { name: 'units M to Z', filesAtOnce: 1, files: ['unit/'], startsNothing: true },
   { name: 'stories', filesAtOnce: 1, files: ['story/'], startsNothing: true },
   { name: 'model', filesAtOnce: 1, files: ['machines/fuzz-schedules'], startsNothing: true },
+  // They change the environment or the clock of their process, or measure what is loaded into it.
+  {
+    name: 'set-up',
+    filesAtOnce: 1,
+    files: ['server/setup-', 'server/doctor', 'server/run-configuration', 'machines/worker-builds'],
+    mostlyWaits: true,
+  },
 ];
 
 /**
