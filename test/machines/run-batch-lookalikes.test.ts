@@ -55,16 +55,20 @@ async function putPayout(stage: Stage, rows: readonly Row[]) {
   const lines = rows.map(([item, amount]) => `${item},${EUR},EUR,${amount}`);
   await writeFile(join(stage.folder, file), `id,account,currency,amount\n${lines.join('\n')}\n`);
   const argv = ['run', `${policy}.yaml`, '--batch', file, '--id', id];
+  const workflowId = workflowIdOf('SANDBOX', run);
   const report = async (): Promise<Report> =>
     reportOf(await command(stage, ['report', `${policy}.${id}`, '--json']));
   return {
     name: `${policy}.${id}`,
     run,
-    workflowId: workflowIdOf('SANDBOX', run),
-    type: (...more: readonly string[]): Promise<Ended> => command(stage, [...argv, '--json', ...more]),
+    workflowId,
+    type: (...more: readonly string[]): Promise<Ended> =>
+      stage.during(workflowId, () => command(stage, [...argv, '--json', ...more])),
     plan: (): Promise<Ended> => command(stage, ['plan', `${policy}.yaml`, '--batch', file]),
     answer: (answer: string): Promise<Ended> =>
-      command(stage, [...argv, '--wait'], { ask: () => Promise.resolve(answer) }),
+      stage.during(workflowId, () =>
+        command(stage, [...argv, '--wait'], { ask: () => Promise.resolve(answer) }),
+      ),
     /** Started by hand, as a command starts what nothing looks like. */
     start: async (): Promise<void> => {
       await startBatch(
@@ -75,14 +79,16 @@ async function putPayout(stage: Stage, rows: readonly Row[]) {
     },
     /** The report as soon as this one waits for a person, and no other payment is pending. */
     untilHeld: (item: string): Promise<Report> =>
-      eventually(
-        `${item} waits for a person`,
-        async () => {
-          const told = await report();
-          const isHeld = told.problems.some(({ code, item: of }) => code === 'LOOKS_PAID' && of === item);
-          return isHeld && told.payments.every(({ outcome }) => outcome !== 'PENDING') ? told : null;
-        },
-        async () => JSON.stringify(await report()),
+      stage.during(workflowId, () =>
+        eventually(
+          `${item} waits for a person`,
+          async () => {
+            const told = await report();
+            const isHeld = told.problems.some(({ code, item: of }) => code === 'LOOKS_PAID' && of === item);
+            return isHeld && told.payments.every(({ outcome }) => outcome !== 'PENDING') ? told : null;
+          },
+          async () => JSON.stringify(await report()),
+        ),
       ),
     report,
     /** How often the service has booked each payment. */

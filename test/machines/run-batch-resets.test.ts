@@ -5,8 +5,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe } from 'node:test';
+import { todayIn } from '../../calendar/business-date.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
+import { isCancelled } from '../../domain/people/instructions.ts';
+import { reference } from '../../domain/references.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
+import { readInstructions } from '../../durable/instructions/read.ts';
 import {
   assertPaidOnce,
   chunkOf,
@@ -20,12 +24,16 @@ import {
 } from '../support/batches.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { said } from '../support/instructions.ts';
+import { eventually } from '../support/patience.ts';
 import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
 before(async () => {
-  stage = await openStage({ balances: { USD: '10000000', EUR: '10000000', MXN: '10000000' } });
+  stage = await openStage({
+    balances: { USD: '10000000', EUR: '10000000', MXN: '10000000' },
+    timePasses: true,
+  });
   await stage.startWorker();
 });
 after(() => stage.close());
@@ -151,28 +159,29 @@ describe('while it pays,', AT_ONCE, () => {
 
   cell('a cancel of the run ends it with the rest not paid, which a person lets go on', async () => {
     const name = uniqueName('b');
-    // Several calls a chunk, and no quick ones: the one that is under way goes to its end.
-    stage.sandbox.addFault({
+    const id = `${todayIn('UTC', Date.now())}-weekly`;
+    const of = { client: stage.temporal.client, mode: 'SANDBOX' } as const;
+    // A chunk has several calls: the one that is under way goes to its end, and the next ones do not begin.
+    const held = stage.sandbox.addFault({
       operation: 'createWithdrawal',
-      times: 600,
-      when: { reference: `${name}.*` },
-      effect: { kind: 'delay', ms: 25 },
+      times: 1,
+      when: { reference: reference({ policy: name, id }, 'inv-61') },
+      effect: { kind: 'hold' },
     });
-    const rows = paymentsOf(600);
-    const batch = await startBatch(stage, rows, { name, perChunk: 200 });
-    await untilBooked(batch, 30);
+    const batch = await startBatch(stage, ROWS, { ...SIZE, name, id });
+    await stage.sandbox.faultHit(held);
     await batch.handle.cancel();
+    await eventually('the cancel is kept', async () =>
+      isCancelled((await readInstructions({ ...of, run: batch.name }))?.instructions ?? []),
+    );
+    stage.sandbox.releaseFaults(held);
     const report = await untilAllEnded(stage, batch);
     assert.equal(report.status, 'CANCELLED');
     const left = report.payments.filter(({ outcome }) => outcome === 'NOT_PAID');
     assert.ok(left.length > 0);
-    assert.equal(batch.movements().withdrawals.length, rows.length - left.length);
-    const { client } = stage.temporal;
+    assert.equal(batch.movements().withdrawals.length, ROWS.length - left.length);
     const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-    await recordInstruction(
-      { client, taskQueue, mode: 'SANDBOX', run: batch.name },
-      said({ kind: 'go-on', item: null }),
-    );
+    await recordInstruction({ ...of, taskQueue, run: batch.name }, said({ kind: 'go-on', item: null }));
     await batch.startAgain();
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
   });

@@ -4,7 +4,7 @@ import { after, describe } from 'node:test';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { assertPaidOnce, resetBatch, startBatch, untilAllEnded, untilBooked } from '../support/batches.ts';
-import { wakeIfOpen, wakeable } from '../support/passing-time.ts';
+import { wakeIfOpen } from '../support/passing-time.ts';
 import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
@@ -92,7 +92,7 @@ describe('a funded batch with too little money', { concurrency: 4 }, () => {
       await resetBatch(stage, batch, which, 0.5);
       stage.sandbox.setBalances({ USD: '3500' });
       // A run that was reset cannot know whether it had traded already: it waits for the end of that doubt.
-      const report = await stage.time.during(wakeable(batch.handle), () => untilAllEnded(stage, batch));
+      const report = await stage.during(batch.handle.workflowId, () => untilAllEnded(stage, batch));
       assertPaidOnce(batch, report);
       assert.equal(batch.movements().trades.length, 2);
     });

@@ -22,7 +22,6 @@ import {
 import { openTemporalProxy } from '../support/proxy.ts';
 import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
 import { cell, test } from '../support/sliced.ts';
-import { wakeable } from '../support/passing-time.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { NO_OPENSSL } from '../support/tls-door.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
@@ -72,8 +71,9 @@ type Document = {
 
 const replayOf = (ended: Ended): Document => documentOf(ended) as Document;
 
+/** Time passes until it has ended. */
 function replay(policy: PolicyOnStage, ...options: readonly string[]): Promise<Ended> {
-  return replayOn(stage, policy, options);
+  return stage.during(policy.workflowId, () => replayOn(stage, policy, options));
 }
 
 function replayOn(
@@ -259,7 +259,9 @@ describe('a run that has ended', AT_ONCE, () => {
       });
       t.after(() => proxy.close());
       const env = { TEMPORAL_ADDRESS: proxy.address };
-      const ended = await command(stage, ['replay', policy.runText], { env });
+      const ended = await stage.during(policy.workflowId, () =>
+        command(stage, ['replay', policy.runText], { env }),
+      );
       assertExit(ended, 0);
       assert.equal(proxy.calls(), 1);
       assertMovedOnce(policy);
@@ -522,7 +524,7 @@ describe('a run that has ended', AT_ONCE, () => {
         const event = ['--event', String(events.at(place)?.eventId)];
         const said = await explained(named, event, own);
         const mark = own.sandbox.requests().at(-1)?.seq ?? 0;
-        const ended = await own.time.during(wakeable(run.handle), () =>
+        const ended = await own.during(run.handle.workflowId, () =>
           replayOn(own, named, [...event, '--wait', '--json']),
         );
         assertExit(ended, 0);
@@ -556,26 +558,30 @@ describe('a run that has ended', AT_ONCE, () => {
       }
     });
 
-    test('says of a run that was too dear that it waits safely, and it does, at the first event and the last', async () => {
+    test('says of a run that was too dear that it waits safely, and it does, at the first event and the last', async (t) => {
+      // Its time is that of the machine: it is compared with what was said.
+      const own = await openStage({ balances: { USD: '1000000' } });
+      t.after(() => own.close());
+      await own.startWorker();
       const tooDear = async (which: number) => {
-        const policy = await putPolicy(stage, [/worst_rate: ".*"/, 'worst_rate: "18.40 MXN per USD"']);
-        assertExit(await command(stage, ['run', policy.file]), 4);
-        const { events } = await explained(policy);
+        const policy = await putPolicy(own, [/worst_rate: ".*"/, 'worst_rate: "18.40 MXN per USD"']);
+        assertExit(await command(own, ['run', policy.file]), 4);
+        const { events } = await explained(policy, [], own);
         return { policy, eventId: String(events.at(which)?.eventId) };
       };
-      stage.sandbox.setRates({ 'USD/MXN': '18.10' });
+      own.sandbox.setRates({ 'USD/MXN': '18.10' });
       const all = await Promise.all([0, -1].map(tooDear));
-      stage.sandbox.setRates({ 'USD/MXN': '18.50' });
+      own.sandbox.setRates({ 'USD/MXN': '18.50' });
       await Promise.all(
         all.map(async ({ policy, eventId }) => {
-          const said = await explained(policy, ['--event', eventId]);
+          const said = await explained(policy, ['--event', eventId], own);
           assert.deepEqual(fatesOf(said), [
             ['usd-mxn-1', AGAIN],
             ['supplier', AGAIN],
           ]);
           assert.deepEqual(said.safetyWait?.items, ['usd-mxn-1']);
-          const beganAtMs = stage.time.now();
-          const ended = await replay(policy, '--event', eventId, '--json');
+          const beganAtMs = own.time.now();
+          const ended = await replayOn(own, policy, ['--event', eventId, '--json']);
           assertExit(ended, 0);
           const [, end = ''] =
             /Safety wait until (\S+) UTC; nothing for you to do/.exec(flat(ended.stderr)) ?? [];
@@ -584,7 +590,7 @@ describe('a run that has ended', AT_ONCE, () => {
           // It begins a moment after the reset, and may end on the next day.
           const laterMs = ((saidMs + DAY_MS) % DAY_MS) - said.safetyWait.lastsMs;
           assert.ok(laterMs >= 0 && laterMs < 30_000, `${laterMs} ms later than said`);
-          assertMovedOnce(policy);
+          assertMovedOnce(policy, own);
         }),
       );
     });

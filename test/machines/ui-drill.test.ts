@@ -31,6 +31,7 @@ describe('when a run failed', { skip }, () => {
       temporalAddress: server.address,
       rates: { 'USD/MXN': '17.25' },
       balances: { USD: '100000', MXN: '0' },
+      timePasses: true,
     });
     await stage.startWorker();
     browser = await openBrowser(executable ?? '');

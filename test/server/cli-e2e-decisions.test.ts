@@ -23,7 +23,6 @@ import {
   type Ended,
   type PolicyOnStage,
 } from '../support/commands.ts';
-import { wakeable } from '../support/passing-time.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { said as asSaid } from '../support/instructions.ts';
 
@@ -70,7 +69,7 @@ function mismatch(policy: Paid): string {
 const runNow = (policy: PolicyOnStage) => stage.temporal.client.workflow.getHandle(policy.workflowId);
 /** Time passes for a run while something is waited for. */
 const during = <T>(policy: PolicyOnStage, work: () => Promise<T>): Promise<T> =>
-  stage.time.during(wakeable(runNow(policy)), work);
+  stage.during(policy.workflowId, work);
 
 /** The report of an open run as soon as it is like this. */
 const reportWhen = (policy: PolicyOnStage, is: (report: Report) => boolean): Promise<Report> =>

@@ -41,16 +41,15 @@ test('codes and statuses with escapes and forged lines steer no terminal, whatev
       assertHarmless(await command(stage, [...argv, ...more]));
     }
   };
-  const ask = async (): Promise<void> => {
-    await about('status', policy.runText);
-    await about('status');
-    await about('list');
-    await about('list', '--attention');
-    await about('report', policy.runText);
-    await about('report', policy.runText, '--refresh');
-  };
-  await ask();
-  await about('plan', policy.file);
+  await Promise.all([
+    about('status', policy.runText),
+    about('status'),
+    about('list'),
+    about('list', '--attention'),
+    about('report', policy.runText),
+    about('report', policy.runText, '--refresh'),
+    about('plan', policy.file),
+  ]);
   await about(
     'resolve',
     policy.runText,
@@ -63,7 +62,7 @@ test('codes and statuses with escapes and forged lines steer no terminal, whatev
   );
   await about('cancel', policy.runText, '--by', `ana${HOSTILE}`);
   stage.sandbox.clearFaults();
-  assertHarmless(await running.ended);
+  assertHarmless(await stage.during(policy.workflowId, () => running.ended));
   await about('run', policy.file);
 
   const paid = await putPolicy(stage);

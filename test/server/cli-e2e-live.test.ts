@@ -106,7 +106,8 @@ describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL
     const id = `${policy.run.id}-b`;
     const argv = ['--id', id, '--instead-of', policy.run.id, '--detach'];
     const instead = (answer: string) => typed({ ...policy, file }, argv, () => answer);
-    const replayed = (): Promise<Ended> => command(stage, ['replay', policy.runText, '--yes']);
+    const replayed = (): Promise<Ended> =>
+      stage.during(policy.workflowId, () => command(stage, ['replay', policy.runText, '--yes']));
     const no = await instead('no');
     assertExit(no, 4);
     assert.match(flat(no.stderr), /Nothing of \S+ was executed.*usd-mxn-1: sell 1000\.00 USD.*NOT_CONFIRMED/);

@@ -27,6 +27,7 @@ before(async () => {
   stage = await openStage({
     balances: { USD: '10000', EUR: '10000', MXN: '10000' },
     serviceFile: 'list_lag: 1s\nsettle_doubt: { trade: 2s, withdrawal: 24h }\n',
+    timePasses: true,
   });
   await stage.startWorker();
 });

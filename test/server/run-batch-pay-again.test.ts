@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { generationOf, reference, type RunName } from '../../domain/references.ts';
+import { generationOf, reference } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { Report } from '../../domain/run/report.ts';
 import {
@@ -23,7 +23,10 @@ import { openStage, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
 before(async () => {
-  stage = await openStage({ balances: { USD: '10000000', EUR: '10000000', MXN: '10000000' } });
+  stage = await openStage({
+    balances: { USD: '10000000', EUR: '10000000', MXN: '10000000' },
+    timePasses: true,
+  });
   await stage.startWorker();
 });
 after(() => stage.close());
@@ -41,8 +44,9 @@ async function paid(): Promise<BatchRun> {
   return batch;
 }
 
-function payAgain({ name }: { readonly name: RunName }, ...more: readonly string[]): Promise<Ended> {
-  return command(stage, ['run', `${name.policy}.yaml`, '--id', name.id, '--wait', '--json', ...more]);
+function payAgain({ name, handle }: BatchRun, ...more: readonly string[]): Promise<Ended> {
+  const words = ['run', `${name.policy}.yaml`, '--id', name.id, '--wait', '--json', ...more];
+  return stage.during(handle.workflowId, () => command(stage, words));
 }
 
 /** The money of these payments comes back. */

@@ -78,7 +78,7 @@ async function type(argv: readonly string[]): Promise<string> {
 
 /** Everything that tells how the run stands, as text and as data. */
 async function askAll(): Promise<void> {
-  for (const asked of [
+  const asked = [
     ['status'],
     ['status', RUN_TEXT],
     ['list'],
@@ -87,11 +87,9 @@ async function askAll(): Promise<void> {
     ['report', RUN_TEXT],
     ['report', RUN_TEXT, '--refresh'],
     ['doctor'],
-  ]) {
-    await type(asked);
-    await type([...asked, '--json']);
-  }
-  await type(['report', RUN_TEXT, '--jsonl']);
+  ];
+  const all = asked.flatMap((words) => [words, [...words, '--json']]);
+  await Promise.all([...all, ['report', RUN_TEXT, '--jsonl']].map(type));
 }
 
 /** All Temporal runs of all workflows of the batch. */

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { workflowIdOf } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { loseInTemporal } from '../support/batches.ts';
@@ -44,7 +45,9 @@ async function putPayout() {
       exitCode: number,
       ...more: readonly string[]
     ): Promise<Report> => {
-      const ran = await command(stage, [...(await argv(id, rows)), ...more]);
+      const words = [...(await argv(id, rows)), ...more];
+      const workflowId = workflowIdOf('SANDBOX', { policy, id: `${DATE}-${id}` });
+      const ran = await stage.during(workflowId, () => command(stage, words));
       assertExit(ran, exitCode);
       return reportOf(ran);
     },

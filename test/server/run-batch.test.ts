@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { assertExit, command, flat, reportOf } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { openStage, type Stage } from '../support/stage.ts';
@@ -93,93 +93,95 @@ async function withPoor(
   }
 }
 
-test('what is missing of a currency is bought in one trade, although its quote expires twice; what needs no trade is paid meanwhile', () =>
-  withPoor({ balances: { USD: '100000', EUR: '100', MXN: '0' } }, async (poor) => {
-    const rows: readonly Row[] = [
-      ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
-      ['a-2', ACCOUNTS.EUR, 'EUR', '200.25'],
-      ['b-1', ACCOUNTS.MXN, 'MXN', '5000.00'],
-      ['c-1', ACCOUNTS.USD, 'USD', '75.00'],
-    ];
-    const args = await putBatch(rows, FUNDED, poor);
-    poor.sandbox.addFault({
-      operation: 'createTrade',
-      times: 2,
-      effect: { kind: 'error', code: 'QUOTE_EXPIRED' },
-    });
-    const ran = await command(poor, ['run', ...args, '--id', `${DATE}-funded`, '--json', '--wait']);
-    assertExit(ran, 0);
-    const report = reportOf(ran);
-    assert.deepEqual(
-      report.legs.map(({ sell, buy, buyAmount, outcome }) => [sell, buy, buyAmount, outcome]),
-      [
-        ['USD', 'EUR', '400.25', 'TRADED'],
-        ['USD', 'MXN', '5000', 'TRADED'],
-      ],
-    );
-    assert.deepEqual(
-      report.payments.map(({ outcome }) => outcome),
-      ['PAID', 'PAID', 'PAID', 'PAID'],
-    );
-    const { trades, withdrawals } = poor.sandbox.ledger();
-    assert.deepEqual([trades.length, withdrawals.length], [2, 4]);
-    const asked = (operation: string): number =>
-      poor.sandbox.requests().filter((request) => request.operation === operation).length;
-    assert.deepEqual([asked('createTrade'), asked('createQuote')], [4, 4]);
-  }));
-
-test('a batch whose funding currency does not suffice says so in its plan, and before it is submitted', () =>
-  withPoor({ balances: { USD: '100', EUR: '0', MXN: '0' } }, async (poor) => {
-    const args = await putBatch([['b-1', ACCOUNTS.MXN, 'MXN', '2000.00']], FUNDED, poor);
-    const short =
-      /SHORTFALL.*short of 33\.34 USD \(it buys for 133\.34 USD at most, and 100\.00 USD are there\)/;
-    const planned = await command(poor, ['plan', ...args]);
-    assertExit(planned, 8);
-    assert.match(flat(planned.stdout), short);
-    const ran = await command(poor, ['run', ...args, '--id', `${DATE}-short`, '--json']);
-    assertExit(ran, 8);
-    assert.match(flat(ran.stderr), short);
-    assert.deepEqual(
-      reportOf(ran).payments.map(({ outcome }) => outcome),
-      ['PENDING'],
-    );
-  }));
-
-test('a currency that never settles holds up its own payments alone, and says so', () =>
-  withPoor(
-    {
-      balances: { USD: '100000', EUR: '1000', MXN: '0' },
-      settings: { settlementMs: { IMMEDIATE: 0, T0: 86_400_000, T1: 86_400_000, T2: 86_400_000 } },
-    },
-    async (poor) => {
+describe('a batch that must buy what it pays', { concurrency: 3 }, () => {
+  test('what is missing of a currency is bought in one trade, although its quote expires twice; what needs no trade is paid meanwhile', () =>
+    withPoor({ balances: { USD: '100000', EUR: '100', MXN: '0' } }, async (poor) => {
       const rows: readonly Row[] = [
         ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
+        ['a-2', ACCOUNTS.EUR, 'EUR', '200.25'],
         ['b-1', ACCOUNTS.MXN, 'MXN', '5000.00'],
-        ['b-2', ACCOUNTS.MXN, 'MXN', '1500.50'],
+        ['c-1', ACCOUNTS.USD, 'USD', '75.00'],
       ];
       const args = await putBatch(rows, FUNDED, poor);
-      const ran = await command(poor, ['run', ...args, '--id', `${DATE}-unsettled`, '--json']);
-      assertExit(ran, 8);
+      poor.sandbox.addFault({
+        operation: 'createTrade',
+        times: 2,
+        effect: { kind: 'error', code: 'QUOTE_EXPIRED' },
+      });
+      const ran = await command(poor, ['run', ...args, '--id', `${DATE}-funded`, '--json', '--wait']);
+      assertExit(ran, 0);
       const report = reportOf(ran);
       assert.deepEqual(
-        report.payments.map(({ id, outcome }) => [id, outcome]),
+        report.legs.map(({ sell, buy, buyAmount, outcome }) => [sell, buy, buyAmount, outcome]),
         [
-          ['a-1', 'PAID'],
-          ['b-1', 'PENDING'],
-          ['b-2', 'PENDING'],
+          ['USD', 'EUR', '400.25', 'TRADED'],
+          ['USD', 'MXN', '5000', 'TRADED'],
         ],
       );
       assert.deepEqual(
-        report.totals.map(({ currency, planned, paid }) => [currency, planned, paid]),
-        [
-          ['EUR', '300', '300'],
-          ['MXN', '6500.5', '0'],
-        ],
+        report.payments.map(({ outcome }) => outcome),
+        ['PAID', 'PAID', 'PAID', 'PAID'],
       );
-      assert.ok(report.problems.some(({ code }) => code === 'AWAITING_SETTLEMENT'));
-      assert.equal(poor.sandbox.ledger().withdrawals.length, 1);
-    },
-  ));
+      const { trades, withdrawals } = poor.sandbox.ledger();
+      assert.deepEqual([trades.length, withdrawals.length], [2, 4]);
+      const asked = (operation: string): number =>
+        poor.sandbox.requests().filter((request) => request.operation === operation).length;
+      assert.deepEqual([asked('createTrade'), asked('createQuote')], [4, 4]);
+    }));
+
+  test('a batch whose funding currency does not suffice says so in its plan, and before it is submitted', () =>
+    withPoor({ balances: { USD: '100', EUR: '0', MXN: '0' } }, async (poor) => {
+      const args = await putBatch([['b-1', ACCOUNTS.MXN, 'MXN', '2000.00']], FUNDED, poor);
+      const short =
+        /SHORTFALL.*short of 33\.34 USD \(it buys for 133\.34 USD at most, and 100\.00 USD are there\)/;
+      const planned = await command(poor, ['plan', ...args]);
+      assertExit(planned, 8);
+      assert.match(flat(planned.stdout), short);
+      const ran = await command(poor, ['run', ...args, '--id', `${DATE}-short`, '--json']);
+      assertExit(ran, 8);
+      assert.match(flat(ran.stderr), short);
+      assert.deepEqual(
+        reportOf(ran).payments.map(({ outcome }) => outcome),
+        ['PENDING'],
+      );
+    }));
+
+  test('a currency that never settles holds up its own payments alone, and says so', () =>
+    withPoor(
+      {
+        balances: { USD: '100000', EUR: '1000', MXN: '0' },
+        settings: { settlementMs: { IMMEDIATE: 0, T0: 86_400_000, T1: 86_400_000, T2: 86_400_000 } },
+      },
+      async (poor) => {
+        const rows: readonly Row[] = [
+          ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
+          ['b-1', ACCOUNTS.MXN, 'MXN', '5000.00'],
+          ['b-2', ACCOUNTS.MXN, 'MXN', '1500.50'],
+        ];
+        const args = await putBatch(rows, FUNDED, poor);
+        const ran = await command(poor, ['run', ...args, '--id', `${DATE}-unsettled`, '--json']);
+        assertExit(ran, 8);
+        const report = reportOf(ran);
+        assert.deepEqual(
+          report.payments.map(({ id, outcome }) => [id, outcome]),
+          [
+            ['a-1', 'PAID'],
+            ['b-1', 'PENDING'],
+            ['b-2', 'PENDING'],
+          ],
+        );
+        assert.deepEqual(
+          report.totals.map(({ currency, planned, paid }) => [currency, planned, paid]),
+          [
+            ['EUR', '300', '300'],
+            ['MXN', '6500.5', '0'],
+          ],
+        );
+        assert.ok(report.problems.some(({ code }) => code === 'AWAITING_SETTLEMENT'));
+        assert.equal(poor.sandbox.ledger().withdrawals.length, 1);
+      },
+    ));
+});
 
 test('an account that cannot be paid ends its own payment, unfunded, and stops nobody else', async () => {
   const rows: readonly Row[] = [

@@ -7,7 +7,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import type { RunName } from '../../domain/references.ts';
+import { workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { loseInTemporal } from '../support/batches.ts';
@@ -39,29 +39,34 @@ async function put(text: string) {
   const file = `${policy}.yaml`;
   await writeFile(join(stage.folder, file), text.replace('name: replaced\n', `name: ${policy}\nzone: UTC\n`));
   const nameOf = (id: string): RunName => ({ policy, id });
+  const during = <T>(id: string, work: () => Promise<T>): Promise<T> =>
+    stage.during(workflowIdOf('SANDBOX', nameOf(id)), work);
   const read = async (id: string): Promise<Report> =>
     reportOf(await type('report', `${policy}.${id}`, '--json'));
   const until = (id: string, what: (report: Report) => boolean): Promise<Report> =>
-    eventually(
-      `a report of ${id} like this`,
-      async () => {
-        const report = await read(id);
-        return what(report) ? report : null;
-      },
-      async () => JSON.stringify(await read(id)),
+    during(id, () =>
+      eventually(
+        `a report of ${id} like this`,
+        async () => {
+          const report = await read(id);
+          return what(report) ? report : null;
+        },
+        async () => JSON.stringify(await read(id)),
+      ),
     );
   const holdOf = ({ problems }: Report) => problems.find(({ code }) => code === 'OTHER_RUNS_LOST');
   return {
     policy,
     file,
     run: (id: string, ...more: readonly string[]): Promise<Ended> =>
-      type('run', file, '--id', id, '--json', ...more),
+      during(id, () => type('run', file, '--id', id, '--json', ...more)),
     /** A trade of a run of which this Temporal has never heard, as one that was lost leaves it. */
     trade: async (id: string): Promise<string> => {
       const quote = await signer.post('/fx/quotes', {
         sellCurrency: 'USD',
         buyCurrency: 'MXN',
         sellAmount: '1000.00',
+        quoteForSeconds: 60,
       });
       const trade = await signer.post(
         '/fx/trades',
@@ -88,9 +93,9 @@ async function put(text: string) {
     },
     /** Types the command that it shows, as it stands there. */
     goOn: (fix: string, ...more: readonly string[]): Promise<Ended> => {
-      const [, words] = /`npx cambist ([^`]* --go-on [^`]*)`/.exec(fix) ?? [];
-      assert.ok(words !== undefined, fix);
-      return type(...words.split(' '), '--json', ...more);
+      const [, words, id] = /`npx cambist ([^`]* --id (\S+) --go-on [^`]*)`/.exec(fix) ?? [];
+      assert.ok(words !== undefined && id !== undefined, fix);
+      return during(id, () => type(...words.split(' '), '--json', ...more));
     },
     /** The runs under whose names the service has booked something, each as often as it has. */
     moved: (): readonly string[] => {

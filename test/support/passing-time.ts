@@ -1,11 +1,14 @@
 /**
  * Time that passes on a stage by its clocks, not by waiting: those of its workers and of its service go forward together.
- * Where a test waits for runs, it passes whenever nobody on the stage is at work, and the runs look at once. What then
- * still waits in real time is Temporal's own (a lost worker that must be missed).
+ * Where a test waits for runs, it passes whenever nobody on the stage is at work, the runs look at once, and polls that
+ * sleep go on. What then still waits in real time is Temporal's own (a lost worker that must be missed).
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
-import { tsToMs } from '@temporalio/common/lib/time.js';
+import { msToNumber, tsToMs } from '@temporalio/common/lib/time.js';
+import type { Context } from '@temporalio/activity';
 import type { WorkerInterceptors } from '@temporalio/worker';
 import { machineClock, type TimedClock } from '../../activities/deps.ts';
 import { wakeSignal } from '../../workflows/names.ts';
@@ -20,19 +23,22 @@ const PACE_MS = 50;
 
 type Wakeable = {
   readonly wake: () => Promise<void>;
-  /** Whether Temporal has something of it in work, or waits for a worker to take it: on a busy machine that may take its time. */
-  readonly isAtWork: () => Promise<boolean>;
+  /**
+   * Whether Temporal has something of it in work, or waits for a worker to take it: on a busy machine that may take its time.
+   * @param isAsleep of an activity that it has in work
+   */
+  readonly isAtWork: (isAsleep: (activity: string) => boolean) => Promise<boolean>;
 };
 
 /** A run as Temporal knows it. */
 export function wakeable(handle: WorkflowHandle): Wakeable {
   return {
     wake: () => handle.signal(wakeSignal),
-    isAtWork: async () => {
-      const { pendingWorkflowTask, pendingActivities } = (await handle.describe()).raw;
-      if (pendingWorkflowTask) return true;
-      return (pendingActivities ?? []).some(
-        ({ nextAttemptScheduleTime: next }) => !next || tsToMs(next) <= Date.now(),
+    isAtWork: async (isAsleep) => {
+      const { raw, runId } = await handle.describe();
+      if (raw.pendingWorkflowTask) return true;
+      return (raw.pendingActivities ?? []).some(({ activityId, nextAttemptScheduleTime: next }) =>
+        next ? tsToMs(next) <= Date.now() : !isAsleep(`${runId} ${activityId}`),
       );
     },
   };
@@ -47,6 +53,11 @@ export class PassingTime {
   readonly #waiting: Wakeable[] = [];
   #isPacing = false;
   #pacing: Promise<void> = Promise.resolve();
+  /** Activities that only sleep. */
+  readonly #asleep = new Set<string>();
+  readonly #passed = new EventEmitter().setMaxListeners(0);
+  /** Set for whoever waits for time to pass. */
+  readonly #passing = new AsyncLocalStorage<true>();
 
   constructor(advanceService: (ms: number) => void) {
     this.#advanceService = advanceService;
@@ -60,25 +71,59 @@ export class PassingTime {
   /** Count what the workers on the stage are doing. */
   readonly interceptors: WorkerInterceptors = {
     activity: [
-      () => ({
-        inbound: {
-          execute: async (input, next) => {
-            this.#atWork += 1;
-            try {
-              return await next(input);
-            } finally {
-              this.#atWork -= 1;
-              this.#lastWorkAtMs = performance.now();
-            }
+      (context) => {
+        Object.assign(context, { sleep: this.#sleepOf(context) });
+        return {
+          inbound: {
+            execute: async (input, next) => {
+              this.#begin();
+              try {
+                return await next(input);
+              } finally {
+                this.#end();
+              }
+            },
           },
-        },
-      }),
+        };
+      },
     ],
   };
+
+  #begin(): void {
+    this.#atWork += 1;
+  }
+
+  #end(): void {
+    this.#atWork -= 1;
+    this.#lastWorkAtMs = performance.now();
+  }
+
+  /** The sleep of an activity, which is no work, and which ends as well when so much time has passed on the stage. */
+  #sleepOf({ sleep, info }: Context): Context['sleep'] {
+    const name = `${info.workflowExecution?.runId} ${info.activityId}`;
+    let sleptUntilMs = this.#aheadMs;
+    return async (duration) => {
+      const untilMs = sleptUntilMs + msToNumber(duration);
+      if (this.#aheadMs < untilMs) {
+        this.#asleep.add(name);
+        this.#end();
+        const woken = new AbortController();
+        try {
+          await Promise.race([sleep(duration), once(this.#passed, 'passed', { signal: woken.signal })]);
+        } finally {
+          woken.abort();
+          this.#begin();
+          this.#asleep.delete(name);
+        }
+      }
+      sleptUntilMs = Math.min(untilMs, this.#aheadMs);
+    };
+  }
 
   pass(ms: number): void {
     this.#aheadMs += ms;
     this.#advanceService(ms);
+    this.#passed.emit('passed');
   }
 
   /** Lets time pass for a run until `work` is done. */
@@ -86,9 +131,20 @@ export class PassingTime {
     this.#waiting.push(run);
     if (!this.#isPacing) this.#pacing = this.#pace();
     try {
-      return await work();
+      return await this.#passing.run(true, work);
     } finally {
       this.#waiting.splice(this.#waiting.indexOf(run), 1);
+    }
+  }
+
+  /** What is typed is work, unless time is to pass until it ends: no quote dies while a run goes on by itself. */
+  async typed<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#passing.getStore()) return work();
+    this.#begin();
+    try {
+      return await work();
+    } finally {
+      this.#end();
     }
   }
 
@@ -118,7 +174,8 @@ export class PassingTime {
 
   async #isAnyAtWork(): Promise<boolean> {
     // Of one that is not there, or whose server is not, there is nothing in work.
-    const atWork = this.#waiting.map((run) => run.isAtWork().catch(() => false));
+    const isAsleep = (activity: string): boolean => this.#asleep.has(activity);
+    const atWork = this.#waiting.map((run) => run.isAtWork(isAsleep).catch(() => false));
     return (await Promise.all(atWork)).includes(true);
   }
 

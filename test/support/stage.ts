@@ -65,6 +65,8 @@ export type Stage = {
   readonly folder: string;
   /** Of the workers in this process, and of the service. */
   readonly time: PassingTime;
+  /** Lets time pass for the run of this workflow id until `work` is done; for stages whose workers are all in this process. */
+  during<T>(workflowId: string, work: () => Promise<T>): Promise<T>;
   /** `env` is what differs from the stage's own. */
   startWorker(options?: Partial<WorkerOptions>): Promise<StageWorker>;
   /** Starts a run of a policy's text; its name is made unique unless one is given. */
@@ -209,6 +211,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     env,
     folder,
     time,
+    during: (workflowId, work) => time.during(wakeable(temporal.client.workflow.getHandle(workflowId)), work),
     startWorker: async ({ env: more = {}, ...rest } = {}) => {
       const ownEnv = { ...env, ...more };
       const settings = await loadSettings(ownEnv, folder);
