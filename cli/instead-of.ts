@@ -35,12 +35,12 @@ function whyNot(
   { run, kind, id }: { readonly run: RunName; readonly kind: Policy['kind']; readonly id: string },
 ): string | null {
   if (kind === 'payout')
-    return 'a batch takes no place: one under an --id of its own pays nobody a second time who was paid under the same id';
+    return 'a batch cannot take the place of another run. Start the corrected file under an --id of its own: a payment id that was paid is not paid a second time';
   if (!isRunPart(id)) return 'it is no id of a run of this policy';
   if (own === undefined) return 'the new run has no id of its own';
   if (id === run.id) return 'a run cannot take its own place';
   if (payAgain !== undefined || goOn !== undefined)
-    return 'a run that takes a place begins anew, so that nothing of it goes on or is paid again';
+    return 'a run in the place of another one is new: there is nothing that it could go on with or pay again';
   return null;
 }
 

@@ -98,5 +98,5 @@ export function otherBatch(planned: PlanBatch | null, given: Manifest | null): s
     return `It was planned with ${planned.payments} payments, and now there are ${given.payments}.`;
   const index = planned.chunks.findIndex(({ hash }, at) => given.chunks[at]?.hash !== hash);
   if (index < 0 && planned.chunks.length === given.chunks.length) return null;
-  return `Its payments are others, the first of them in chunk ${Math.max(index, 0) + 1}.`;
+  return `Its payments differ from those of the plan, first in chunk ${Math.max(index, 0) + 1}.`;
 }

@@ -115,7 +115,7 @@ export function haltSentence({ scope: of, by, why, atMs }: Halt): string {
 /** The answer for a write that a halt stops. */
 export function halted(halt: Halt): Closed {
   const problem = makeProblem('HALTED', null, {
-    message: `${haltSentence(halt)} Nothing of it is sent before it is resumed.`,
+    message: `${haltSentence(halt)} Cambist sends nothing of it until a person resumes it.`,
     fix: `When it may go on: \`npx cambist resume${scopeOptions(halt.scope)}\`; the run then goes on by itself.`,
   });
   return { kind: 'halted', problem };

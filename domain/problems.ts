@@ -209,7 +209,7 @@ export const PROBLEMS = {
     sentence:
       'Something of the run whose place this one takes was executed, or may have been; nothing was sent.',
     advice:
-      'Look at what was found at the service. What is still wanted besides is for a new run, under another --id and without --instead-of.',
+      'Look at what was found at the service. For what is still to be done, start a new run under another --id, without --instead-of.',
   },
   INSTEAD_REFUSED: {
     ending: 'refused by us',

@@ -12,9 +12,9 @@ export type Fields = Readonly<Record<string, Field>>;
 
 /** Why a value is not a record of exactly these fields; null when it is. */
 export function misshapen(value: unknown, fields: Fields): string | null {
-  if (!isRecord(value)) return 'It is no record.';
+  if (!isRecord(value)) return 'It is not an object with fields.';
   if (Object.keys(value).some((name) => !Object.hasOwn(fields, name)))
-    return 'It has a field that nobody knows.';
+    return 'It has a field that Cambist does not know.';
   const wrong = Object.entries(fields).find(([name, field]) => !field(value[name]));
   return wrong === undefined ? null : `Its field "${wrong[0]}" is missing or wrong.`;
 }

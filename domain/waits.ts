@@ -89,7 +89,7 @@ export function safetyWaitText(safeAtMs: number, nowMs: number): string {
  * Stands at the end of the fix of a payment in doubt, when a person can also mend another fault that keeps it from being
  * sent.
  */
-export const SENT_SOONER = 'To have it sent sooner, mend what stands in the way and reset the run.';
+export const SENT_SOONER = 'To have it sent sooner, mend the cause and reset the run.';
 
 /**
  * The sentence for a safety wait, with what may shorten it. @param left the rest of the wait, as it is shown after its end

@@ -285,7 +285,10 @@ function priceLines(leg: Leg, input: CompileInput, prices: readonly IndicativePr
   const price = `${rateText(rate)} ${buy} per ${sell} (${money(buyAmount, buy)} for ${money(sellAmount, sell)})`;
   switch (by) {
     case 'reference rate':
-      return [...none, `Expected: ${price}, by the reference rates; what it costs, a quote tells (--quote).`];
+      return [
+        ...none,
+        `Expected: ${price}, by the reference rates; only a quote tells what it costs (--quote).`,
+      ];
     case 'worst rate':
       return none;
     case 'quote': {

@@ -186,15 +186,16 @@ function goalText(position: Position): string {
 
 /** The rules that hold a trade back. */
 export const REASONS: Readonly<Record<Restraint, string>> = {
-  withdrawable: 'more is there, or on its way, than can be sold now; the rest waits for another day',
+  withdrawable:
+    'a part of it is still on its way or reserved, and cannot be sold now; the rest waits for another day',
   base: 'the base keeps its minimum, so that not all of it can be bought',
   per_trade: 'the limit per_trade cuts it; the rest waits for another day',
   per_run: 'the limit per_run cuts it; the rest waits for another day',
   per_day:
     'the limit per_day cuts it, with what other runs of the policy traded on this date; the rest waits for another day',
   min_trade: 'the difference is worth less than min_trade, and stays',
-  max_trades: 'larger trades leave it none, or too few, of max_trades; the rest waits for another day',
-  never_sell: 'it is in never_sell, so that what is too much stays',
+  max_trades: 'larger trades have used up max_trades; the rest waits for another day',
+  never_sell: 'it is in never_sell, so that the surplus is not sold',
   'pair minimum': 'the service takes no trade as small as this, and the difference stays',
   'pair maximum':
     'the service takes only small trades in it, and one run sends 50 at most; the rest waits for another day',

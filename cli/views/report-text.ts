@@ -302,8 +302,8 @@ function lostReply({ evidence }: Report, item: string, recordId: string | null):
   const lost = sends.findLastIndex(({ result }) => result === NO_ANSWER);
   if (lost === -1) return '';
   return sends.slice(lost + 1).some(({ result }) => result === SUCCESS)
-    ? ' A reply was lost; the same again under the same key brought it, and nothing was sent twice.'
-    : ' A reply was lost; what it told of was found at the service, and nothing was sent twice.';
+    ? ' A reply was lost. The service gave it again for the same request under the same key, and nothing was sent twice.'
+    : ' A reply was lost. The run found at the service what had been done, and sent nothing twice.';
 }
 
 /** The name of this result in the evidence of a call (`nameOf`). */

@@ -78,7 +78,7 @@ function fixOfFunded(
   { isBaseMissing, isLessBought }: { readonly isBaseMissing: boolean; readonly isLessBought: boolean },
 ): string {
   if (shortfall === 'skip')
-    return 'Bring money in before it starts, or change in the policy what keeps it from being bought: what is bought is planned once. Later only money in the currency itself helps.';
+    return 'Bring money in before the run starts, or change the limits of the policy that keep it from being bought: the run plans once what it buys. After the start, only money in the currency itself helps.';
   const from = positions[0]?.currency ?? '';
   return [
     ...(isBaseMissing
@@ -86,7 +86,7 @@ function fixOfFunded(
       : []),
     ...(isLessBought
       ? [
-          'Change in the policy what keeps it from being bought, before it starts: later only money in the currency itself helps.',
+          'Before the run starts, change the limits of the policy that keep it from being bought. After the start, only money in the currency itself helps.',
         ]
       : []),
   ].join(' ');

@@ -25,7 +25,7 @@ export function triedAgainLines({ tried, onlyPaidAgain, waitForPerson }: TriedAg
     ...(onlyPaidAgain === 0
       ? []
       : [
-          `Only --pay-again pays what failed later, came too late, or was decided not to have been sent: ${count(onlyPaidAgain, 'payment')}.`,
+          `Only --pay-again pays payments that failed later, whose window has passed, or of which a person has said that they were not sent: ${count(onlyPaidAgain, 'payment')}.`,
         ]),
     ...(waitForPerson === 0 ? [] : [`A person decides: ${count(waitForPerson, 'payment')}.`]),
   ];

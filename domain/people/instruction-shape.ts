@@ -89,9 +89,9 @@ export function factsOf(value: unknown): Shaped<readonly Fact[]> {
 }
 
 export function keptOf(value: unknown): Shaped<Kept> {
-  if (!isRecord(value)) return refused('It is no record.');
+  if (!isRecord(value)) return refused('It is not an object with fields.');
   const unknownField = Object.keys(value).find((key) => key !== 'instructions' && key !== 'facts');
-  if (unknownField !== undefined) return refused('It has a field that nobody knows.');
+  if (unknownField !== undefined) return refused('It has a field that Cambist does not know.');
   const instructions = allOf(value['instructions'], recordedOf);
   if (!instructions.ok) return instructions;
   const facts = factsOf(value['facts']);
@@ -137,7 +137,7 @@ function identityOf(fact: Fact): string {
 }
 
 function shaped<T>(value: unknown, shapes: Readonly<Record<string, Fields>>, more: Fields): Shaped<T> {
-  if (!isRecord(value)) return refused('It is no record.');
+  if (!isRecord(value)) return refused('It is not an object with fields.');
   const { kind, ...rest } = value;
   const fields = typeof kind === 'string' && Object.hasOwn(shapes, kind) ? shapes[kind] : undefined;
   if (fields === undefined) return refused('It is of no known kind.');

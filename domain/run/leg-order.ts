@@ -51,7 +51,7 @@ export function withoutItsSale(legs: readonly LegRecord[], record: LegRecord): P
 }
 
 function stops({ leg: worse }: LegRecord, { leg }: LegRecord): string {
-  return `Leg "${worse.id}" was traded worse than planned; leg "${leg.id}" is not traded before somebody has looked at that.`;
+  return `Leg "${worse.id}" was traded worse than planned; leg "${leg.id}" is not traded before a person has looked at it.`;
 }
 
 /** True when the leg is decided, waits or is held back, so that the next one may go. */

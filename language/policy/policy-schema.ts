@@ -455,15 +455,15 @@ const payout = hinted(
     stop_after: hinted(
       z.strictObject({
         failed: wholeNumber(1, 100_000, {
-          description: 'So many payments that the service refused.',
+          description: 'The batch stops after so many payments that the service refused.',
           example: '5',
         }).optional(),
         ratio: percent({
-          description: 'So many of the payments sent so far, in percent.',
+          description: 'The batch stops when so many percent of the payments sent so far were refused.',
           example: '10%',
         }).optional(),
         same_code: wholeNumber(1, 100_000, {
-          description: 'So many refusals with the same code, one after the other.',
+          description: 'The batch stops after so many refusals in a row with the same code.',
           example: '3',
         }).optional(),
       }),

@@ -324,7 +324,7 @@ async function allFailed(known: Known): Promise<readonly Opening[]> {
     throw refusal('bad input', {
       code: 'BAD_COMMAND_LINE',
       place: '--pay-again',
-      message: `the batch has a payment "${ALL_FAILED}", so that the word says two things`,
+      message: `the batch has a payment "${ALL_FAILED}", so that the word could mean that payment or all that failed`,
       fix: 'Name the payments; that one can be paid in a new run.',
     });
   }

@@ -138,7 +138,7 @@ function noSchedule(path: string, { kind }: Policy): Trouble {
     message: 'the policy has no `schedule`',
     fix:
       kind === 'payout'
-        ? 'Leave it out: a payout is started by whoever has the batch file.'
+        ? 'Leave it out: a person starts a payout, with the batch file.'
         : 'Write one into it: `schedule: { at: "09:30", days: weekdays }`, and `zone` beside it.',
   };
 }

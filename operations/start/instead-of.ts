@@ -62,14 +62,14 @@ export async function judgeInstead({ place, settings, run, old }: AskedInstead):
   if (plan === null)
     throw refused(
       old,
-      'it has no plan, so there is nothing to put another run in the place of',
+      'it has no plan, so that no other run can take its place',
       `Start it with the policy as it is now: \`npx cambist run POLICY --id ${old.id}\`.`,
     );
   if (plan.batch !== null)
     throw refused(
       old,
       'it pays a batch, and no run takes the place of a batch',
-      'Run a corrected file under an --id of its own: whoever was paid under the same id is not paid again.',
+      'Run a corrected file under an --id of its own: a payment id that was paid is not paid again.',
     );
   requireOwnPlan(settings, plan);
   if (kept === null && successor === null)
@@ -168,7 +168,7 @@ async function requireNothingListed(settings: Settings, { run, sendWindows }: Pl
   });
 }
 
-const NEW_RUN = 'What is still wanted besides is for a new run, under another --id and without --instead-of.';
+const NEW_RUN = 'For what is still to be done, start a new run under another --id, without --instead-of.';
 
 function refused(run: RunName, message: string, fix: string): CommandFailure {
   return new CommandFailure('refused by us', [

@@ -124,7 +124,7 @@ async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<
       const scope =
         use === 'write'
           ? '. The key may look (read scope). Whether it may also trade and pay (write scope) the service does not tell without a write: if not, runs wait with AUTH_INSUFFICIENT_SCOPE and nothing is traded or paid'
-          : '. The key may look (read scope); more is not asked of it';
+          : '. The key may read (read scope), which is all that it is used for';
       return [ok(name, `it takes signature, token and mode, and the clocks agree${scope}`)];
     } catch (error) {
       return failed(name, error);

@@ -9,7 +9,8 @@ import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompleteAsyncError, Context } from '@temporalio/activity';
 import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
-import { NativeConnection, Worker, bundleWorkflowCode } from '@temporalio/worker';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker, bundleWorkflowCode } from '@temporalio/worker';
 import { QUESTION_BEFORE, RETRIES, askAgain } from '../../config/temporal.ts';
 import { ASK_AGAIN } from '../../workflows/names.ts';
 import { testServerAddress, uniqueName } from '../support/dev-server.ts';
@@ -20,9 +21,8 @@ import { silenceRuntime } from '../support/silent-runtime.ts';
 const silent = silenceRuntime();
 const fileOf = (path: string): string => join(ROOT, path);
 const address = await testServerAddress();
-const connection = await Connection.connect({ address });
-const native = await NativeConnection.connect({ address });
-const client = new Client({ connection });
+const environment = await TestWorkflowEnvironment.createFromExistingServer({ address });
+const { connection, client } = environment;
 const patientClient = new Client({
   connection,
   interceptors: { workflow: [askAgain(connection, 'default')] },
@@ -33,10 +33,7 @@ const workflowBundle = await bundleWorkflowCode({
   logger: silent,
 });
 
-after(async () => {
-  await native.close();
-  await connection.close();
-});
+after(() => environment.teardown());
 
 type Asked = { readonly answer: string; readonly isRefused: boolean };
 
@@ -82,7 +79,12 @@ async function workerOn(taskQueue: string) {
     },
     next: () => Promise.resolve(),
   };
-  const worker = await Worker.create({ connection: native, taskQueue, workflowBundle, activities });
+  const worker = await Worker.create({
+    connection: environment.nativeConnection,
+    taskQueue,
+    workflowBundle,
+    activities,
+  });
   const end = worker.run();
   const stop = async (): Promise<void> => {
     worker.shutdown();

@@ -17,11 +17,11 @@ test('the run whose place is taken is named by its id, or as everywhere else, an
 });
 
 for (const [what, options, kind, why] of [
-  ['a payout', {}, 'payout', /a batch takes no place/],
+  ['a payout', {}, 'payout', /a batch cannot take the place/],
   ['a run without an id of its own', { id: undefined }, 'convert', /no id of its own/],
   ['the run itself', { insteadOf: RUN.id }, 'convert', /its own place/],
-  ['a run that goes on', { goOn: true }, 'rebalance', /begins anew/],
-  ['a payment that is paid again', { payAgain: ['supplier'] }, 'convert', /begins anew/],
+  ['a run that goes on', { goOn: true }, 'rebalance', /nothing that it could go on with/],
+  ['a payment that is paid again', { payAgain: ['supplier'] }, 'convert', /nothing that it could go on with/],
 ] as const)
   test(`no place is taken by ${what}`, () => {
     const asked = { insteadOf: OLD.id, id: RUN.id, ...options };

@@ -67,7 +67,7 @@ test('a batch that buys what is missing is short of what its funding currency do
     missing({ USD: '775' }, FUNDED, `${GUARD}shortfall: skip\n`),
     'The batch is short of 3250.00 MXN (it would buy 3250.00 MXN of the 6500.00 MXN that it needs: there is not enough USD for more). ' +
       '`shortfall: skip`: the payments for which there is no money would not be paid. ' +
-      'Bring money in before it starts, or change in the policy what keeps it from being bought: what is bought is planned once. Later only money in the currency itself helps.',
+      'Bring money in before the run starts, or change the limits of the policy that keep it from being bought: the run plans once what it buys. After the start, only money in the currency itself helps.',
   );
 });
 
@@ -83,7 +83,7 @@ test('with `shortfall: hold` all is planned, and it is the funding currency that
     missing({ USD: '975' }, FUNDED, `${GUARD}shortfall: hold\nlimits: { per_trade: "400.00 USD" }\n`),
     'The batch is short of 80.00 EUR (it would buy 320.00 EUR of the 400.00 EUR that it needs: the limit per_trade cuts it; the rest waits for another day). ' +
       '`shortfall: hold`: the payments for which there is no money would wait for it. ' +
-      'Change in the policy what keeps it from being bought, before it starts: later only money in the currency itself helps.',
+      'Before the run starts, change the limits of the policy that keep it from being bought. After the start, only money in the currency itself helps.',
   );
 });
 

@@ -326,10 +326,10 @@ test('a lost reply that was found, and a later generation, are told', () => {
   const told = (evidence: readonly Evidence[], reference = payment.reference): string =>
     shown({ ...report, evidence, payments: [{ ...payment, reference }] });
   assert.doesNotMatch(told([sent('success')]), /lost|generation/);
-  assert.match(told([sent('NO_ANSWER')]), /COMPLETED\)\. A reply was lost; what it told of was found/);
+  assert.match(told([sent('NO_ANSWER')]), /COMPLETED\)\. A reply was lost. The run found at the service/);
   assert.match(
     told([sent('NO_ANSWER'), sent('success')]),
-    /A reply was lost; the same again under the same key/,
+    /A reply was lost. The service gave it again for the same request/,
   );
   assert.match(
     told([], `${payment.reference}~2`),

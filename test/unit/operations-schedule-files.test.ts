@@ -24,7 +24,7 @@ test('a payout that is named itself is refused, with what to do', async () => {
     assert.ok(error instanceof CommandFailure);
     assert.deepEqual(
       error.problems.map(({ code, fix }) => `${code} ${fix}`),
-      ['SCHEDULE_MISSING Leave it out: a payout is started by whoever has the batch file.'],
+      ['SCHEDULE_MISSING Leave it out: a person starts a payout, with the batch file.'],
     );
     return true;
   });
