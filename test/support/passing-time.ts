@@ -99,7 +99,7 @@ export class PassingTime {
   }
 
   /** The sleep of an activity, which is no work, and which ends as well when so much time has passed on the stage. */
-  #sleepOf({ sleep, info }: Context): Context['sleep'] {
+  #sleepOf({ cancelled, info }: Context): Context['sleep'] {
     const name = `${info.workflowExecution?.runId} ${info.activityId}`;
     let sleptUntilMs = this.#aheadMs;
     return async (duration) => {
@@ -109,7 +109,10 @@ export class PassingTime {
         this.#end();
         const woken = new AbortController();
         try {
-          await Promise.race([sleep(duration), once(this.#passed, 'passed', { signal: woken.signal })]);
+          const until = { signal: woken.signal };
+          // A timer of its own, which ends with the wait: Temporal's would go on after it.
+          const slept = delay(msToNumber(duration), undefined, until);
+          await Promise.race([slept, once(this.#passed, 'passed', until), cancelled]);
         } finally {
           woken.abort();
           this.#begin();
