@@ -421,8 +421,12 @@ describe('a run that has ended', AT_ONCE, () => {
       const policy = await putPolicy(own);
       assertExit(await command(own, ['run', policy.file]), 0);
       const { events } = await explained(policy, [], own);
+      // On a busy machine the worker's reading of halts is late: then the run waits, and takes the same step again.
+      const isLate = ({ step }: { readonly step: string } = { step: '' }): boolean =>
+        step.endsWith(': HALT_UNREADABLE');
+      const inTime = events.filter((event, index) => !isLate(event) && !isLate(events[index + 1]));
       assert.deepEqual(
-        events.map(({ step }) => step.replace(/(?<=Price for|Trade|Pay supplier).*/, '')),
+        inTime.map(({ step }) => step.replace(/(?<=Price for|Trade|Pay supplier).*/, '')),
         [
           'Read the plan',
           'Price for',
@@ -434,7 +438,7 @@ describe('a run that has ended', AT_ONCE, () => {
         ],
       );
       // One after the other: each resets what the one before has made, whose history begins with the same events.
-      for (const { eventId, step } of events.toReversed()) {
+      for (const { eventId, step } of inTime.toReversed()) {
         const said = await explained(policy, ['--event', String(eventId)], own);
         assert.equal(said.event.eventId, eventId);
         const isTraded = !/^(Read|Price|Trade)/.test(step);
