@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { paymentsOf } from '../machines/model/ours.ts';
-import { PLAIN_DAY } from '../machines/model/schedule.ts';
+import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
 import { LOST_REPLY, START, assertDoneOnce, before, refused, reset, story } from '../machines/model/story.ts';
 
 const MINUTE_MS = 60_000;
@@ -79,18 +79,9 @@ for (const [times, everyMs, every] of [
     for (const id of planned) assert.equal(writes.filter(({ write: { item } }) => item === id).length, 3, id);
   });
 
-const REBALANCE = {
-  startsWith: { USD: '1200', EUR: '2100', GBP: '400', MXN: '60000' },
-  perTrade: null,
-  perRun: null,
-  perDay: null,
-  maxTrades: null,
-  other: 'policy',
-} as const;
-
 test('a purchase on the proceeds of a sale waits for it also when a reset takes both up once more, in doubt', async () => {
   const remedy = { kind: 'reset', back: 1, run: 0 } as const;
-  const day = { ...PLAIN_DAY, rebalance: REBALANCE, remedy };
+  const day = { ...PLAIN_DAY, rebalance: TWO_LEGS, remedy };
   const end = await story(day)
     .given({ service: { stores: 'nothing else' }, trade: [refused('TRADE_CREDIT_LIMIT_EXCEEDED')] })
     .play();
@@ -103,7 +94,7 @@ test('a purchase on the proceeds of a sale waits for it also when a reset takes 
 
 test('two rebalancings that wait for each other’s trades to be listed both end', async () => {
   const rebalance = {
-    ...REBALANCE,
+    ...TWO_LEGS,
     startsWith: { USD: '100000', EUR: '2500', GBP: '250', MXN: '900000' },
     other: 'run',
   } as const;

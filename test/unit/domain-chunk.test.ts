@@ -463,13 +463,19 @@ test('while its run can give no go, what has ended unpaid stays so, whatever els
   );
 });
 
-test('what comes back while its run can give no go is taken up by the run that gives the next one', async () => {
+/** A payment has come back while the run of the chunk can give no go. */
+async function cameBackWithoutAGo(): Promise<World> {
   const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
   await world.pay();
   world.isWithoutGo = true;
   world.returned = ['inv-2'];
   await world.tell(WAIT);
   await world.time.pass(MINUTE_MS);
+  return world;
+}
+
+test('what comes back while its run can give no go is taken up by the run that gives the next one', async () => {
+  const world = await cameBackWithoutAGo();
   assert.deepEqual(world.stages, ['paid', 'failed', 'paid', 'unsent']);
   const before = world.sent.length;
   world.isWithoutGo = false;
@@ -478,12 +484,7 @@ test('what comes back while its run can give no go is taken up by the run that g
 });
 
 test('what comes back while its run cannot be asked is not paid again when that same run gives its go once more', async () => {
-  const world = await worldOf({ go: { ...GO, released: ['EUR'] } });
-  await world.pay();
-  world.isWithoutGo = true;
-  world.returned = ['inv-2'];
-  await world.tell(WAIT);
-  await world.time.pass(MINUTE_MS);
+  const world = await cameBackWithoutAGo();
   world.isWithoutGo = false;
   const before = world.sent.length;
   await world.tell(GO);

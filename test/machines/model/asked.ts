@@ -4,7 +4,7 @@
  * (`oracle.ts`).
  */
 import type { Reply } from '../../../domain/service/reply.ts';
-import { paymentsOf } from './ours.ts';
+import { isInAnotherBatch, paymentsOf } from './ours.ts';
 import { isCountedWhole } from './outside.ts';
 import { allSaid, saidOfItem } from './said.ts';
 import { isFailed, type Movement } from './service.ts';
@@ -103,9 +103,7 @@ function isAskedByNoKey(world: World, temporal: Temporal, id: string): boolean {
   const { batch } = schedule;
   const mayStop = batch !== null && (batch.stopAfter !== null || batch.canary !== null);
   const isStopped = mayStop && hasUnpaid(world, temporal);
-  const isOthersToo =
-    ours.batch !== null &&
-    runs.some((other) => other !== temporal && (other.ours.batch ?? []).flat().some(([name]) => name === id));
+  const isOthersToo = ours.batch !== null && isInAnotherBatch(id, ours, runs);
   // Nobody knows under which API key others have sent what a plan finds, unless the operator says that there was only one.
   const isKeyKnown = schedule.isKeyKnown && keysUsed.size === 1;
   return (

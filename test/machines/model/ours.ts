@@ -261,3 +261,8 @@ function rebalancePolicyOf({ input, policy }: Ours, of: RebalanceSettings): Reba
     },
   };
 }
+
+/** A batch besides this one has a payment of this id too. */
+export function isInAnotherBatch(id: string, ours: Ours, runs: readonly { readonly ours: Ours }[]): boolean {
+  return runs.some((run) => run.ours !== ours && (run.ours.batch ?? []).flat().some(([name]) => name === id));
+}

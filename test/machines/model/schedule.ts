@@ -288,3 +288,13 @@ export const PLAIN_DAY: Schedule = {
   healsAfterMs: 1_200_000,
   isKeyKnown: false,
 };
+
+/** A rebalancing of two legs: a sale, and a purchase on its proceeds. */
+export const TWO_LEGS: RebalanceSettings = {
+  startsWith: { USD: '1200', EUR: '2100', GBP: '400', MXN: '60000' },
+  perTrade: null,
+  perRun: null,
+  perDay: null,
+  maxTrades: null,
+  other: 'policy',
+};

@@ -6,7 +6,7 @@
 import type { Quote } from '../../../domain/service/records.ts';
 import type { Report, ReportLeg, ReportPayment } from '../../../domain/run/report.ts';
 import { dollarsAsked, isAtWorsePrice, overLimits, stillAsked } from './oracle-of-rebalances.ts';
-import { KEPT, MOST_BOUGHT, WORST_RATE } from './ours.ts';
+import { KEPT, MOST_BOUGHT, WORST_RATE, isInAnotherBatch } from './ours.ts';
 import { answersOfBefore } from './outside.ts';
 import { standingOf } from './said.ts';
 import { isFailed } from './service.ts';
@@ -77,10 +77,7 @@ function whyUnpaid(
     );
   if (!isBrought) return 'its leg has brought nothing';
   // Each of two batches that are taken up at one moment leaves it to the other; a person goes on with one of them.
-  const isBoth = world.runs.some(
-    (other) => other !== temporal && (other.ours.batch ?? []).flat().some(([name]) => name === id),
-  );
-  if (isBoth) return 'another batch has it too';
+  if (isInAnotherBatch(id, ours, world.runs)) return 'another batch has it too';
   // A stranger's record may be that of another batch of the policy.
   const { policy } = ours.input.run;
   const isStrangers = world.service.strangersTags.some(

@@ -14,6 +14,7 @@ import { PROBABLY_OURS, REFUSALS } from './arbitrary.ts';
 import { inProcess } from './fuzz.ts';
 import {
   PLAIN_DAY,
+  TWO_LEGS,
   nameOfFault,
   type Misfortune,
   type ReadFault,
@@ -24,16 +25,6 @@ import {
 } from './schedule.ts';
 import { failed, reset, story } from './story.ts';
 import { World } from './world.ts';
-
-/** A sale, and a purchase on its proceeds. */
-const TWO_LEGS = {
-  startsWith: { USD: '1200', EUR: '2100', GBP: '400', MXN: '60000' },
-  perTrade: null,
-  perRun: null,
-  perDay: null,
-  maxTrades: null,
-  other: 'policy',
-} as const;
 
 /** The worlds: as small as a world can be that has these things in it. */
 const WORLDS = {
