@@ -16,7 +16,6 @@ import {
   judgeReplay,
   replay,
   replayAll,
-  undoneOf,
   type ReplayVerdict,
 } from '../../operations/replay/verdict.ts';
 import { parseRun } from '../../operations/named-run.ts';
@@ -30,7 +29,7 @@ import { eventId } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { count } from '../terminal/text.ts';
 import { userName } from '../terminal/user-name.ts';
-import { changeLines, replayedDocument, replayedText, undoneLines } from '../views/replay-text.ts';
+import { changeLines, replayedDocument, replayedText, nextLines } from '../views/replay-text.ts';
 import { statusSentence } from '../views/report-text.ts';
 
 type ReplayOptions = JsonOption & {
@@ -128,7 +127,7 @@ async function leaveOpen(
 
 async function resetAndFollow(use: Use, verdict: Extract<ReplayVerdict, { kind: 'reset' }>): Promise<Ending> {
   const { output, place, run, options } = use;
-  const { before, facts, point } = verdict;
+  const { before, facts, next, point } = verdict;
   if (place.mode === 'LIVE')
     await confirmLive(output, {
       isAnswered: options.yes === true,
@@ -136,8 +135,7 @@ async function resetAndFollow(use: Use, verdict: Extract<ReplayVerdict, { kind: 
       consequence: 'this moves live money',
       otherwise: 'nothing was reset',
       question: 'Try this again with live money? Type yes: ',
-      tell: () =>
-        Promise.resolve(before === null ? ['what is not done of it'] : undoneLines(undoneOf(before))),
+      tell: () => Promise.resolve(before === null ? ['what is not done of it'] : nextLines(next)),
     });
   const { kind } = await replay(place, verdict, userName());
   output.note(

@@ -32,7 +32,7 @@ import {
 import { readRun } from '../../operations/follow/read-run.ts';
 import { readInput, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import { startedReport } from '../../operations/start/workflow.ts';
-import { triedAgain } from '../../operations/start/tried-again.ts';
+import { nextOf } from '../../operations/decide/next-start.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import {
   batchOption,
@@ -55,7 +55,7 @@ import type { Output } from '../terminal/output.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
 import { payAgainLines } from '../views/pay-again-text.ts';
 import { shortfallOf } from '../views/shortfall-text.ts';
-import { triedAgainDocument, triedAgainLines } from '../views/tried-again-text.ts';
+import { triedAgainDocument, triedAgainLines } from '../views/next-start-text.ts';
 import { showReport } from './report.ts';
 
 type PayAgainOptions = {
@@ -262,6 +262,8 @@ function endedLine(of: RunName, { left, successor }: Extract<StartVerdict, { kin
   if (successor !== null)
     return `${name} has ended, and run ${successor} has taken its place; nothing was sent.`;
   if (left === null) return `${name} is completed; there is nothing to do.`;
+  if (left.length === 0)
+    return `${name} has ended; nothing was sent. --go-on would send nothing either: only --pay-again pays what is left.`;
   return `${name} has ended; nothing was sent. With --go-on this would go on: ${namesOf(left)}.`;
 }
 
@@ -286,16 +288,17 @@ function sayTried({ output, asked: { run: name, goOn } }: Use): void {
 /** Tells what a batch that has ended will try again. This is only shown, so a start does not fail when it cannot be read. */
 async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, facts: RunFacts): Promise<void> {
   if (policyFile.policy.kind !== 'payout') return;
-  const view = await readRun(place, facts).catch((error: unknown) => {
+  try {
+    const view = await readRun(place, facts);
+    // A run without payments in its report has no plan: all of it is planned first.
+    if (view.report.payments.length === 0) return;
+    const next = nextOf(view, { takesCancelBack: true });
+    if (output.isJson) output.log('', triedAgainDocument(next));
+    else output.note(...triedAgainLines(next));
+  } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     output.note(`What is tried again cannot be listed: ${error.problems[0]?.message ?? ''}`);
-    return null;
-  });
-  // A run without payments in its report has no plan: all of it is planned first.
-  if (view === null || view.report.payments.length === 0) return;
-  const again = triedAgain(view.report);
-  if (output.isJson) output.log('', triedAgainDocument(again));
-  else output.note(...triedAgainLines(again));
+  }
 }
 
 /** Warns, before anything of a batch is submitted, when money is missing and this can be known. */

@@ -1,5 +1,6 @@
 /** What a replay has changed, for people. Pure. */
 import { runName } from '../../domain/references.ts';
+import { isTriedAgain, type NextOfItem } from '../../domain/run/next-start.ts';
 import type { Change, Replayed } from '../../operations/replay/verdict.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { paragraphOf, count, table } from '../terminal/text.ts';
@@ -8,13 +9,16 @@ import { money } from './amount-text.ts';
 /** At most this many lines are shown; the report has all of them. */
 const MOST_LINES = 50;
 
-/** The items that are tried again, one line each; when there are many, only the first. */
-export function undoneLines(
-  undone: readonly (Pick<Change, 'item' | 'amount' | 'currency'> & { readonly outcome: string })[],
-): readonly string[] {
-  if (undone.length === 0) return ['the plan, and everything in it'];
+/** The items that a reset tries again, one line each; when there are many, only the first. */
+export function nextLines(next: readonly NextOfItem[]): readonly string[] {
+  if (next.length === 0) return ['the plan, and everything in it'];
+  const tried = next.filter(isTriedAgain);
+  if (tried.length === 0) return ['nothing is sent again; what is on its way is followed'];
   return bounded(
-    undone.map(({ item, outcome, amount, currency }) => `${item}: ${outcome}, ${money(amount, currency)}`),
+    tried.map(({ kind, item }) => {
+      const amount = kind === 'leg' ? money(item.buyAmount, item.buy) : money(item.amount, item.currency);
+      return `${item.id}: ${item.outcome}, ${amount}`;
+    }),
   );
 }
 

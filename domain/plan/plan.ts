@@ -60,7 +60,7 @@ export type LegReason =
  * True when the amount was computed from balances. Then a quote is asked for only during the turn of the run, and while the
  * balances still ask for the leg.
  */
-export function isFromBalances({ why }: Leg): boolean {
+export function isFromBalances({ why }: { readonly why: Pick<LegReason, 'kind'> }): boolean {
   switch (why.kind) {
     case 'all above':
     case 'target':

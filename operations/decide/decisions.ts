@@ -7,6 +7,7 @@
 import {
   CREATED_SLACK_MS,
   LOOK_BACK_MS,
+  candidatesOf,
   couldBe,
   isTradeOf,
   isWithdrawalOf,
@@ -310,16 +311,13 @@ export async function checkPayAgain(
   return identity.failedWords.includes(status) ? verdict : { kind: 'stands', id, status };
 }
 
-/** What the records that were found allow. Pure. */
+/**
+ * What the records that were found allow. It judges by the same lookup as the worker, which looks once more before it sends
+ * the first of the generations that a person opens. Pure.
+ */
 export function judgePayAgain(history: PaymentHistory, records: readonly Withdrawal[]): PayAgainVerdict {
   const { identity, reported, kept } = history;
-  const hasFailed = (record: Withdrawal) => identity.failedWords.includes(record.status);
   const ours = records.filter((record) => isWithdrawalOf(identity, record));
-  const stands = ours.find((record) => !hasFailed(record));
-  if (stands !== undefined) return { kind: 'stands', id: stands.id, status: stands.status };
-  const twin = records.find((record) => couldBe(identity, record) && !ours.includes(record));
-  if (twin !== undefined && !hasFailed(twin)) return { kind: 'could be', record: twin };
-
   const said = instructionsAbout(kept, reported.id);
   const generationIn = (text: string | null) => generationOf(identity.reference, text ?? '');
   const known = [
@@ -329,16 +327,20 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
   ];
   const follows = Math.max(1, ...known.map((generation) => generation ?? 1));
   const next = nextOpening(said, follows);
-  switch (next.kind) {
-    case 'opened before':
-      return next;
-    case 'opens': {
-      const tagged = ours.find((record) => generationIn(record.tag) === follows);
-      const recordId =
-        tagged?.id ?? (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
-      return { kind: 'may', follows, recordId, generation: next.generation, failed: ours };
-    }
-  }
+  // As the worker will look: records of earlier generations count only while they may still pay.
+  const fromGeneration = Math.max(follows + 1, next.generation);
+  const opened = { ...identity, fromGeneration, closedIds: identity.ownIds };
+  const scan = scanOf(records);
+  const look = lookForWithdrawal(opened, scan);
+  if (look.kind === 'found' || look.kind === 'differs')
+    return { kind: 'stands', id: look.record.id, status: look.record.status };
+  const [twin] = candidatesOf(opened, scan);
+  if (twin !== undefined) return { kind: 'could be', record: twin };
+  if (next.kind === 'opened before') return next;
+  const tagged = ours.find((record) => generationIn(record.tag) === follows);
+  const recordId =
+    tagged?.id ?? (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
+  return { kind: 'may', follows, recordId, generation: next.generation, failed: ours };
 }
 
 type Found<T> =

@@ -3,10 +3,9 @@
  * outside the run's history, and the run reads it before it sends.
  */
 import { randomUUID } from 'node:crypto';
-import { instructionsAbout, isCancelled, nextOpening, type Kept } from '../../domain/people/instructions.ts';
+import { isCancelled } from '../../domain/people/instructions.ts';
 import { isLostRunsName } from '../../domain/run/lost-runs.ts';
-import type { ReportPayment } from '../../domain/run/report.ts';
-import { generationOf, reference, runName, type RunName } from '../../domain/references.ts';
+import { runName, type RunName } from '../../domain/references.ts';
 import type { Settings } from '../../config/config.ts';
 import { CommandFailure } from '../failure.ts';
 import { keepInstruction, keptAbout, readKept, wakeRun } from './keep-instruction.ts';
@@ -14,9 +13,6 @@ import type { Place } from '../place.ts';
 import { planOf, requireItem, requirePlan } from './plan-made.ts';
 import { requireService } from '../preflight.ts';
 import { requireNoSuccessor } from './successor.ts';
-import { readRun } from '../follow/read-run.ts';
-import type { RunFacts } from '../follow/runs.ts';
-import { SubmittedBatch } from '../batches/submitted.ts';
 
 /** `item`: the item whose cause is gone; null: everything goes on. */
 export type GoOn = { readonly item: string | null; readonly by: string; readonly why: string };
@@ -92,29 +88,4 @@ async function requireNamed(place: Place, run: RunName, asked: string): Promise<
   const isOfRun = isLostRunsName(asked) && (await planOf(place, run)) === null;
   if (!isOfRun) await requireItem(place, await requirePlan(place, run), asked);
   return asked;
-}
-
-/**
- * Whether a person has opened generations that have not led to a record yet. Then even a completed run has something to do.
- * No clocks are compared, since the report names the generation of each payment.
- */
-export async function hasOpenGeneration(place: Place, facts: RunFacts): Promise<boolean> {
-  const { run } = facts;
-  const { payments } = (await readRun(place, facts)).report;
-  const isOpened = (kept: Kept, { id, reference: current }: ReportPayment): boolean => {
-    const generation = generationOf(reference(run, id), current) ?? 1;
-    return nextOpening(instructionsAbout(kept, id), generation).kind === 'opened before';
-  };
-  const chunks = (await planOf(place, run))?.batch?.chunks.length ?? 0;
-  if (chunks === 0) {
-    const kept = await keptAbout(place, run);
-    return payments.some((payment) => isOpened(kept, payment));
-  }
-  const byId = new Map(payments.map((payment) => [payment.id, payment]));
-  for await (const chunk of new SubmittedBatch(place, run, chunks).chunks()) {
-    const kept = await keptAbout(place, run, chunk.number);
-    const own = chunk.payments.flatMap(([id]) => byId.get(id) ?? []);
-    if (own.some((payment) => isOpened(kept, payment))) return true;
-  }
-  return false;
 }

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import { reference, runName, type RunName } from '../../domain/references.ts';
+import { isTriedAgain, type NextOfItem } from '../../domain/run/next-start.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import {
   isCancelled,
@@ -30,6 +31,7 @@ import { CommandFailure } from '../failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { sayGoOn } from './go-on.ts';
 import { keepInstruction, keptAbout, wakeRun } from './keep-instruction.ts';
+import { nextOf } from './next-start.ts';
 import type { Place } from '../place.ts';
 import { requireOwnPlan, requirePlan } from './plan-made.ts';
 import type { PolicyFile } from '../policy-file.ts';
@@ -41,7 +43,6 @@ import { requireSamePolicy } from '../start/same-policy.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import { startRun } from '../start/workflow.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
-import { triedAgain } from '../start/tried-again.ts';
 
 /** Stands in place of items for every payment of the run that has failed, as the service says when the command asks. */
 export const ALL_FAILED = 'all-failed';
@@ -109,7 +110,8 @@ export async function judgeOpenings(
   }
   const plan = await requirePlan(place, run);
   requireOwnPlan(settings, plan);
-  const { report } = await readRun(place, facts);
+  const view = await readRun(place, facts);
+  const { report } = view;
   const remark = await requireService(settings, now);
   const known = await Known.read(place, settings, plan, report);
   const list =
@@ -117,7 +119,10 @@ export async function judgeOpenings(
   const openings = {
     list,
     windowUntilMs: withdrawalsUntil(new Date(now()).toISOString().slice(0, 10)),
-    others: goesOnWith(report, new Set(list.map(({ payment }) => payment.id))),
+    others: goesOnWith(
+      nextOf(view, { takesCancelBack: true }),
+      new Set(list.map(({ payment }) => payment.id)),
+    ),
   };
   return { openings, remark };
 }
@@ -528,9 +533,8 @@ function requireMay({ plan }: Known, { id }: ReportPayment, verdict: PayAgainVer
 }
 
 /** Which other items a new start goes on with. Items that need another instruction to be paid are never among them. */
-export function goesOnWith(report: Report, paidAgain: ReadonlySet<string>): readonly string[] {
-  const legs = report.legs.filter(({ outcome }) => outcome !== 'TRADED');
-  return [...legs, ...triedAgain(report).tried].flatMap(({ id }) => (paidAgain.has(id) ? [] : [id]));
+export function goesOnWith(next: readonly NextOfItem[], paidAgain: ReadonlySet<string>): readonly string[] {
+  return next.filter((one) => isTriedAgain(one) && !paidAgain.has(one.item.id)).map(({ item }) => item.id);
 }
 
 function refusal(ending: Ending, trouble: Trouble): CommandFailure {

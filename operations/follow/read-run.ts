@@ -32,6 +32,9 @@ export type RunView = {
   readonly progress: Progress;
 };
 
+/** `said`: what people said about the run and about its chunks, in order; null: it could not be read in time. */
+export type WholeRunView = RunView & { readonly said: readonly Recorded[] | null };
+
 /** What people said is read within this time, or it is left out. */
 export const INSTRUCTIONS_LIMIT_MS = 2_500;
 
@@ -41,27 +44,28 @@ export const INSTRUCTIONS_LIMIT_MS = 2_500;
  * @param limitMs how long a worker may take; absent: longer where Temporal has heard of a worker lately
  * @throws CommandFailure when no worker answers
  */
-export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
+export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): Promise<WholeRunView> {
   const { chunks, ...view } = await readWithoutInstructions(place, facts, limitMs);
-  const instructions = await readInstructionsOf(
+  const { said, isWhole } = await readInstructionsOf(
     place.client,
     facts,
     chunks,
     Math.min(limitMs ?? INSTRUCTIONS_LIMIT_MS, INSTRUCTIONS_LIMIT_MS),
   );
-  const said = instructions.map((each) => evidenceOf(each, facts.run));
-  return { ...view, report: { ...view.report, evidence: [...view.report.evidence, ...said] } };
+  const evidence = [...view.report.evidence, ...said.map((each) => evidenceOf(each, facts.run))];
+  return { ...view, report: { ...view.report, evidence }, said: isWhole ? said : null };
 }
 
-/** What people said. When no worker answers for it in time, the rest of the report is shown without it. */
+/** What people said, in order. Where Temporal does not show all of it in time, the report shows what could be read. */
 async function readInstructionsOf(
   client: Client,
   facts: RunFacts,
   chunks: number,
   limitMs: number,
-): Promise<readonly Recorded[]> {
+): Promise<{ readonly said: readonly Recorded[]; readonly isWhole: boolean }> {
   const of = { client, mode: modeOf(facts), run: facts.run };
   const said: (readonly Recorded[])[] = [];
+  let isWhole = true;
   const read = async (chunk?: number): Promise<void> => {
     const kept = await readInstructions(withChunk(of, chunk));
     said[chunk ?? 0] = kept?.instructions ?? [];
@@ -76,9 +80,9 @@ async function readInstructionsOf(
       await Promise.all(Array.from({ length: CHUNKS_SIDE_BY_SIDE }, lane));
     });
   } catch {
-    // The report shows what could be read.
+    isWhole = false;
   }
-  return said.flat();
+  return { said: said.flat().toSorted((one, other) => one.atMs - other.atMs), isWhole };
 }
 
 /** What people said is read for this many chunks of a batch side by side. */

@@ -3,9 +3,9 @@
  * and the report, and changes nothing. What it says about money is true for every event (M1). The event decides only which
  * steps are done again.
  */
-import type { LegReason } from '../../domain/plan/plan.ts';
-import { isCancelled, successorIn, type Recorded } from '../../domain/people/instructions.ts';
-import type { Report, ReportLeg, ReportPayment } from '../../domain/run/report.ts';
+import { successorIn } from '../../domain/people/instructions.ts';
+import type { NextOfItem } from '../../domain/run/next-start.ts';
+import type { Report } from '../../domain/run/report.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../../domain/service/facts.ts';
 import { isRecord } from '../../domain/shape.ts';
@@ -14,7 +14,7 @@ import { WRITE_LIMITS } from '../../workflows/limits.ts';
 import { requireBuild } from '../watch/builds.ts';
 import { readEvents, valuesOf, type HistoryEvents } from '../../durable/history.ts';
 import { INSTRUCTION_CALL } from '../follow/instruction-evidence.ts';
-import { readKept } from '../decide/keep-instruction.ts';
+import { nextOf } from '../decide/next-start.ts';
 import type { Place } from '../place.ts';
 import { planOf } from '../decide/plan-made.ts';
 import { goOnCommand, isCancelledEnd, neverTaken, noSuchEvent, recommendedFor } from './verdict.ts';
@@ -35,8 +35,10 @@ export type Fate =
   | 'is tried again'
   /** Its amount was computed from balances. */
   | 'is tried again while the balances still ask for it'
-  /** The service's record of it has failed. Only a person can open another generation. */
+  /** Its record has failed, or its key is never sent again. Only a person can open another generation. */
   | 'stays unpaid until --pay-again'
+  /** A person has opened generations of it, and the service has no record of them yet. */
+  | 'is paid again, as a person has said'
   | 'waits for a person'
   /** Only --go-on takes a cancel back. */
   | 'stays undone: the run is cancelled'
@@ -107,7 +109,8 @@ export async function explainReset(
 ): Promise<ResetExplained> {
   const facts = await requireRun(place, run);
   await requireBuild(place, facts, nowMs);
-  const { report } = await readRun(place, facts);
+  const view = await readRun(place, facts);
+  const { report } = view;
   const events = (await readEvents(place.client, facts.workflowId, facts.temporalRunId)) ?? [];
   const values = (payloads: Payloads): Promise<readonly unknown[]> => valuesOf(place.client, payloads);
   const points = await resetPointsOf(events, async (payload) => textOf(await values([payload])));
@@ -115,16 +118,16 @@ export async function explainReset(
   const point = event === null ? recommended : (points.find(({ eventId }) => eventId === event) ?? null);
   if (recommended === null) throw neverTaken(run);
   if (point === null) throw noSuchEvent(run, event ?? 0);
-  const kept = (await readKept(place, run))?.instructions ?? [];
   const isBatch = ((await planOf(place, run))?.batch ?? null) !== null;
   const known = await knownBefore(events, point.eventId, values);
-  const items = itemsOf(report, { known, isBatch, stopped: stoppedBy(kept) });
+  const next = nextOf(view, { takesCancelBack: false });
+  const items = next.map((one) => explained(one, { known, isBatch }));
   return {
     run: runName(run),
     status: facts.isOpen ? report.status : facts.state,
     point,
     recommended,
-    insteadOfReplay: commandInstead(facts, report, successorIn(kept)),
+    insteadOfReplay: commandInstead(facts, report, successorIn(view.said ?? [])),
     points,
     items,
     isUnplanned: items.length === 0,
@@ -147,64 +150,43 @@ function textOf([value]: readonly unknown[]): string {
   return typeof value === 'string' ? value : '';
 }
 
-const FROM_BALANCES: readonly LegReason['kind'][] = ['all above', 'target'];
-
-function itemsOf({ legs, payments }: Report, of: Known): readonly ExplainedItem[] {
-  return [
-    ...legs.map((leg): ExplainedItem => {
-      const { id: item, outcome, buy: currency, buyAmount: amount } = leg;
-      return { item, kind: 'leg', outcome, amount, currency, fate: fateOfLeg(leg, of) };
-    }),
-    ...payments.map((payment): ExplainedItem => {
-      const { id: item, outcome, currency, amount } = payment;
-      return { item, kind: 'payment', outcome, amount, currency, fate: fateOfPayment(payment, of) };
-    }),
-  ];
-}
-
 type Known = {
   /** Items that are done, as the history before the event says. */
   readonly known: ReadonlySet<string>;
   readonly isBatch: boolean;
-  /** What happens to items that are not done, where nothing of the run goes on; null: they go on. */
-  readonly stopped: Fate | null;
 };
 
-function stoppedBy(kept: readonly Recorded[]): Fate | null {
-  if (successorIn(kept) !== null) return 'stays undone: another run has taken its place';
-  return isCancelled(kept) ? 'stays undone: the run is cancelled' : null;
-}
-
-function done(id: string, { known }: Known): Fate {
-  return known.has(id) ? 'stays as the history says' : 'is found at the service and adopted';
-}
-
-function fateOfLeg({ id, outcome, why }: ReportLeg, of: Known): Fate {
-  switch (outcome) {
-    case 'TRADED':
-      return done(id, of);
-    case 'NEEDS_HUMAN':
-      return 'waits for a person';
-    case 'NOT_TRADED':
-    case 'PENDING':
-      if (of.stopped !== null) return of.stopped;
-      return FROM_BALANCES.includes(why)
-        ? 'is tried again while the balances still ask for it'
-        : 'is tried again';
+function explained(one: NextOfItem, of: Known): ExplainedItem {
+  const fate = fateOf(one, of);
+  if (one.kind === 'leg') {
+    const { id: item, outcome, buy: currency, buyAmount: amount } = one.item;
+    return { item, kind: 'leg', outcome, amount, currency, fate };
   }
+  const { id: item, outcome, currency, amount } = one.item;
+  return { item, kind: 'payment', outcome, amount, currency, fate };
 }
 
-function fateOfPayment({ id, outcome, withdrawalId }: ReportPayment, of: Known): Fate {
-  switch (outcome) {
-    case 'PAID':
-      return of.isBatch ? 'stays as its chunk says, and is looked at once more' : done(id, of);
-    case 'NEEDS_HUMAN':
+function fateOf({ next, kind, item }: NextOfItem, { known, isBatch }: Known): Fate {
+  switch (next) {
+    case 'done':
+      if (isBatch && kind === 'payment') return 'stays as its chunk says, and is looked at once more';
+      return known.has(item.id) ? 'stays as the history says' : 'is found at the service and adopted';
+    case 'followed':
+      return 'is followed';
+    case 'tried again':
+      return 'is tried again';
+    case 'tried again while the balances ask for it':
+      return 'is tried again while the balances still ask for it';
+    case 'paid again':
+      return 'is paid again, as a person has said';
+    case 'left to --pay-again':
+      return 'stays unpaid until --pay-again';
+    case 'left to a person':
       return 'waits for a person';
-    case 'NOT_PAID':
-    case 'PENDING':
-      if (withdrawalId !== null)
-        return outcome === 'PENDING' ? 'is followed' : 'stays unpaid until --pay-again';
-      return of.stopped ?? 'is tried again';
+    case 'cancelled':
+      return 'stays undone: the run is cancelled';
+    case 'superseded':
+      return 'stays undone: another run has taken its place';
   }
 }
 

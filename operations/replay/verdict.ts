@@ -5,6 +5,7 @@
  */
 import type { Ending } from '../../domain/endings.ts';
 import { runName, type RunName } from '../../domain/references.ts';
+import { nextStart, type NextOfItem } from '../../domain/run/next-start.ts';
 import type { Report, ReportStatus } from '../../domain/run/report.ts';
 import type { WaitReason } from '../../domain/waits.ts';
 import type { Trouble } from '../../language/text/problem.ts';
@@ -13,13 +14,13 @@ import { endingOf } from '../exit-codes.ts';
 import { CommandFailure } from '../failure.ts';
 import { failureOf } from '../failure-of.ts';
 import { followRun } from '../follow/until-it-ends.ts';
-import { hasOpenGeneration } from '../decide/go-on.ts';
+import { isFinished } from '../decide/next-start.ts';
 import { successorOf, superseded } from '../decide/successor.ts';
 import { readEvents, valuesOf } from '../../durable/history.ts';
 import type { Place } from '../place.ts';
 import { recommendedPoint, resetPointsOf, type ResetPoint } from './points.ts';
 import { resetRun, type ResetMade } from './reset.ts';
-import { readRun, reasonsOf, type RunView } from '../follow/read-run.ts';
+import { readRun, reasonsOf, type RunView, type WholeRunView } from '../follow/read-run.ts';
 import { describeRun, requireRun, type RunFacts } from '../follow/runs.ts';
 
 export type ReplayVerdict =
@@ -32,6 +33,8 @@ export type ReplayVerdict =
       readonly kind: 'reset';
       readonly facts: RunFacts;
       readonly before: Report | null;
+      /** What the run then does with its items; empty where it has no plan, or no worker can tell. */
+      readonly next: readonly NextOfItem[];
       readonly point: ResetPoint;
     };
 
@@ -57,9 +60,7 @@ export async function judgeReplay(
   // A person who names an event may reset the run though no worker can go on with it or tell how it stands.
   const view = await (event === null ? readRun(place, facts) : readRunOrNull(place, facts));
   if (view !== null && isCancelledEnd(facts, view.report)) throw isCancelled(run);
-  const isCompleted = facts.temporalStatus === 'COMPLETED';
-  if (event === null && view !== null && isCompleted && !(await hasOpenGeneration(place, facts)))
-    return { kind: 'nothing', view };
+  if (event === null && view !== null && isFinished(view)) return { kind: 'nothing', view };
   const before = view?.report ?? null;
   const points = await readResetPoints(place, facts);
   const point =
@@ -67,7 +68,8 @@ export async function judgeReplay(
       ? recommendedFor(facts, before, points)
       : (points.find(({ eventId }) => eventId === event) ?? null);
   if (point === null) throw event === null ? neverTaken(run) : noSuchEvent(run, event);
-  return { kind: 'reset', facts, before, point };
+  const next = view === null ? [] : nextStart(view.report, view.said ?? [], { takesCancelBack: false });
+  return { kind: 'reset', facts, before, next, point };
 }
 
 /** True for a run that has ended cancelled: no reset takes the cancel back. */
@@ -105,7 +107,7 @@ async function readResetPoints(place: Place, facts: RunFacts): Promise<readonly 
   });
 }
 
-async function readRunOrNull(place: Place, facts: RunFacts): Promise<RunView | null> {
+async function readRunOrNull(place: Place, facts: RunFacts): Promise<WholeRunView | null> {
   try {
     return await readRun(place, facts);
   } catch (error) {
@@ -146,13 +148,6 @@ export function changesOf(before: Report | null, after: Report): readonly Change
     const was = known.get(item.item) ?? 'not planned';
     return was === outcome ? [] : [{ ...item, before: was, after: outcome }];
   });
-}
-
-/** The items of a report that are not done, and how each is tried again. */
-export function undoneOf(report: Report): readonly (Pick<Change, 'item' | 'amount' | 'currency'> & {
-  readonly outcome: string;
-})[] {
-  return itemsOf(report).filter(({ outcome }) => outcome !== 'TRADED' && outcome !== 'PAID');
 }
 
 function itemsOf({ legs, payments }: Report) {

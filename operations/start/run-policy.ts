@@ -4,12 +4,13 @@
  */
 import { movesOf } from '../../domain/plan/moves.ts';
 import type { RunName } from '../../domain/references.ts';
-import type { Report } from '../../domain/run/report.ts';
+import { nextStart } from '../../domain/run/next-start.ts';
 import type { Settings } from '../../config/config.ts';
 import { requireBatch } from '../batches/file.ts';
 import { compileNow, requireCompiled, type Compiled } from './compile-now.ts';
 import { CommandFailure } from '../failure.ts';
-import { goOnEnded, hasOpenGeneration, type GoOn } from '../decide/go-on.ts';
+import { goOnEnded, type GoOn } from '../decide/go-on.ts';
+import { isFinished } from '../decide/next-start.ts';
 import { predecessorOf, successorOf, superseded } from '../decide/successor.ts';
 import { hasTraded } from '../watch/lost-runs.ts';
 import type { Place } from '../place.ts';
@@ -28,7 +29,7 @@ import {
   type OtherRun,
   type Rest,
 } from './run-ids.ts';
-import { readRun, type RunView } from '../follow/read-run.ts';
+import { readRun, type RunView, type WholeRunView } from '../follow/read-run.ts';
 import { describeRun, isEndedFromOutside, listRuns, readInput, type RunFacts } from '../follow/runs.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';
 import { requireSameBatch, type ReadBatch } from '../batches/same.ts';
@@ -91,19 +92,21 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   const isToPlan = insteadOf !== null && (await readFirstPlan(place.client, place.mode, run)) === null;
   if (successor !== null || (goOn === null && !isToPlan && !isEndedFromOutside(facts))) {
     const view = await readRun(place, facts);
-    return { kind: 'ended', view, left: successor === null ? leftOf(view.report) : null, successor };
+    return { kind: 'ended', view, left: successor === null ? leftOf(view) : null, successor };
   }
-  if (facts.temporalStatus === 'COMPLETED' && !(await hasOpenGeneration(place, facts)))
-    return { kind: 'ended', view: await readRun(place, facts), left: null, successor };
-  return { kind: 'start', facts };
+  if (facts.temporalStatus !== 'COMPLETED') return { kind: 'start', facts };
+  const view = await readRun(place, facts);
+  return isFinished(view) ? { kind: 'ended', view, left: null, successor } : { kind: 'start', facts };
 }
 
 /** The items of an ended run that would go on; `the plan` when it has none. Null when the run is completed. */
-function leftOf(report: Report): readonly string[] | null {
+function leftOf({ report, said }: WholeRunView): readonly string[] | null {
   if (report.status === 'COMPLETED') return null;
-  const items = [...report.legs, ...report.payments];
-  const left = items.filter((item) => item.outcome !== 'TRADED' && item.outcome !== 'PAID');
-  return left.length === 0 ? ['the plan'] : left.map(({ id }) => id);
+  const next = nextStart(report, said ?? [], { takesCancelBack: true });
+  if (next.length === 0) return ['the plan'];
+  return next.flatMap(({ next: what, item }) =>
+    what === 'done' || what === 'left to --pay-again' ? [] : [item.id],
+  );
 }
 
 /**

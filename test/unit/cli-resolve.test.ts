@@ -362,6 +362,12 @@ const AGAIN: readonly (readonly [
   ['a later one under way', [{ ...WITHDRAWAL, id: 'wtd_2', tag: tagOf(2) }, FAILED], {}, 'stands'],
   ['one that differs from the plan', [{ ...WITHDRAWAL, withdrawalAmount: '1.00' }], {}, 'stands'],
   ['one without a tag that could be it', [FAILED, { ...WITHDRAWAL, id: 'wtd_2', tag: null }], {}, 'could be'],
+  [
+    'two without a tag, of which one failed',
+    [FAILED, { ...FAILED, id: 'wtd_2', tag: null }, { ...WITHDRAWAL, id: 'wtd_3', tag: null }],
+    {},
+    'could be',
+  ],
   ['the same, failed', [FAILED, { ...FAILED, id: 'wtd_2', tag: null }], {}, 'may ~9'],
   ['one of another payment', [FAILED, { ...WITHDRAWAL, id: 'wtd_other', tag: null }], {}, 'may ~9'],
   ['an instruction that came to nothing yet', [FAILED], { kept: kept(again(1)) }, 'opened before'],

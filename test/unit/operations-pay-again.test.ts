@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { payAgainLines } from '../../cli/views/pay-again-text.ts';
 import type { PaidAgain } from '../../domain/people/instructions.ts';
 import type { ReportPayment } from '../../domain/run/report.ts';
+import { nextStart } from '../../domain/run/next-start.ts';
 import { readWithdrawals } from '../../operations/decide/decisions.ts';
 import { goesOnWith, instructionsFor, mayBeAskedAgain, whyAgain } from '../../operations/decide/pay-again.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
@@ -155,5 +156,8 @@ test('besides what is paid again, a new start goes on with what was never accept
   const failed = { ...payment('failed'), withdrawalId: 'wtd_1', status: 'FAILED' };
   const payments = [failed, { ...failed, id: 'again' }, payment('refused')];
   const report = { ...makeReportOf({ status: 'PARTIAL', leg: 'NOT_TRADED' }), payments };
-  assert.deepEqual(goesOnWith(report, new Set(['again'])), ['usd-mxn-1', 'refused']);
+  assert.deepEqual(goesOnWith(nextStart(report, [], { takesCancelBack: true }), new Set(['again'])), [
+    'usd-mxn-1',
+    'refused',
+  ]);
 });

@@ -5,14 +5,15 @@
 import type { ReportPayment } from '../../domain/run/report.ts';
 import { sumsOf } from '../../domain/plan/amounts.ts';
 import type { Money } from '../../domain/policy.ts';
-import type { TriedAgain } from '../../operations/start/tried-again.ts';
+import { isTriedAgain, type Next, type NextOfItem } from '../../domain/run/next-start.ts';
 import { count } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 
 /** At most this many are shown. */
 const SHOWN = 50;
 
-export function triedAgainLines({ tried, onlyPaidAgain, waitForPerson }: TriedAgain): readonly string[] {
+export function triedAgainLines(next: readonly NextOfItem[]): readonly string[] {
+  const { tried, onlyPaidAgain, waitForPerson } = paymentsOf(next);
   const more = tried.length - SHOWN;
   return [
     tried.length === 0
@@ -32,11 +33,23 @@ export function triedAgainLines({ tried, onlyPaidAgain, waitForPerson }: TriedAg
 }
 
 /** The same for `--json`, as one line on stderr. */
-export function triedAgainDocument({ tried, onlyPaidAgain, waitForPerson }: TriedAgain) {
+export function triedAgainDocument(next: readonly NextOfItem[]) {
+  const { tried, onlyPaidAgain, waitForPerson } = paymentsOf(next);
   const payments = tried.map(({ id, account, currency, amount, outcome, reason }) => {
     return { id, account, currency, amount, outcome, reason };
   });
   return { triesAgain: { totals: sums(tried), payments, onlyPaidAgain, waitForPerson } };
+}
+
+/** The payments, by what the start does with them. */
+function paymentsOf(next: readonly NextOfItem[]) {
+  const payments = next.flatMap((one) => (one.kind === 'payment' ? [one] : []));
+  const countOf = (what: Next): number => payments.filter((one) => one.next === what).length;
+  return {
+    tried: payments.filter(isTriedAgain).map(({ item }) => item),
+    onlyPaidAgain: countOf('left to --pay-again'),
+    waitForPerson: countOf('left to a person'),
+  };
 }
 
 function sums(tried: readonly ReportPayment[]): readonly Money[] {

@@ -1,0 +1,151 @@
+/**
+ * What the next start of a run, or a reset of it, does with each item: by its report, and by what people said. `replay`,
+ * `explain-reset`, `--go-on` and `--pay-again` all tell people this. It is advice, since a worker looks at the service and
+ * at what people said once more before it sends. Pure.
+ */
+import { isFromBalances } from '../plan/plan.ts';
+import {
+  instructionsAbout,
+  isCancelled,
+  itemsNamedIn,
+  nextOpening,
+  successorIn,
+  type Recorded,
+} from '../people/instructions.ts';
+import { firstReference, generationOf } from '../references.ts';
+import type { Problem } from '../problems.ts';
+import type { Report, ReportLeg, ReportPayment } from './report.ts';
+
+export type Next =
+  /** It is traded or paid. */
+  | 'done'
+  /** The service has accepted it, and the run follows it to its end. */
+  | 'followed'
+  | 'tried again'
+  /** Its amount was computed from balances. */
+  | 'tried again while the balances ask for it'
+  /** A person has opened generations of it, and the service has no record of them yet. */
+  | 'paid again'
+  /** Its key is never sent again, and only a person can open another generation. */
+  | 'left to --pay-again'
+  | 'left to a person'
+  /** It is cancelled, and only `--go-on` takes that back. */
+  | 'cancelled'
+  /** Another run has taken the place of this one. */
+  | 'superseded';
+
+export type NextOfItem = { readonly next: Next } & (
+  | { readonly kind: 'leg'; readonly item: ReportLeg }
+  | { readonly kind: 'payment'; readonly item: ReportPayment }
+);
+
+/** True for an item that a worker may send. */
+export function isTriedAgain({ next }: Pick<NextOfItem, 'next'>): boolean {
+  switch (next) {
+    case 'tried again':
+    case 'tried again while the balances ask for it':
+    case 'paid again':
+      return true;
+    case 'done':
+    case 'followed':
+    case 'left to --pay-again':
+    case 'left to a person':
+    case 'cancelled':
+    case 'superseded':
+      return false;
+  }
+}
+
+/** With one of these codes, a payment that the service has never accepted is not sent again under its key. */
+const CLOSING: readonly Problem['code'][] = ['WINDOW_PASSED', 'DECIDED_NOT_EXECUTED'];
+
+/**
+ * @param said what people said about the run and about its chunks, in the order in which they said it
+ * @param takesCancelBack whether the start is one by `--go-on`
+ * @returns the legs and then the payments, in the order of the report
+ */
+export function nextStart(
+  { legs, payments, problems }: Pick<Report, 'legs' | 'payments' | 'problems'>,
+  said: readonly Recorded[],
+  { takesCancelBack }: { readonly takesCancelBack: boolean },
+): readonly NextOfItem[] {
+  const stopped = stoppedBy(said, takesCancelBack);
+  const closed = new Set(problems.flatMap(({ code, item }) => (CLOSING.includes(code) ? [item] : [])));
+  const about = saidByItem(said);
+  return [
+    ...legs.map((leg): NextOfItem => ({ kind: 'leg', item: leg, next: nextOfLeg(leg, stopped) })),
+    ...payments.map((payment): NextOfItem => {
+      const isOpened = hasOpened(payment, about.get(payment.id) ?? []);
+      const isClosed = payment.withdrawalId !== null || closed.has(payment.id);
+      return {
+        kind: 'payment',
+        item: payment,
+        next: nextOfPayment(payment, { stopped, isOpened, isClosed }),
+      };
+    }),
+  ];
+}
+
+function stoppedBy(said: readonly Recorded[], takesCancelBack: boolean): Next | null {
+  if (successorIn(said) !== null) return 'superseded';
+  return !takesCancelBack && isCancelled(said) ? 'cancelled' : null;
+}
+
+function nextOfLeg({ outcome, why }: ReportLeg, stopped: Next | null): Next {
+  switch (outcome) {
+    case 'TRADED':
+      return 'done';
+    case 'NEEDS_HUMAN':
+      return 'left to a person';
+    case 'NOT_TRADED':
+    case 'PENDING':
+      return (
+        stopped ??
+        (isFromBalances({ why: { kind: why } }) ? 'tried again while the balances ask for it' : 'tried again')
+      );
+  }
+}
+
+function nextOfPayment(
+  { outcome, withdrawalId }: ReportPayment,
+  of: {
+    readonly stopped: Next | null;
+    /** A person has opened generations that have no record yet. */
+    readonly isOpened: boolean;
+    /** The key that it has now is never sent again. */
+    readonly isClosed: boolean;
+  },
+): Next {
+  switch (outcome) {
+    case 'PAID':
+      // It came back, and a person has opened generations after the run had ended.
+      return of.isOpened && of.stopped === null ? 'paid again' : 'done';
+    case 'NEEDS_HUMAN':
+      return 'left to a person';
+    case 'PENDING':
+      return withdrawalId === null ? (of.stopped ?? 'tried again') : 'followed';
+    case 'NOT_PAID':
+      if (of.isOpened) return of.stopped ?? 'paid again';
+      return of.isClosed ? 'left to --pay-again' : (of.stopped ?? 'tried again');
+  }
+}
+
+/** What people said about each item, in order. Each instruction is read once, however many items a batch has. */
+function saidByItem(said: readonly Recorded[]): ReadonlyMap<string, readonly Recorded[]> {
+  const about = new Map<string, Recorded[]>();
+  for (const each of said) {
+    for (const item of itemsNamedIn(each)) {
+      const list = about.get(item);
+      if (list === undefined) about.set(item, [each]);
+      else list.push(each);
+    }
+  }
+  return about;
+}
+
+/** No clocks are compared, since the report names the generation of each payment. */
+function hasOpened({ id, reference: current }: ReportPayment, instructions: readonly Recorded[]): boolean {
+  if (instructions.length === 0) return false;
+  const generation = generationOf(firstReference(current), current) ?? 1;
+  return nextOpening(instructionsAbout({ instructions, facts: [] }, id), generation).kind === 'opened before';
+}

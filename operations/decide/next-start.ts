@@ -1,0 +1,35 @@
+/** What the next start of a run does, as `run`, `replay` and `--pay-again` tell people and decide by it. */
+import { isTriedAgain, nextStart, type NextOfItem } from '../../domain/run/next-start.ts';
+import { runName } from '../../domain/references.ts';
+import { CommandFailure } from '../failure.ts';
+import type { WholeRunView } from '../follow/read-run.ts';
+
+/**
+ * What the next start does with each item.
+ * @throws CommandFailure when Temporal did not show in time what people said about the run
+ */
+export function nextOf(
+  { facts, report, said }: WholeRunView,
+  how: { readonly takesCancelBack: boolean },
+): readonly NextOfItem[] {
+  if (said !== null) return nextStart(report, said, how);
+  throw new CommandFailure('infrastructure', [
+    {
+      code: 'TEMPORAL_UNAVAILABLE',
+      place: runName(facts.run),
+      message: 'Temporal did not show in time what people said about it; nothing was sent',
+      fix: 'Try again; where it stays so, see `npx cambist doctor`.',
+    },
+  ]);
+}
+
+/**
+ * True for a run that has completed, and of which no start would send anything. A person may have opened generations of a
+ * payment that came back: then even a completed run has something to do.
+ * @throws CommandFailure as `nextOf`
+ */
+export function isFinished(view: WholeRunView): boolean {
+  return (
+    view.facts.temporalStatus === 'COMPLETED' && !nextOf(view, { takesCancelBack: true }).some(isTriedAgain)
+  );
+}

@@ -1,0 +1,138 @@
+/** What the next start of a run does with each item, and what `--go-on` says of it before. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nextStart, type Next } from '../../domain/run/next-start.ts';
+import type { Instruction, Recorded } from '../../domain/people/instructions.ts';
+import { triedAgainDocument, triedAgainLines } from '../../cli/views/next-start-text.ts';
+import type { Report, ReportPayment } from '../../domain/run/report.ts';
+import { makeReportOf } from '../support/cli-reports.ts';
+
+const [SAMPLE] = makeReportOf({ status: 'PARTIAL' }).payments;
+
+function paymentOf(id: string, of: Partial<ReportPayment>): ReportPayment {
+  assert.ok(SAMPLE);
+  return { ...SAMPLE, id, withdrawalId: null, status: null, reason: null, amount: '10.5', ...of };
+}
+
+function reportWith(
+  payments: readonly ReportPayment[],
+  problems: readonly (readonly [item: string, code: 'WINDOW_PASSED' | 'DECIDED_NOT_EXECUTED'])[] = [],
+): Report {
+  return {
+    ...makeReportOf({ status: 'PARTIAL' }),
+    payments,
+    problems: problems.map(([item, code]) => ({ code, item, message: 'm', fix: 'f' })),
+  };
+}
+
+/** What a start by `--go-on` does. */
+function goOn(report: Report) {
+  return nextStart(report, [], { takesCancelBack: true });
+}
+
+let said = 0;
+
+function say(of: Pick<Instruction, 'kind'> & Record<string, unknown>): Recorded {
+  said += 1;
+  return { id: `id-${said}`, by: 'ana', why: 'w', atMs: said, date: '2026-11-21', ...of } as Recorded;
+}
+
+/** What a reset does with one payment. */
+function nextOf(
+  payment: Partial<ReportPayment>,
+  instructions: readonly Recorded[] = [],
+  how = { takesCancelBack: false },
+): Next | undefined {
+  const report = { ...reportWith([paymentOf('p', payment)]), legs: [] };
+  return nextStart(report, instructions, how)[0]?.next;
+}
+
+test('a payment that a person has opened again is paid again, until the service has a record of it', () => {
+  const failed = { outcome: 'NOT_PAID', withdrawalId: 'wtd_1', reference: 'r.d.p' } as const;
+  const opened = say({ kind: 'pay again', item: 'p', follows: 1, recordId: 'wtd_1' });
+  const ofChunk = say({
+    kind: 'pay these again',
+    items: [
+      ['q', 1, null],
+      ['p', 1, 'wtd_1'],
+    ],
+  });
+  assert.equal(nextOf(failed), 'left to --pay-again');
+  assert.equal(nextOf(failed, [opened]), 'paid again');
+  assert.equal(nextOf(failed, [ofChunk]), 'paid again');
+  assert.equal(
+    nextOf({ ...failed, reference: 'r.d.p~9' }, [opened]),
+    'left to --pay-again',
+    'that one failed too',
+  );
+  assert.equal(nextOf({ ...failed, outcome: 'PAID' }, [opened]), 'paid again', 'it came back after the end');
+  assert.equal(nextOf({ ...failed, outcome: 'PAID', reference: 'r.d.p~9' }, [opened]), 'done');
+});
+
+test('a cancel stops what is not sent until --go-on takes it back, and a successor stops it for good', () => {
+  const refused = { outcome: 'NOT_PAID' } as const;
+  const cancel = say({ kind: 'cancel' });
+  const superseded = say({ kind: 'superseded', instead: '2026-11-21-b' });
+  const takesCancelBack = { takesCancelBack: true };
+  assert.equal(nextOf(refused, [cancel]), 'cancelled');
+  assert.equal(nextOf(refused, [cancel, say({ kind: 'go-on', item: null })]), 'tried again');
+  assert.equal(nextOf(refused, [cancel], takesCancelBack), 'tried again');
+  assert.equal(nextOf(refused, [superseded], takesCancelBack), 'superseded');
+  assert.equal(nextOf({ outcome: 'PENDING', withdrawalId: 'wtd_1' }, [cancel]), 'followed');
+  const opened = say({ kind: 'pay again', item: 'p', follows: 1, recordId: 'wtd_1' });
+  assert.equal(nextOf({ outcome: 'NOT_PAID', withdrawalId: 'wtd_1' }, [opened, cancel]), 'cancelled');
+});
+
+test('a leg whose amount comes from balances is traded only while they ask for it', () => {
+  const report = makeReportOf({ status: 'FAILED', leg: 'NOT_TRADED', payment: 'NOT_PAID' });
+  const nextOfLeg = (why: 'fixed' | 'all above' | 'target') =>
+    goOn({ ...report, legs: report.legs.map((leg) => ({ ...leg, why })) })[0]?.next;
+  assert.equal(nextOfLeg('fixed'), 'tried again');
+  assert.equal(nextOfLeg('all above'), 'tried again while the balances ask for it');
+  assert.equal(nextOfLeg('target'), 'tried again while the balances ask for it');
+});
+
+test('of a batch that ended in every way, what was never accepted is tried again, with why it was not', () => {
+  const report = reportWith(
+    [
+      paymentOf('paid', { outcome: 'PAID', withdrawalId: 'wtd_1' }),
+      paymentOf('refused', { outcome: 'NOT_PAID', reason: 'The account was closed.' }),
+      paymentOf('unsent', { outcome: 'PENDING', currency: 'EUR', amount: '3' }),
+      paymentOf('on-its-way', { outcome: 'PENDING', withdrawalId: 'wtd_2' }),
+      paymentOf('failed', { outcome: 'NOT_PAID', withdrawalId: 'wtd_3' }),
+      paymentOf('late', { outcome: 'NOT_PAID' }),
+      paymentOf('decided', { outcome: 'NOT_PAID' }),
+      paymentOf('doubt', { outcome: 'NEEDS_HUMAN' }),
+    ],
+    [
+      ['late', 'WINDOW_PASSED'],
+      ['decided', 'DECIDED_NOT_EXECUTED'],
+    ],
+  );
+  assert.deepEqual(triedAgainLines(goOn(report)), [
+    'Tries again, each under its own key first: 2 payments, 3.00 EUR, 10.50 MXN.',
+    '  refused: 10.50 MXN to wac_7Hk2mQ9vT4xR. The account was closed.',
+    '  unsent: 3.00 EUR to wac_7Hk2mQ9vT4xR. It was not sent yet.',
+    'Only --pay-again pays payments that failed later, whose window has passed, or of which a person has said that they were not sent: 3 payments.',
+    'A person decides: 1 payment.',
+  ]);
+});
+
+test('fifty are shown and the others counted, and --json has them all', () => {
+  const report = reportWith(
+    Array.from({ length: 60 }, (_, index) => paymentOf(`p-${index}`, { outcome: 'NOT_PAID' })),
+  );
+  const lines = triedAgainLines(goOn(report));
+  assert.equal(lines.length, 52);
+  assert.equal(lines.at(-1), '  and 10 more; --json has them all');
+  const { triesAgain } = triedAgainDocument(goOn(report));
+  assert.deepEqual(
+    [triesAgain.payments.length, triesAgain.totals],
+    [60, [{ currency: 'MXN', value: '630' }]],
+  );
+});
+
+test('where nothing can be tried again it says so', () => {
+  const report = reportWith([paymentOf('failed', { outcome: 'NOT_PAID', withdrawalId: 'wtd_1' })]);
+  assert.equal(triedAgainLines(goOn(report))[0], 'No payment is tried again.');
+});
