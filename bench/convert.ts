@@ -195,7 +195,9 @@ async function startHandWritten(
         },
         readEarlier: (mode, run, runId) => readEarlierInstructions({ client, mode, run }, runId),
         open: (mode, run, onlyIfKnown) => openInstructions({ ...others, mode, run }, onlyIfKnown),
-        record: (mode, run, instruction) => recordInstruction({ ...others, mode, run }, instruction),
+        record: async (mode, run, instruction) => {
+          await recordInstruction({ ...others, mode, run }, instruction);
+        },
         note: (mode, run, facts) => noteFacts({ ...others, mode, run }, facts),
         end: (mode, run) => endInstructions(client, mode, run),
       },

@@ -515,6 +515,17 @@ export const REFUSALS = {
     sentence: 'Another run has taken the place of this one, and nothing of this one is sent any more.',
     advice: 'Go on with the run that has its place; nobody can take this back.',
   },
+  SAID_SINCE: {
+    ending: 'refused by us',
+    sentence:
+      'A person has said something about the run since this command looked, so that what was typed is not kept.',
+    advice: 'See what was said (`npx cambist status RUN`); where it is still meant, type the command again.',
+  },
+  SAID_TOO_LATE: {
+    ending: 'infrastructure',
+    sentence: 'No worker took what was said within five minutes, so that it is not kept any more.',
+    advice: 'See that a worker is there, and that the clock of this machine is right; then type it again.',
+  },
   NO_SUCH_EVENT: {
     ending: 'bad input',
     sentence: 'Temporal takes no reset to the event that was named.',

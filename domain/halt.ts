@@ -15,8 +15,14 @@ export const READING_HOLDS_MS = 1_000;
 /** Null: every policy, or every currency. A halt stops a write only when both match. */
 export type HaltScope = { readonly policy: string | null; readonly currency: string | null };
 
-/** What a person says with `halt` or `resume`. */
+/** What a person says with `halt`. */
 export type HaltSaid = { readonly scope: HaltScope; readonly by: string; readonly why: string };
+
+/**
+ * What a person says with `resume`. `haltAtMs`: the moment of the halt that the person has seen and takes back. A halt of
+ * the same scope that came later stands.
+ */
+export type ResumeSaid = HaltSaid & { readonly haltAtMs: number };
 
 /** A halt that stands, and the moment at which Temporal took it. */
 export type Halt = HaltSaid & { readonly atMs: number };
@@ -45,6 +51,7 @@ export function drillOf({ policy }: HaltScope): string | null {
 
 const scope: Fields = { policy: orNull(lineOf(100)), currency: orNull(lineOf(10)) };
 const SAID: Fields = { scope: recordOf(scope), by: lineOf(500), why: lineOf(2_000) };
+const RESUME: Fields = { ...SAID, haltAtMs: isMoment };
 const HALT: Fields = { ...SAID, atMs: isMoment };
 
 const EVERYTHING: HaltScope = { policy: null, currency: null };
@@ -57,13 +64,12 @@ const EVERYTHING: HaltScope = { policy: null, currency: null };
 export function haltsAfter(carried: unknown, words: readonly HaltWord[]): readonly Halt[] {
   let halts: readonly Halt[] = carriedHalts(carried);
   for (const { word, said, atMs } of words) {
-    const known = isSaid(said) ? said : null;
     if (word === 'resume') {
       // A resume that cannot be understood takes back no halt.
-      if (known !== null) halts = halts.filter((halt) => !isSameScope(halt.scope, known.scope));
+      if (isResume(said)) halts = halts.filter((halt) => !isNamedBy(said, halt));
       continue;
     }
-    const halt: Halt = known === null ? unreadable(atMs) : { ...known, atMs };
+    const halt: Halt = isSaid(said) ? { ...said, atMs } : unreadable(atMs);
     halts = [...halts.filter((one) => !isSameScope(one.scope, halt.scope)), halt];
   }
   return halts;
@@ -77,6 +83,15 @@ function carriedHalts(carried: unknown): readonly Halt[] {
 
 function isSaid(said: unknown): said is HaltSaid {
   return isRecord(said) && misshapen(said, SAID) === null;
+}
+
+function isResume(said: unknown): said is ResumeSaid {
+  return isRecord(said) && misshapen(said, RESUME) === null;
+}
+
+/** True for the halt that a resume takes back. */
+function isNamedBy({ scope: of, haltAtMs }: Pick<ResumeSaid, 'scope' | 'haltAtMs'>, halt: Halt): boolean {
+  return isSameScope(halt.scope, of) && halt.atMs === haltAtMs;
 }
 
 function unreadable(atMs: number): Halt {

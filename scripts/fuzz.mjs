@@ -1,5 +1,5 @@
 // `npm run fuzz`: the model-based test over as many schedules as wanted: `-- --schedules N --rebalances N --batches N
-// --seed S`. A schedule that breaks a promise is printed as data, with its story; `-- --of KIND --seed S --path P` shows it again.
+// --seed S`; without their own numbers, a quarter as many rebalances and a fortieth as many batches. A schedule that breaks a promise is printed as data, with its story; `-- --of KIND --seed S --path P` shows it again.
 // `--table` prints what was hit.
 
 import { parseArgs } from 'node:util';
@@ -12,8 +12,8 @@ await runIfMain(import.meta.url, async () => {
   const { values } = parseArgs({
     options: {
       schedules: { type: 'string', default: '20000' },
-      rebalances: { type: 'string', default: '5000' },
-      batches: { type: 'string', default: '500' },
+      rebalances: { type: 'string' },
+      batches: { type: 'string' },
       of: { type: 'string', default: 'runs' },
       seed: { type: 'string' },
       path: { type: 'string' },
@@ -23,8 +23,9 @@ await runIfMain(import.meta.url, async () => {
   });
   const seed = numberOf(values.seed ?? String(Date.now() % 1_000_000_000), '--seed');
   const schedules = numberOf(values.schedules, '--schedules');
-  const rebalances = numberOf(values.rebalances, '--rebalances');
-  const batches = numberOf(values.batches, '--batches');
+  // A rebalancing takes longer than a run of one leg, and a batch much longer.
+  const rebalances = numberOf(values.rebalances ?? String(Math.ceil(schedules / 4)), '--rebalances');
+  const batches = numberOf(values.batches ?? String(Math.ceil(schedules / 40)), '--batches');
   const processes = numberOf(values.processes, '--processes');
   await setup({ upTo: 'dependencies' });
   const { fuzz, runShare, textOfFailure } = await importTest('machines/model/fuzz.ts');

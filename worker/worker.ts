@@ -145,7 +145,9 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
         readEarlier: (mode, run, runId, chunk) =>
           readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
         open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
-        record: (mode, run, instruction) => recordInstruction({ client, taskQueue, mode, run }, instruction),
+        record: async (mode, run, instruction) => {
+          await recordInstruction({ client, taskQueue, mode, run }, instruction);
+        },
         note: (mode, run, facts, chunk) =>
           noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
         end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),

@@ -19,7 +19,7 @@ import type {
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
-import type { Instruction, KeptPage, Recorded } from '../domain/people/instructions.ts';
+import type { Accepted, Instruction, KeptPage } from '../domain/people/instructions.ts';
 import type { InstructionsInput, ObserveInput, ScheduledInput } from './names.ts';
 
 /** What the service and the policy say before there is a plan. `compilePlan` makes the plan from it. */
@@ -96,7 +96,7 @@ export type Activities = Pick<
     call: InstructionsInput & { readonly offset: number },
   ): Promise<KeptPage & { readonly runId: string }>;
   /** For `instructions`: adds the moment and the date, by a clock that agrees with the service's. */
-  acceptInstruction(call: { readonly instruction: Instruction }): Promise<Recorded>;
+  acceptInstruction(call: { readonly instruction: Instruction }): Promise<Accepted>;
   /** For `scheduled`: starts the run of the date, or finds it there. */
   startScheduled(call: ScheduledCall): Promise<ScheduledAnswer>;
 };

@@ -14,14 +14,16 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { BYTES_OF_A_PAGE, jsonBytes } from '../domain/json-bytes.ts';
-import { factsOf, instructionOf, keptOf, unionOf } from '../domain/people/instruction-shape.ts';
+import { factsOf, instructionOf, keptOf, sayingOf, unionOf } from '../domain/people/instruction-shape.ts';
 import {
   NOTHING_KEPT,
+  takeIn,
   type Fact,
   type Instruction,
   type Kept,
   type KeptPage,
   type Recorded,
+  type Saying,
 } from '../domain/people/instructions.ts';
 import type { Shaped } from '../domain/shape.ts';
 import { withoutStack } from '../domain/without-stack.ts';
@@ -48,16 +50,25 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
   let hasEnded = false;
   setHandler(
     recordInstructionUpdate,
-    async (instruction: Instruction): Promise<Recorded> => {
+    async (instruction: Instruction, saying: Saying): Promise<Recorded> => {
       await condition(() => isReady);
       const known = kept.instructions.find(({ id }) => id === instruction.id);
       if (known !== undefined) return known;
-      const recorded = await keeping.acceptInstruction({ instruction });
-      // Two people may say the same at the same time, or one command may send it twice: the first one counts.
-      kept = unionOf([kept, { instructions: [recorded], facts: [] }]);
-      return kept.instructions.find(({ id }) => id === instruction.id) ?? recorded;
+      const accepted = await keeping.acceptInstruction({ instruction });
+      // Meanwhile another update may have kept the same instruction, or another one.
+      const same = kept.instructions.find(({ id }) => id === instruction.id);
+      if (same !== undefined) return same;
+      const taken = takeIn(kept.instructions, accepted, saying, Date.now());
+      if (taken.kind !== 'kept') throw notKept(taken.kind);
+      kept = unionOf([kept, { instructions: [taken.said], facts: [] }]);
+      return taken.said;
     },
-    { validator: (instruction) => requireShape('instruction', instructionOf(instruction)) },
+    {
+      validator: (instruction, saying) => {
+        requireShape('instruction', instructionOf(instruction));
+        requireShape('saying', sayingOf(saying));
+      },
+    },
   );
   setHandler(
     noteFactsUpdate,
@@ -106,6 +117,14 @@ function takenFrom(carried: unknown): Kept {
   requireHandedOn(carried);
   const shape = keptOf(carried);
   return shape.ok ? shape.value : NOTHING_KEPT;
+}
+
+function notKept(why: 'said since' | 'too late'): ApplicationFailure {
+  const [type, message] =
+    why === 'said since'
+      ? ['SAID_SINCE', 'A person has said something that this one had not seen. Nothing is kept.']
+      : ['SAID_TOO_LATE', 'The person who said it does not wait for it any more. Nothing is kept.'];
+  return withoutStack(ApplicationFailure.create({ type, message, nonRetryable: true }));
 }
 
 function requireShape(what: string, shape: Shaped<unknown>): void {

@@ -13,8 +13,8 @@ import type { ProgressPage, RunPage } from '../domain/run/progress.ts';
 import type { Reserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer, TurnState } from '../domain/turn.ts';
 import type { Waiting } from '../domain/waits.ts';
-import type { HaltSaid } from '../domain/halt.ts';
-import type { Fact, Instruction, Recorded } from '../domain/people/instructions.ts';
+import type { HaltSaid, ResumeSaid } from '../domain/halt.ts';
+import type { Fact, Instruction, Recorded, Saying } from '../domain/people/instructions.ts';
 
 /** Workflow types as the Temporal UI shows them. */
 export const RUN_TYPE = 'run';
@@ -149,8 +149,8 @@ export const wakeSignal = defineSignal('wake');
 
 export const waitingQuery = defineQuery<Waiting | null>('waiting');
 
-/** Answers with the instruction as it was accepted, so that the history contains it. */
-export const recordInstructionUpdate = defineUpdate<Recorded, [Instruction]>('record');
+/** Answers with the instruction as it is kept, so that the history contains it. */
+export const recordInstructionUpdate = defineUpdate<Recorded, [Instruction, Saying]>('record');
 /** Answers with the facts that are kept. */
 export const noteFactsUpdate = defineUpdate<readonly Fact[], [readonly Fact[]]>('note');
 /** The run has ended, so that nothing more need be kept for now. */
@@ -170,7 +170,7 @@ export const forgetRunsSignal = defineSignal<[runs: readonly string[]]>('forget'
 export const reopenRunSignal = defineSignal<[run: string]>('reopen');
 /** People stop every write, or those of a scope, and let them go on. */
 export const haltSignal = defineSignal<[HaltSaid]>('halt');
-export const resumeSignal = defineSignal<[HaltSaid]>('resume');
+export const resumeSignal = defineSignal<[ResumeSaid]>('resume');
 /** A worker, named by its identity, says to a drill that it sends nothing any more of what is halted. */
 export const stoppedSignal = defineSignal<[worker: string]>('stopped');
 /** Which run has the turn, which runs wait for it, and which may still take money. */

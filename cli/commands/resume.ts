@@ -1,8 +1,9 @@
 /** `cambist resume`: takes back the halt of exactly this scope. Other halts stay. */
 import type { Command } from 'commander';
-import { READING_HOLDS_MS, isSameScope, scopeText } from '../../domain/halt.ts';
+import { READING_HOLDS_MS, haltSentence, isSameScope, scopeText, type Halt } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import { currentHalts, resume, wakeAll } from '../../operations/halt/switch.ts';
+import { CommandFailure } from '../../operations/failure.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type Session } from '../command.ts';
 import { statement } from '../terminal/options.ts';
@@ -28,7 +29,7 @@ export function addResume(command: Command, session: Session): void {
       'npx cambist resume --by ana --reason "accounts are mended"',
       'npx cambist resume --policy mxn-supplier',
     ],
-    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
+    endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure'],
   });
 }
 
@@ -37,7 +38,8 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
     const before = await currentHalts(place);
-    if (!before.some((halt) => isSameScope(halt.scope, scope)))
+    const halt = before.find((one) => isSameScope(one.scope, scope));
+    if (halt === undefined)
       return showHalts(
         output,
         before,
@@ -45,10 +47,23 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
           ? `Nothing was halted in ${place.mode}.`
           : `In ${place.mode}, ${scopeText(scope)} was not halted.`,
       );
-    const halts = await resume(place, { scope, by, why });
+    const halts = await resume(place, halt, { by, why });
+    const later = halts.find((one) => isSameScope(one.scope, scope));
+    if (later !== undefined) throw haltedSince(later);
     // A run that is woken while its worker still uses an older reading would wait once more.
     await new Promise((done) => setTimeout(done, READING_HOLDS_MS));
     await wakeAll(place);
     return showHalts(output, halts, `Resumed in ${place.mode}: ${scopeText(scope)}.`);
   });
+}
+
+function haltedSince(halt: Halt): CommandFailure {
+  return new CommandFailure('refused by us', [
+    {
+      code: 'SAID_SINCE',
+      place: scopeText(halt.scope),
+      message: `${haltSentence(halt)} You had not seen that; it stands`,
+      fix: 'Where it is to go on all the same, type it again.',
+    },
+  ]);
 }

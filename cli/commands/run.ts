@@ -237,7 +237,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         return ending;
       }
       case 'start': {
-        const { facts } = verdict;
+        const { facts, kept } = verdict;
         const remarks = await requireStart(asked, facts);
         if (remarks.length > 0) output.note(...remarks);
         if (facts !== null && goOn !== null) await tellTriedAgain(use, facts);
@@ -249,7 +249,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         const startedBy = options.by ?? userName();
         if (instead !== null)
           await takePlaceOf(output, instead, { by: startedBy, why: options.reason ?? NO_REASON });
-        const isStarted = await begin(asked, { facts, shown, startedBy });
+        const isStarted = await begin(asked, { facts, kept, shown, startedBy });
         if (facts !== null) sayTried(use);
         if (isStarted) return showStarted(use, now(), startedBy);
       }

@@ -3,7 +3,14 @@
  * this check, neither when it is sent nor when it is read. Pure, so that the workflow's validators and the readers of
  * histories use the same check.
  */
-import { SUPERSEDED, type Fact, type Instruction, type Kept, type Recorded } from './instructions.ts';
+import {
+  SUPERSEDED,
+  type Fact,
+  type Instruction,
+  type Kept,
+  type Recorded,
+  type Saying,
+} from './instructions.ts';
 import { CHUNK } from '../batch.ts';
 import { isPart, isRunPart } from '../references.ts';
 import {
@@ -21,8 +28,8 @@ import {
 const id: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(value);
 const item: Field = (value) => typeof value === 'string' && isPart(value);
 const recordId: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value);
-/** Even eight generations a day would never reach the bound. */
-const generation =
+/** Even eight generations a day, or a hundred instructions, would never reach the bound. */
+const number =
   (least: number): Field =>
   (value) =>
     Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= 100_000;
@@ -32,7 +39,7 @@ const paidAgain: Field = (value) =>
   Array.isArray(value) &&
   value.length === 3 &&
   item(value[0]) &&
-  generation(1)(value[1]) &&
+  number(1)(value[1]) &&
   orNull(recordId)(value[2]);
 const perGroup: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= 500;
 const group: Field = (value) => typeof value === 'string' && /^\d{1,4}\.\d{1,3}\.[\w-]{12}$/.test(value);
@@ -42,12 +49,13 @@ const SAID: Fields = { id, by: lineOf(200), why: lineOf(2_000) };
 
 const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   cancel: SAID,
-  'go-on': { ...SAID, item: orNull(item) },
+  'go-on': { ...SAID, item: orNull(item), takesBack: orNull(id) },
   executed: { ...SAID, item, recordId },
   'not executed': { ...SAID, item },
-  'pay again': { ...SAID, item, follows: generation(1), recordId: orNull(recordId) },
+  'pay again': { ...SAID, item, follows: number(1), recordId: orNull(recordId) },
   'pay these again': {
     ...SAID,
+    seenOfRun: number(0),
     items: (value) =>
       Array.isArray(value) && value.length > 0 && value.length <= CHUNK.payments && value.every(paidAgain),
   },
@@ -63,20 +71,28 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
 
 const FACTS: Readonly<Record<Fact['kind'], Fields>> = {
   'api key': { keyName: lineOf(300), atMs: isMoment },
-  opened: { item, generation: generation(2), atMs: isMoment },
+  opened: { item, generation: number(2), atMs: isMoment },
   record: { item, recordId },
 };
 
-const ACCEPTED: Fields = { atMs: isMoment, date };
+const RECORDED: Fields = { number: number(1), atMs: isMoment, date };
+const SAYING: Fields = { seen: number(0), untilMs: isMoment };
 
 /** An instruction as a command sends it. */
 export function instructionOf(value: unknown): Shaped<Instruction> {
   return shaped<Instruction>(value, INSTRUCTIONS, {});
 }
 
-/** An instruction as it was accepted. */
+/** How a command says an instruction. */
+export function sayingOf(value: unknown): Shaped<Saying> {
+  if (!isRecord(value)) return refused('It is not an object with fields.');
+  const why = misshapen(value, SAYING);
+  return why === null ? { ok: true, value: value as Saying } : refused(why);
+}
+
+/** An instruction as it is kept. */
 export function recordedOf(value: unknown): Shaped<Recorded> {
-  return shaped<Recorded>(value, INSTRUCTIONS, ACCEPTED);
+  return shaped<Recorded>(value, INSTRUCTIONS, RECORDED);
 }
 
 export function factOf(value: unknown): Shaped<Fact> {
@@ -101,7 +117,7 @@ export function keptOf(value: unknown): Shaped<Kept> {
 
 /**
  * Joins what several Temporal runs kept, the oldest run first. Each instruction appears once by its id, as it was first
- * accepted, and each fact once.
+ * accepted, in the order of their numbers, and each fact once.
  */
 export function unionOf(all: readonly Kept[]): Kept {
   const instructions = new Map<string, Recorded>();
@@ -110,7 +126,8 @@ export function unionOf(all: readonly Kept[]): Kept {
     for (const said of kept.instructions) if (!instructions.has(said.id)) instructions.set(said.id, said);
     for (const fact of kept.facts) if (!facts.has(identityOf(fact))) facts.set(identityOf(fact), fact);
   }
-  return { instructions: withLastApproval([...instructions.values()]), facts: [...facts.values()] };
+  const inOrder = [...instructions.values()].toSorted((one, other) => one.number - other.number);
+  return { instructions: withLastApproval(inOrder), facts: [...facts.values()] };
 }
 
 /** Only the last approval of look-alikes counts. The earlier ones lose their lists, because lists are long. */

@@ -13,8 +13,11 @@ type Said = { readonly id: string; readonly by: string; readonly why: string };
 export type Instruction =
   /** Unsent items of the run stay unsent. */
   | (Said & { readonly kind: 'cancel' })
-  /** `item` null: takes a cancel back. An item: the cause of its wait is gone, try it now. */
-  | (Said & { readonly kind: 'go-on'; readonly item: string | null })
+  /**
+   * `item` null: takes back the cancel whose id is `takesBack`, and all before it, but none after it. An item: the cause of
+   * its wait is gone, try it now; `takesBack` is null then, and also where the person has seen no cancel.
+   */
+  | (Said & { readonly kind: 'go-on'; readonly item: string | null; readonly takesBack: string | null })
   /**
    * The item was executed, and this record of the service is its record. The run adopts the record if it exists and agrees
    * with the plan.
@@ -31,8 +34,15 @@ export type Instruction =
       readonly follows: number;
       readonly recordId: string | null;
     })
-  /** The same for several payments of one chunk of a batch. */
-  | (Said & { readonly kind: 'pay these again'; readonly items: readonly PaidAgain[] })
+  /**
+   * The same for several payments of one chunk of a batch. The workflow of the chunk keeps it. `seenOfRun`: the number of the
+   * newest entry about the run that the person had seen, which is the place of this one among those.
+   */
+  | (Said & {
+      readonly kind: 'pay these again';
+      readonly items: readonly PaidAgain[];
+      readonly seenOfRun: number;
+    })
   /** A person accepts a trade that came out worse than planned. */
   | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
   /** Exactly these withdrawals look like payments of the batch, and none of them is one. So they stop no payment. */
@@ -63,8 +73,25 @@ export type LookAlikeApproval = {
   readonly groups: readonly string[];
 };
 
-/** An instruction as it was accepted, with the moment and its UTC date, by a clock that agrees with the service's. */
-export type Recorded = Instruction & { readonly atMs: number; readonly date: string };
+/** An instruction with the moment of its acceptance and the UTC date, by a clock that agrees with the service's. */
+export type Accepted = Instruction & { readonly atMs: number; readonly date: string };
+
+/**
+ * An instruction as it is kept. Its `number` gives its place among those that the same workflow keeps. The moment only
+ * informs, since a history that is opened again may be on a server with another clock.
+ */
+export type Recorded = Accepted & { readonly number: number };
+
+/** How a command says an instruction. */
+export type Saying = {
+  /** The number of the newest entry of people that the command had read, and its person had seen; 0: there was none. */
+  readonly seen: number;
+  /** The person waits for the answer until then, epoch milliseconds. */
+  readonly untilMs: number;
+};
+
+/** A person waits this long for an instruction to be kept. */
+export const PERSON_WAITS_MS = 5 * 60_000;
 
 /** Facts that no reset may lose. */
 export type Fact =
@@ -104,6 +131,24 @@ export function keptPage({ instructions, facts }: Kept, offset: number): KeptPag
     facts: facts.slice(Math.max(offset - instructions.length, 0), Math.max(end - instructions.length, 0)),
   };
   return { kept, next: end < all ? end : null, all };
+}
+
+/**
+ * What is kept about a run and about one chunk of it, in one order. The workflow of the run keeps decisions about a payment,
+ * and that of its chunk keeps what pays it again. Each of the latter says what of the former its person had seen.
+ */
+export function withWordsOfChunk(ofRun: Kept, ofChunk: Kept): Kept {
+  const said: Recorded[] = [];
+  const rest = [...ofChunk.instructions];
+  for (const ofTheRun of ofRun.instructions) {
+    while (rest[0] !== undefined && placeInRun(rest[0]) < ofTheRun.number) said.push(...rest.splice(0, 1));
+    said.push(ofTheRun);
+  }
+  return { instructions: [...said, ...rest], facts: [...ofRun.facts, ...ofChunk.facts] };
+}
+
+function placeInRun(said: Recorded): number {
+  return said.kind === 'pay these again' ? said.seenOfRun : said.number;
 }
 
 export const NOTHING_KEPT: Kept = Object.freeze({ instructions: [], facts: [] });
@@ -172,15 +217,82 @@ export function withdrawalsUntil(date: string): number {
 const WINDOW_MS = (5 * 24 + 12) * 3_600_000;
 
 /**
- * True when unsent items stay unsent. `instructions` are in the order in which people said them. When another run has taken
- * the place of this one, no `go-on` takes that back.
+ * True when unsent items stay unsent. `instructions` are in the order in which people said them. A `go-on` takes back the
+ * cancel that it names and those before it, and no later one. When another run has taken the place of this one, no `go-on`
+ * takes that back.
  */
 export function isCancelled(instructions: readonly Instruction[]): boolean {
-  if (instructions.some(({ kind }) => kind === 'superseded')) return true;
-  return (
-    instructions.findLast((said) => said.kind === 'cancel' || (said.kind === 'go-on' && said.item === null))
-      ?.kind === 'cancel'
+  if (successorIn(instructions) !== null) return true;
+  const cancels = instructions.flatMap((said) => (said.kind === 'cancel' ? [said.id] : []));
+  const takenBack = instructions.flatMap((said) =>
+    said.kind === 'go-on' && said.takesBack !== null ? [cancels.indexOf(said.takesBack)] : [],
   );
+  return Math.max(-1, ...takenBack) < cancels.length - 1;
+}
+
+/** The id of the newest cancel; null: there is none. */
+export function newestCancel(instructions: readonly Instruction[]): string | null {
+  return instructions.findLast(({ kind }) => kind === 'cancel')?.id ?? null;
+}
+
+/**
+ * The number of the newest entry of people that the workflow of the run, or that of a chunk, keeps; 0: there is none. An
+ * `acknowledge` changes nothing of the run, and is left out.
+ */
+export function newestSaid(instructions: readonly Recorded[], keptFor: 'run' | 'chunk'): number {
+  const isOfChunk = ({ kind }: Recorded): boolean => kind === 'pay these again';
+  const numbers = instructions
+    .filter((said) => said.kind !== 'acknowledge' && isOfChunk(said) === (keptFor === 'chunk'))
+    .map(({ number }) => number);
+  return Math.max(0, ...numbers);
+}
+
+/** What becomes of an instruction that a person says. */
+export type TakenIn =
+  | { readonly kind: 'kept'; readonly said: Recorded }
+  /** A person has said something that this one had not seen. */
+  | { readonly kind: 'said since' }
+  /** The person who said it does not wait for it any more. */
+  | { readonly kind: 'too late' };
+
+/** Decides whether an instruction is kept, and under which number. `instructions`: all that the same workflow keeps. */
+export function takeIn(
+  instructions: readonly Recorded[],
+  accepted: Accepted,
+  { seen, untilMs }: Saying,
+  nowMs: number,
+): TakenIn {
+  if (!isAlwaysKept(accepted)) {
+    if (nowMs > untilMs) return { kind: 'too late' };
+    const keptFor = accepted.kind === 'pay these again' ? 'chunk' : 'run';
+    if (needsToHaveSeen(accepted) && newestSaid(instructions, keptFor) > seen) return { kind: 'said since' };
+  }
+  const number = 1 + Math.max(0, ...instructions.map((said) => said.number));
+  return { kind: 'kept', said: { ...accepted, number } };
+}
+
+/** What stops sending, or changes nothing of the run, is never refused. */
+function isAlwaysKept({ kind }: Instruction): boolean {
+  return kind === 'cancel' || kind === 'acknowledge';
+}
+
+/** True for what lets something be sent or ended: it holds only for what its person has seen. */
+function needsToHaveSeen({ kind }: Instruction): boolean {
+  switch (kind) {
+    case 'go-on':
+    case 'executed':
+    case 'not executed':
+    case 'pay again':
+    case 'pay these again':
+    case 'accept':
+      return true;
+    // The first two are always kept. The others name all that they are about.
+    case 'cancel':
+    case 'acknowledge':
+    case 'approve look-alikes':
+    case 'superseded':
+      return false;
+  }
 }
 
 /** Id of the run of the same policy that has taken the place of this one; null: no run has. */
@@ -278,7 +390,7 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
     case 'approve look-alikes':
       return null;
     case 'pay these again': {
-      const { items, ...rest } = said;
+      const { items, seenOfRun: _seenOfRun, ...rest } = said;
       const found = items.find(([id]) => id === item);
       if (found === undefined) return null;
       const [, follows, recordId] = found;

@@ -3,7 +3,12 @@
  * needs a worker; telling that workflow that the run ends needs none.
  */
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
-import type { Fact, Instruction } from '../../domain/people/instructions.ts';
+import {
+  PERSON_WAITS_MS,
+  type Fact,
+  type Instruction,
+  type Recorded,
+} from '../../domain/people/instructions.ts';
 import type { RunName } from '../../domain/references.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import {
@@ -16,10 +21,19 @@ import {
 } from '../../workflows/names.ts';
 import { newestRunOf, type InstructionsOf } from './read.ts';
 
-/** Keeps an instruction. Returns when Temporal has it durably. Needs a running worker. */
-export async function recordInstruction(of: InstructionsOf, instruction: Instruction): Promise<void> {
-  await of.client.workflow.executeUpdateWithStart(recordInstructionUpdate, {
-    args: [instruction],
+/**
+ * Keeps an instruction. Returns when Temporal has it durably. Needs a running worker.
+ * @param seen the number of the newest entry of people that the person had seen; without one for what is never refused for
+ * what was said since
+ * @throws WorkflowUpdateFailedError when a person has said something since, or this one waits no longer
+ */
+export async function recordInstruction(
+  of: InstructionsOf,
+  instruction: Instruction,
+  seen = 0,
+): Promise<Recorded> {
+  return of.client.workflow.executeUpdateWithStart(recordInstructionUpdate, {
+    args: [instruction, { seen, untilMs: Date.now() + PERSON_WAITS_MS }],
     // An instruction that is sent twice is kept once.
     updateId: instruction.id,
     startWorkflowOperation: await opening(of),

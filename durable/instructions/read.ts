@@ -6,7 +6,7 @@
  */
 import type { Client } from '@temporalio/client';
 import { factsOf, keptOf, recordedOf, unionOf } from '../../domain/people/instruction-shape.ts';
-import { NOTHING_KEPT, type Kept } from '../../domain/people/instructions.ts';
+import { NOTHING_KEPT, withWordsOfChunk, type Kept } from '../../domain/people/instructions.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import type { RunName } from '../../domain/references.ts';
 import { INSTRUCTIONS_TYPE, instructionsIdOf } from '../../workflows/names.ts';
@@ -49,10 +49,7 @@ export async function readAllInstructions(of: Omit<InstructionsOf, 'taskQueue'>)
   ]);
   // No person has said anything about this chunk, so that no workflow keeps anything about it.
   if (ofRun === null || ofPayments === null) return ofRun;
-  const { instructions, facts } = unionOf([ofRun, ofPayments]);
-  // The workflow of the run keeps decisions about a payment, and that of its chunk keeps what pays it again.
-  // Here both are put in the order in which they were said.
-  return { instructions: instructions.toSorted((one, other) => one.atMs - other.atMs), facts };
+  return withWordsOfChunk(ofRun, ofPayments);
 }
 
 /** What all Temporal runs before `ownRunId` hold, in whatever way one followed the other. */

@@ -29,5 +29,6 @@ export async function approveLookAlikes(
   said: { readonly approval: LookAlikeApproval; readonly by: string; readonly why: string },
 ): Promise<void> {
   const { approval, by, why } = said;
-  await keepInstruction(place, run, { kind: 'approve look-alikes', id: randomUUID(), by, why, ...approval });
+  const instruction = { kind: 'approve look-alikes', id: randomUUID(), by, why, ...approval } as const;
+  await keepInstruction(place, run, instruction, { seen: null });
 }

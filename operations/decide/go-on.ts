@@ -3,12 +3,18 @@
  * outside the run's history, and the run reads it before it sends.
  */
 import { randomUUID } from 'node:crypto';
-import { isCancelled } from '../../domain/people/instructions.ts';
+import {
+  NOTHING_KEPT,
+  isCancelled,
+  newestCancel,
+  newestSaid,
+  type Kept,
+} from '../../domain/people/instructions.ts';
 import { isLostRunsName } from '../../domain/run/lost-runs.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Settings } from '../../config/config.ts';
 import { CommandFailure } from '../failure.ts';
-import { keepInstruction, keptAbout, readKept, wakeRun } from './keep-instruction.ts';
+import { keepInstruction, readKept, wakeRun } from './keep-instruction.ts';
 import type { Place } from '../place.ts';
 import { planOf, requireItem, requirePlan } from './plan-made.ts';
 import { requireService } from '../preflight.ts';
@@ -42,35 +48,50 @@ export async function goOnOpen(
     ]);
   }
   const remark = await requireService(asked.settings, asked.now);
-  if (goOn.item !== null) await sayCauseGone(place, run, goOn);
+  if (goOn.item !== null) await sayCauseGone(place, run, goOn, kept ?? NOTHING_KEPT);
   // The instructions are missing, and the run waits until a person says what holds.
-  else if (kept === null) await sayGoOn(place, run, goOn);
+  else if (kept === null) await sayGoOn(place, run, goOn, NOTHING_KEPT);
   await wakeRun(place, run);
   return remark;
 }
 
-/** For a run that has ended, before it is started again. @throws CommandFailure when the item cannot go on alone */
-export async function goOnEnded(place: Place, run: RunName, goOn: GoOn): Promise<void> {
-  const kept = await readKept(place, run);
+/**
+ * For a run that has ended, before it is started again.
+ * @param kept what people had said about it when the command looked; null: Temporal has nothing of that
+ * @throws CommandFailure when the item cannot go on alone
+ */
+export async function goOnEnded(place: Place, run: RunName, goOn: GoOn, kept: Kept | null): Promise<void> {
   await requireNoSuccessor(place, run, kept);
-  if (goOn.item !== null) return sayCauseGone(place, run, goOn);
+  if (goOn.item !== null) await sayCauseGone(place, run, goOn, kept ?? NOTHING_KEPT);
   // A new start sends nothing while the run is cancelled, or while its instructions are missing.
-  if (kept === null || isCancelled(kept.instructions)) await sayGoOn(place, run, goOn);
+  else if (kept === null || isCancelled(kept.instructions))
+    await sayGoOn(place, run, goOn, kept ?? NOTHING_KEPT);
 }
 
-/** Takes a cancel back: everything that was cancelled goes on. */
+/**
+ * Takes back the cancels that the person has seen: what they stopped goes on.
+ * @param kept what people had said when the command looked
+ * @returns the number of this instruction
+ */
 export async function sayGoOn(
   place: Place,
   run: RunName,
   { by, why }: Pick<GoOn, 'by' | 'why'>,
-): Promise<void> {
-  await keepInstruction(place, run, { kind: 'go-on', id: randomUUID(), item: null, by, why });
+  { instructions }: Kept,
+): Promise<number> {
+  const takesBack = newestCancel(instructions);
+  const said = { kind: 'go-on', id: randomUUID(), item: null, takesBack, by, why } as const;
+  return keepInstruction(place, run, said, { seen: newestSaid(instructions, 'run') });
 }
 
-async function sayCauseGone(place: Place, run: RunName, { item: asked, by, why }: GoOn): Promise<void> {
+async function sayCauseGone(
+  place: Place,
+  run: RunName,
+  { item: asked, by, why }: GoOn,
+  { instructions }: Kept,
+): Promise<void> {
   const item = await requireNamed(place, run, asked ?? '');
-  const kept = await keptAbout(place, run);
-  if (isCancelled(kept.instructions)) {
+  if (isCancelled(instructions)) {
     throw new CommandFailure('refused by us', [
       {
         code: 'RUN_CANCELLED',
@@ -80,7 +101,8 @@ async function sayCauseGone(place: Place, run: RunName, { item: asked, by, why }
       },
     ]);
   }
-  await keepInstruction(place, run, { kind: 'go-on', id: randomUUID(), by, why, item });
+  const said = { kind: 'go-on', id: randomUUID(), by, why, item, takesBack: null } as const;
+  await keepInstruction(place, run, said, { seen: newestSaid(instructions, 'run') });
 }
 
 /** An item of the plan; or, while there is no plan, the list of lost runs beside which the plan may be made. */

@@ -2,32 +2,97 @@
  * Keeps and reads instructions for commands. Only a worker can keep an instruction. When no worker took it before the
  * deadline here, the command says so to the person.
  */
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client } from '@temporalio/client';
 import { runName, type RunName } from '../../domain/references.ts';
-import { NOTHING_KEPT, type Instruction, type Kept } from '../../domain/people/instructions.ts';
+import {
+  NOTHING_KEPT,
+  type Instruction,
+  type Kept,
+  type Recorded,
+} from '../../domain/people/instructions.ts';
 import { withChunk, readAllInstructions, readInstructions } from '../../durable/instructions/read.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { planIdOf, wakeSignal } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { ANSWER_LIMIT_MS, BUSY_LIMIT_MS } from '../follow/answers.ts';
+import { evidenceOf } from '../follow/instruction-evidence.ts';
 import { describeRun } from '../follow/runs.ts';
 import { hasWorker } from '../watch/pollers.ts';
 
 /**
  * Keeps an instruction outside the run's history.
  * @param chunk the number of the chunk whose payment the instruction is about; null: it is about no payment of a batch
- * @throws CommandFailure when no worker took it in time
+ * @param seen the number of the newest entry of people that the command has read where this one is kept, before its person
+ * said this; null: the instruction is kept whatever was said since
+ * @returns the number under which it is kept
+ * @throws CommandFailure when no worker took it in time, or a person has said something since
  */
 export async function keepInstruction(
   place: Place,
   run: RunName,
   instruction: Instruction,
-  chunk: number | null = null,
-): Promise<void> {
+  { chunk = null, seen }: { readonly chunk?: number | null; readonly seen: number | null },
+): Promise<number> {
   const { client, taskQueue, mode } = place;
   const of = withChunk({ client, taskQueue, mode, run }, chunk ?? undefined);
-  await withWorker(place, run, () => recordInstruction(of, instruction));
+  return withWorker(place, run, async () => {
+    try {
+      return (await recordInstruction(of, instruction, seen ?? undefined)).number;
+    } catch (error) {
+      if (!(error instanceof WorkflowUpdateFailedError)) throw error;
+      const said = (await readInstructions(of))?.instructions ?? [];
+      throw notKept(
+        run,
+        error,
+        said.filter(({ number }) => number > (seen ?? Infinity)),
+      );
+    }
+  });
+}
+
+/** At most this many of the entries that a person had not seen are shown. */
+const SHOWN_SINCE = 5;
+
+/** @param since what people have said since the command looked */
+function notKept(
+  run: RunName,
+  { cause }: WorkflowUpdateFailedError,
+  since: readonly Recorded[],
+): CommandFailure {
+  const type = cause instanceof ApplicationFailure ? cause.type : null;
+  const place = runName(run);
+  if (type === 'SAID_SINCE') {
+    const words = since
+      .slice(-SHOWN_SINCE)
+      .map((said) => `${evidenceOf(said, run).at} ${evidenceOf(said, run).result}`);
+    return new CommandFailure('refused by us', [
+      {
+        code: 'SAID_SINCE',
+        place,
+        message: `this was said since the command looked, and nothing is kept of what you typed: ${words.join('; ')}`,
+        fix: `See \`npx cambist status ${place}\`; where it is still meant, type it again.`,
+      },
+    ]);
+  }
+  if (type === 'SAID_TOO_LATE')
+    return new CommandFailure('infrastructure', [
+      {
+        code: 'SAID_TOO_LATE',
+        place,
+        message: 'no worker took it within five minutes; nothing is kept of what you typed',
+        fix: 'See that a worker is there, and that the clock of this machine is right; then type it again.',
+      },
+    ]);
+  return new CommandFailure('infrastructure', [
+    {
+      code: 'NO_WORKER',
+      place,
+      message: `the worker could not keep what was typed: ${cause?.message ?? ''}`,
+      fix: 'Nothing is kept; mend that, then type it again.',
+    },
+  ]);
 }
 
 /**
@@ -74,6 +139,7 @@ async function withWorker<T>(place: Place, run: RunName, work: () => Promise<T>)
   try {
     return await place.client.withDeadline(Date.now() + limitMs, work);
   } catch (error) {
+    if (error instanceof CommandFailure) throw error;
     throw new CommandFailure('infrastructure', [
       {
         code: 'NO_WORKER',

@@ -10,7 +10,9 @@ import { reference, runName, type RunName } from '../../domain/references.ts';
 import { isTriedAgain, type NextOfItem } from '../../domain/run/next-start.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import {
+  NOTHING_KEPT,
   isCancelled,
+  newestSaid,
   withdrawalsUntil,
   type Instruction,
   type Kept,
@@ -64,6 +66,8 @@ type Opening = {
   /** Number of the payment's chunk; null when the run is no batch. */
   readonly chunk: number | null;
   readonly paidAgain: PaidAgain;
+  /** What people had said about the run, and about the chunk, when the command looked. */
+  readonly kept: Kept;
 };
 
 /** What a person opens: the payments that had failed when the person said so, and none that fails later. */
@@ -130,17 +134,29 @@ export async function judgeOpenings(
 /** This many instructions are kept side by side. */
 const SIDE_BY_SIDE = 5;
 
-/** Keeps the instructions that open the next generations, then starts the run again, which reads them. */
+/**
+ * Keeps the instructions that open the next generations, then starts the run again, which reads them.
+ * @throws CommandFailure when a person has said something since the command looked
+ */
 export async function openGenerations(asked: AskedAgain, { list }: Openings): Promise<void> {
   const { place, run, policyFile, request } = asked;
   const { client, mode, taskQueue } = place;
   const said = { by: request.by, why: request.reason };
-  const left = instructionsFor(list, said).values();
+  const ofRun = list[0]?.kept ?? NOTHING_KEPT;
+  // This comes first, so that it speaks for nothing but the cancels that the person has seen.
+  const seenOfRun = isCancelled(ofRun.instructions)
+    ? await sayGoOn(place, run, said, ofRun)
+    : newestSaid(ofRun.instructions, 'run');
+  const left = instructionsFor(list, said, seenOfRun).values();
   const lane = async (): Promise<void> => {
-    for (const { chunk, instruction } of left) await keepInstruction(place, run, instruction, chunk);
+    for (const { chunk, instructions, ...of } of left) {
+      let { seen } = of;
+      // Each has seen the one before it.
+      for (const instruction of instructions)
+        seen = await keepInstruction(place, run, instruction, { chunk, seen });
+    }
   };
   await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
-  if (isCancelled((await keptAbout(place, run)).instructions)) await sayGoOn(place, run, said);
   const startedBy = said.by;
   const before = await readInput(client, await requireRun(place, run));
   const isStarted = await startRun({
@@ -165,37 +181,53 @@ export async function openGenerations(asked: AskedAgain, { list }: Openings): Pr
  */
 const MOST_BYTES = 32_768;
 
-type Kepts = { readonly chunk: number | null; readonly instruction: Instruction };
+/** Instructions that one workflow keeps, one after the other. `seen`: as `keepInstruction` takes it for the first. */
+type Kepts = {
+  readonly chunk: number | null;
+  readonly seen: number;
+  readonly instructions: readonly Instruction[];
+};
 
 /**
  * One instruction for each payment. In a batch there is one for all payments of a chunk, or more where one would be too
  * large.
+ * @param seenOfRun the number of the newest entry of people about the run that the person has seen
  */
 export function instructionsFor(
   list: readonly Opening[],
   said: { readonly by: string; readonly why: string },
+  seenOfRun: number,
 ): readonly Kepts[] {
-  const parts: { readonly chunk: number; readonly items: PaidAgain[]; bytes: number }[] = [];
-  const kept: Kepts[] = [];
-  for (const { chunk, paidAgain } of list) {
-    const [item, follows, recordId] = paidAgain;
+  const byChunk = new Map<number | null, Opening[]>();
+  for (const opening of list) byChunk.set(opening.chunk, [...(byChunk.get(opening.chunk) ?? []), opening]);
+  return [...byChunk].map(([chunk, openings]): Kepts => {
     if (chunk === null) {
-      const instruction = { kind: 'pay again', id: randomUUID(), ...said, item, follows, recordId } as const;
-      kept.push({ chunk, instruction });
-      continue;
+      const instructions = openings.map(({ paidAgain: [item, follows, recordId] }) => {
+        return { kind: 'pay again', id: randomUUID(), ...said, item, follows, recordId } as const;
+      });
+      return { chunk, seen: seenOfRun, instructions };
     }
-    const bytes = JSON.stringify(paidAgain).length + 1;
-    const part = parts.findLast((one) => one.chunk === chunk);
-    if (part === undefined || part.bytes + bytes > MOST_BYTES)
-      parts.push({ chunk, items: [paidAgain], bytes });
-    else {
-      part.items.push(paidAgain);
-      part.bytes += bytes;
+    const instructions = partsOf(openings.map(({ paidAgain }) => paidAgain)).map((items) => {
+      return { kind: 'pay these again', id: randomUUID(), ...said, items, seenOfRun } as const;
+    });
+    return { chunk, seen: newestSaid(openings[0]?.kept.instructions ?? [], 'chunk'), instructions };
+  });
+}
+
+/** The payments in parts, none of which is too large for one instruction. */
+function partsOf(items: readonly PaidAgain[]): readonly (readonly PaidAgain[])[] {
+  const parts: PaidAgain[][] = [];
+  let bytes = Infinity;
+  for (const item of items) {
+    const more = JSON.stringify(item).length + 1;
+    if (bytes + more > MOST_BYTES) {
+      parts.push([]);
+      bytes = 0;
     }
+    parts.at(-1)?.push(item);
+    bytes += more;
   }
-  for (const { chunk, items } of parts)
-    kept.push({ chunk, instruction: { kind: 'pay these again', id: randomUUID(), ...said, items } });
-  return kept;
+  return parts;
 }
 
 /** Everything that the checks read. Each thing is read only once. */
@@ -303,12 +335,12 @@ async function named(known: Known, items: readonly string[]): Promise<readonly O
       const history = await known.historyOf(payment);
       const verdict = await checkPayAgain(service, book, history);
       if (verdict.kind !== 'could be')
-        return openingOf(known, payment, requireMay(known, payment, verdict, address));
+        return openingOf(known, history, requireMay(known, payment, verdict, address));
       // A record that belongs to another run leaves no doubt about this payment.
       const claimant = await claimantOfTwin(known, verdict.record);
       const settled =
         claimant === null ? verdict : await checkPayAgain(service, book, without(history, verdict.record));
-      return openingOf(known, payment, requireMay(known, payment, settled, address));
+      return openingOf(known, history, requireMay(known, payment, settled, address));
     });
   });
 }
@@ -356,7 +388,7 @@ async function allFailed(known: Known): Promise<readonly Opening[]> {
       // A record that merely could be the payment's says nothing about the payment.
       if (verdict.kind !== 'may' || (why === 'failed' && verdict.failed.length === 0)) continue;
       await requireNotCancelled(known, payment);
-      list.push(openingOf(known, payment, verdict));
+      list.push(openingOf(known, history, verdict));
     }
     return list;
   });
@@ -384,12 +416,13 @@ export function whyAgain(
   return seen.code === 'WINDOW_PASSED' ? 'late' : null;
 }
 
-function openingOf(known: Known, payment: ReportPayment, may: May): Opening {
+function openingOf(known: Known, { reported: payment, kept }: PaymentHistory, may: May): Opening {
   return {
     payment,
     reference: reference(known.plan.run, payment.id, may.generation),
     chunk: known.chunkOf(payment.id),
     paidAgain: [payment.id, may.follows, may.recordId],
+    kept,
   };
 }
 

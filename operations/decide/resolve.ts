@@ -13,7 +13,12 @@ import { runName, type RunName } from '../../domain/references.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import { isWorseThanPlanned, type Report } from '../../domain/run/report.ts';
 import type { Waiting, WaitReason } from '../../domain/waits.ts';
-import { instructionsAbout, type Instruction } from '../../domain/people/instructions.ts';
+import {
+  instructionsAbout,
+  newestSaid,
+  type Instruction,
+  type Kept,
+} from '../../domain/people/instructions.ts';
 import type { Settings } from '../../config/config.ts';
 import { ServiceInputError } from '../../service/errors.ts';
 import { claimantOf } from './claims.ts';
@@ -72,6 +77,8 @@ type Case = {
   readonly item: string;
   /** Null when it is a leg. */
   readonly planned: Planned | null;
+  /** What people had said when the command looked. */
+  readonly kept: Kept;
   readonly decision: Decision;
 };
 
@@ -92,12 +99,14 @@ export async function decide(asked: {
   const plan = await requirePlan(place, run);
   requireOwnPlan(settings, plan);
   const remark = await requireService(settings, asked.now);
-  const view = await readRun(place, facts);
   const planned = await requireItem(place, plan, item);
-  const theCase: Case = { place, settings, view, plan, item, planned, decision };
+  const kept = await keptAbout(place, run, planned?.inBatch?.chunk ?? null);
+  const view = await readRun(place, facts);
+  const theCase: Case = { place, settings, view, plan, item, planned, kept, decision };
   await requireOpenQuestion(theCase);
   const seen = await lookFirst(theCase);
-  await keepInstruction(place, run, instructionOf(decision, item));
+  const newest = newestSaid(kept.instructions, 'run');
+  await keepInstruction(place, run, instructionOf(decision, item), { seen: newest });
   return { decided: decidedOf(theCase, seen, await wakeRun(place, run)), remark };
 }
 
@@ -270,10 +279,9 @@ async function wellFormed<T>(look: () => Promise<T>): Promise<T> {
 }
 
 /** @throws CommandFailure while the amount of a payment is not known */
-async function subjectOf({ view, plan, item, planned, settings, place, decision }: Case): Promise<Subject> {
+async function subjectOf({ view, plan, item, planned, kept, settings, decision }: Case): Promise<Subject> {
   const { report } = view;
   const { opensAtMs } = plan.sendWindows;
-  const kept = await keptAbout(place, plan.run, planned?.inBatch?.chunk ?? null);
   const otherIds = [
     ...report.legs.map(({ id, tradeId }) => ({ id, recordId: tradeId })),
     ...report.payments.map(({ id, withdrawalId }) => ({ id, recordId: withdrawalId })),

@@ -40,7 +40,7 @@ export async function requireNoSuccessor(place: Place, run: RunName, kept: Kept 
   if (kept === null) {
     const why = `${successor} was started in its place, and what was said of that is missing`;
     const said = { kind: 'superseded', id: SUPERSEDED, by: 'Cambist', why, instead: successor } as const;
-    await keepInstruction(place, run, said);
+    await keepInstruction(place, run, said, { seen: null });
     await wakeRun(place, run);
   }
   throw superseded(run, successor);

@@ -32,7 +32,7 @@ export type RunView = {
   readonly progress: Progress;
 };
 
-/** `said`: what people said about the run and about its chunks, in order; null: it could not be read in time. */
+/** `said`: what people said about the run, and then about each chunk; null: it could not be read in time. */
 export type WholeRunView = RunView & { readonly said: readonly Recorded[] | null };
 
 /** What people said is read within this time, or it is left out. */
@@ -56,7 +56,7 @@ export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): 
   return { ...view, report: { ...view.report, evidence }, said: isWhole ? said : null };
 }
 
-/** What people said, in order. Where Temporal does not show all of it in time, the report shows what could be read. */
+/** What people said, first about the run and then about each chunk. Where Temporal does not show all of it in time, the report shows what could be read. */
 async function readInstructionsOf(
   client: Client,
   facts: RunFacts,
@@ -82,7 +82,7 @@ async function readInstructionsOf(
   } catch {
     isWhole = false;
   }
-  return { said: said.flat().toSorted((one, other) => one.atMs - other.atMs), isWhole };
+  return { said: said.flat(), isWhole };
 }
 
 /** What people said is read for this many chunks of a batch side by side. */

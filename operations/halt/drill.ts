@@ -45,11 +45,13 @@ export async function drillHalt(
     staticSummary: `A drill of the kill switch in ${mode}`,
     staticDetails: 'Workers say here that it has stopped them. Nothing was stopped by it.',
   });
+  let own: Halt | null = null;
   try {
     const { halts } = await keepHalt(place, said);
-    const saidAtMs = halts.find(({ scope }) => isSameScope(scope, said.scope))?.atMs ?? nowMs;
+    own = halts.find(({ scope }) => isSameScope(scope, said.scope)) ?? null;
+    const saidAtMs = own?.atMs ?? nowMs;
     const isLeft = ({ scope, atMs }: Halt): boolean => drillOf(scope) !== null && saidAtMs - atMs > LIFE_MS;
-    for (const { scope } of halts.filter(isLeft)) await resume(place, { ...said, scope });
+    for (const halt of halts.filter(isLeft)) await resume(place, halt, said);
     const untilMs = performance.now() + ANSWER_LIMIT_MS;
     for (;;) {
       const stopped = await readStopped(client, handle.workflowId, saidAtMs);
@@ -59,7 +61,8 @@ export async function drillHalt(
       await sleep(LOOK_EVERY_MS, undefined, { signal: left }).catch(() => {});
     }
   } finally {
-    await resume(place, said);
+    // Where the halt was not kept, or its answer was lost, the next drill takes it back.
+    if (own !== null) await resume(place, own, said);
     await handle.terminate('the drill is over');
   }
 }

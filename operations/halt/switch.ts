@@ -2,7 +2,7 @@
  * Halting and resuming, for commands: records what a person says, reads what is halted then, and wakes the runs that may go
  * on. Needs no worker.
  */
-import { drillOf, isSameScope, type Halt, type HaltSaid } from '../../domain/halt.ts';
+import { drillOf, isSameScope, type Halt, type HaltSaid, type ResumeSaid } from '../../domain/halt.ts';
 import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
 import { readHalts, type HaltReading, type HaltsOf } from '../../durable/halts/read.ts';
 import {
@@ -74,12 +74,16 @@ export async function keepHalt(
 }
 
 /**
- * Takes back the halt of exactly this scope; other halts stay. The signal is sent only once, so that a person who halts
- * again afterwards is not overruled.
+ * Takes back a halt that the person has seen; other halts stay, also one of the same scope that came later.
  * @returns the halts that still stand
  */
-export async function resume(of: HaltsOf, said: HaltSaid): Promise<readonly Halt[]> {
+export async function resume(
+  of: HaltsOf,
+  { scope, atMs: haltAtMs }: Pick<Halt, 'scope' | 'atMs'>,
+  { by, why }: { readonly by: string; readonly why: string },
+): Promise<readonly Halt[]> {
   const { halts } = await asked(of);
+  const said: ResumeSaid = { scope, by, why, haltAtMs };
   return (await say(of, resumeSignal.name, said, halts)).filter(isMeant);
 }
 
@@ -87,7 +91,7 @@ export async function resume(of: HaltsOf, said: HaltSaid): Promise<readonly Halt
 async function say(
   of: HaltsOf,
   signal: string,
-  said: HaltSaid,
+  said: HaltSaid | ResumeSaid,
   before: readonly Halt[],
 ): Promise<readonly Halt[]> {
   const { client, mode } = of;

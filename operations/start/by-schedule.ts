@@ -123,7 +123,7 @@ async function startRunOf(date: string, startedBy: string, asked: AskedStart): P
     if (read.kind === 'refused') return read;
     const whole = { ...asked, policyFile: read.policyFile };
     const remarks = await requireStart(whole, facts);
-    const isStarted = await begin(whole, { facts, shown: null, startedBy });
+    const isStarted = await begin(whole, { facts, kept: null, shown: null, startedBy });
     if (isStarted) return { kind: 'started', date, line: [`${name} is started.`, ...remarks].join(' ') };
   }
   throw new Error('Others start and end the same run all the time.');

@@ -95,7 +95,8 @@ export async function takePlace(
   { by, why }: { readonly by: string; readonly why: string },
 ): Promise<void> {
   const { client, mode } = place;
-  await keepInstruction(place, old, { kind: 'superseded', id: SUPERSEDED, by, why, instead: run.id });
+  const said = { kind: 'superseded', id: SUPERSEDED, by, why, instead: run.id } as const;
+  await keepInstruction(place, old, said, { seen: null });
   // When several people say this, the first one counts.
   const successor = await successorOf(place, old);
   if (successor !== run.id) throw superseded(old, successor ?? '?');

@@ -3,6 +3,7 @@
  * command shows this, and asks a person where that is needed.
  */
 import { movesOf } from '../../domain/plan/moves.ts';
+import { successorIn, type Kept } from '../../domain/people/instructions.ts';
 import type { RunName } from '../../domain/references.ts';
 import { nextStart } from '../../domain/run/next-start.ts';
 import type { Settings } from '../../config/config.ts';
@@ -11,6 +12,7 @@ import { compileNow, requireCompiled, type Compiled } from './compile-now.ts';
 import { CommandFailure } from '../failure.ts';
 import { goOnEnded, type GoOn } from '../decide/go-on.ts';
 import { isFinished } from '../decide/next-start.ts';
+import { readKept } from '../decide/keep-instruction.ts';
 import { predecessorOf, successorOf, superseded } from '../decide/successor.ts';
 import { hasTraded } from '../watch/lost-runs.ts';
 import type { Place } from '../place.ts';
@@ -70,8 +72,11 @@ export type StartVerdict =
       /** Id of the run that has taken its place, so that nothing of this one goes on; null: no run has. */
       readonly successor: string | null;
     }
-  /** Start the run. `facts`: what Temporal has of it; null: nothing, or only its plan. */
-  | { readonly kind: 'start'; readonly facts: RunFacts | null };
+  /**
+   * Start the run. `facts`: what Temporal has of it; null: nothing, or only its plan. `kept`: what people have said about it
+   * until now; null: Temporal has nothing of that.
+   */
+  | { readonly kind: 'start'; readonly facts: RunFacts | null; readonly kept: Kept | null };
 
 /**
  * Decides what to do, by the run's state now.
@@ -84,9 +89,10 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   if (batch !== null) await requireSameBatch(place, { run, batch, facts });
   if (insteadOf !== null) await requireOwnPlace(place, { run, old: insteadOf, facts });
   if (facts?.isOpen === true) return { kind: 'open', facts };
-  const successor = await successorOf(place, run);
+  const kept = await readKept(place, run);
+  const successor = kept === null ? null : successorIn(kept.instructions);
   if (successor !== null && (facts === null || goOn !== null)) throw superseded(run, successor);
-  if (facts === null) return { kind: 'start', facts };
+  if (facts === null) return { kind: 'start', facts, kept };
   // The run's plan may have been refused, for example because it was not known whose place the run takes. A person who names
   // the place once more starts the run again.
   const isToPlan = insteadOf !== null && (await readFirstPlan(place.client, place.mode, run)) === null;
@@ -94,9 +100,9 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
     const view = await readRun(place, facts);
     return { kind: 'ended', view, left: successor === null ? leftOf(view) : null, successor };
   }
-  if (facts.temporalStatus !== 'COMPLETED') return { kind: 'start', facts };
+  if (facts.temporalStatus !== 'COMPLETED') return { kind: 'start', facts, kept };
   const view = await readRun(place, facts);
-  return isFinished(view) ? { kind: 'ended', view, left: null, successor } : { kind: 'start', facts };
+  return isFinished(view) ? { kind: 'ended', view, left: null, successor } : { kind: 'start', facts, kept };
 }
 
 /** The items of an ended run that would go on; `the plan` when it has none. Null when the run is completed. */
@@ -178,6 +184,8 @@ export async function begin(
   asked: AskedStart,
   how: {
     readonly facts: RunFacts | null;
+    /** What people had said about the run when the command looked. */
+    readonly kept: Kept | null;
     /** What a person has said yes to; null: no person was asked. */
     readonly shown: readonly string[] | null;
     readonly startedBy: string;
@@ -196,7 +204,7 @@ export async function begin(
   const insteadOf = isFirst
     ? (asked.insteadOf?.id ?? (manifest === null ? await predecessorOf(place, run) : null))
     : await placeOf(place, run, how.facts);
-  if (how.facts !== null && goOn !== null) await goOnEnded(place, run, goOn);
+  if (how.facts !== null && goOn !== null) await goOnEnded(place, run, goOn, how.kept);
   return startRun({
     client,
     taskQueue,

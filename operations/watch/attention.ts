@@ -75,7 +75,12 @@ export async function acknowledge(
   const listed = await lookAt(place, await requireRun(place, run), nowMs);
   if (!needsAttention(listed)) throw new CommandFailure('bad input', [needsNobody(run, listed)]);
   const standing = standingOf(listed);
-  await keepInstruction(place, run, { kind: 'acknowledge', id: randomUUID(), by, why, standing });
+  await keepInstruction(
+    place,
+    run,
+    { kind: 'acknowledge', id: randomUUID(), by, why, standing },
+    { seen: null },
+  );
   // For a run that has ended, the workflow that keeps instructions was opened for this instruction only.
   if (!listed.facts.isOpen) await endInstructions(place.client, place.mode, run);
   return listed;

@@ -13,16 +13,15 @@ import { workflowIdOf, type RunName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { hashOfTexts } from '../../language/batch/chunk-hash.ts';
 import { readStart } from '../../durable/history.ts';
-import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { loseInTemporal, startBatch } from '../support/batches.ts';
 import { assertExit, command, reportOf, type Ended } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
-import { said } from '../support/instructions.ts';
 import { eventually } from '../support/patience.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { signerWith } from '../support/sandbox-signer.ts';
 import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage } from '../support/stage.ts';
+import { say } from '../support/say.ts';
 
 const EUR = 'wac_EuR5epaLive1';
 const DATE = todayIn('UTC', Date.now());
@@ -122,14 +121,14 @@ async function approve(stage: Stage, run: RunName, withdrawalId: string): Promis
   const atMs = Date.parse(String(record?.['createdAt']));
   const group = `1.0.${hashOfTexts([hashOfTexts([withdrawalId])])}`;
   const approval = { sinceMs: atMs - 86_400_000, untilMs: atMs, perGroup: 1, groups: [group] };
-  await recordInstruction(
+  await say(
     {
       client: stage.temporal.client,
       taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
       mode: 'SANDBOX',
       run,
     },
-    said({ kind: 'approve look-alikes', ...approval }),
+    { kind: 'approve look-alikes', ...approval },
   );
 }
 

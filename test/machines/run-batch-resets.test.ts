@@ -9,7 +9,6 @@ import { todayIn } from '../../calendar/business-date.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { isCancelled } from '../../domain/people/instructions.ts';
 import { reference } from '../../domain/references.ts';
-import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import {
   assertPaidOnce,
@@ -23,10 +22,10 @@ import {
   type BatchRun,
 } from '../support/batches.ts';
 import { uniqueName } from '../support/dev-server.ts';
-import { said } from '../support/instructions.ts';
 import { eventually } from '../support/patience.ts';
 import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage } from '../support/stage.ts';
+import { say } from '../support/say.ts';
 
 let stage: Stage;
 before(async () => {
@@ -181,7 +180,7 @@ describe('while it pays,', AT_ONCE, () => {
     assert.ok(left.length > 0);
     assert.equal(batch.movements().withdrawals.length, ROWS.length - left.length);
     const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-    await recordInstruction({ ...of, taskQueue, run: batch.name }, said({ kind: 'go-on', item: null }));
+    await say({ ...of, taskQueue, run: batch.name }, { kind: 'go-on', item: null });
     await batch.startAgain();
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
   });

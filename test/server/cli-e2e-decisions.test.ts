@@ -8,7 +8,6 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Report } from '../../domain/run/report.ts';
-import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { reportQuery } from '../../workflows/names.ts';
 import { eventually } from '../support/patience.ts';
 import { signerWith } from '../support/sandbox-signer.ts';
@@ -24,7 +23,7 @@ import {
   type PolicyOnStage,
 } from '../support/commands.ts';
 import { openStage, type Stage } from '../support/stage.ts';
-import { said as asSaid } from '../support/instructions.ts';
+import { say as keep } from '../support/say.ts';
 
 let stage: Stage;
 before(async () => {
@@ -248,14 +247,14 @@ describe('what people decide', { concurrency: 8 }, () => {
     const three = [policy.reference, `${policy.reference}~9`, `${policy.reference}~17`];
     assert.deepEqual(movedFor(stage, policy).withdrawals, three);
     // As if the command had been killed between the word and the start.
-    await recordInstruction(
+    await keep(
       {
         client: stage.temporal.client,
         taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
         mode: 'SANDBOX',
         run: policy.run,
       },
-      asSaid({ kind: 'pay again', item: 'supplier', follows: 17, recordId: null, by: 'bo' }),
+      { kind: 'pay again', item: 'supplier', follows: 17, recordId: null, by: 'bo' },
     );
     assertProblem(
       await run(policy, ...AGAIN),

@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readInstructions } from '../../durable/instructions/read.ts';
-import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { instructionsIdOf, wakeSignal } from '../../workflows/names.ts';
 import { startServerOfShortHistories } from '../support/dev-server.ts';
 import { said } from '../support/instructions.ts';
 import { openStage, type Run, type Stage } from '../support/stage.ts';
+import { say } from '../support/say.ts';
 
 const HELD = `
 policy: 1
@@ -65,7 +65,7 @@ test('what people said is all known after its workflow has gone on in a new hist
     const histories = new Set<string>();
     for (const instruction of instructions) {
       // One after the other, as people speak.
-      await recordInstruction(place, instruction);
+      await say(place, instruction);
       // See above.
       histories.add((await keeping.describe()).runId);
     }

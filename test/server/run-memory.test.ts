@@ -7,8 +7,8 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { WorkflowFailedError, WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { NOTHING_KEPT, isCancelled, type Kept } from '../../domain/people/instructions.ts';
-import { noteFacts, recordInstruction } from '../../durable/instructions/keep.ts';
+import { NOTHING_KEPT, isCancelled, type Instruction, type Kept } from '../../domain/people/instructions.ts';
+import { noteFacts } from '../../durable/instructions/keep.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import {
   INSTRUCTIONS_TYPE,
@@ -18,6 +18,9 @@ import {
   planIdOf,
   recordInstructionUpdate,
 } from '../../workflows/names.ts';
+import { sayGoOn } from '../../operations/decide/go-on.ts';
+import { CommandFailure } from '../../operations/failure.ts';
+import type { Place } from '../../operations/place.ts';
 import { loseInTemporal } from '../support/batches.ts';
 import { said } from '../support/instructions.ts';
 import { uniqueName } from '../support/dev-server.ts';
@@ -25,6 +28,7 @@ import { eventually } from '../support/patience.ts';
 import { MXN_ACCOUNT, convertPolicy } from '../support/policies.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
+import { say } from '../support/say.ts';
 
 const AT_ONCE = { concurrency: 4 };
 const stage = await openStage({
@@ -144,15 +148,15 @@ describe('what was said outlives whatever becomes of the workflow that keeps it'
   for (const [what, lose] of LOSSES)
     test(`it ${what}`, async () => {
       const run = await startWaiting();
-      const payAgain = said({ kind: 'pay again', item: 'supplier', follows: 1, recordId: null });
-      await recordInstruction(of(run), payAgain);
-      await recordInstruction(of(run), said({ kind: 'cancel' }));
+      const payAgain = { kind: 'pay again', item: 'supplier', follows: 1, recordId: null } as const;
+      await say(of(run), payAgain);
+      await say(of(run), { kind: 'cancel' });
       await noteFacts(of(run), [{ kind: 'opened', item: 'supplier', generation: 2, atMs: 1 }]);
       const before = await keptOf(run);
       await lose(run);
       assert.deepEqual(await keptOf(run), before);
       // Whoever speaks next speaks to one that knows it all.
-      await recordInstruction(of(run), said({ kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1' }));
+      await say(of(run), { kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1' });
       const { instructions, facts } = await keptOf(run);
       assert.deepEqual(
         instructions.map(({ kind }) => kind),
@@ -179,17 +183,52 @@ describe('what was said outlives whatever becomes of the workflow that keeps it'
     const held = await run.heldBy('INSTRUCTIONS_MISSING');
     assertNothingMoved(run);
     assert.equal(held.status, 'HELD');
-    await recordInstruction(of(run), said({ kind: 'cancel' }));
+    await say(of(run), { kind: 'cancel' });
     await run.wake();
     await run.until(({ problems }) => problems.every(({ code }) => code !== 'INSTRUCTIONS_MISSING'));
     assertNothingMoved(run);
+  });
+
+  test('what takes a cancel back is refused while a person has said something that its person had not seen', async () => {
+    const run = await startWaiting();
+    await say(of(run), { kind: 'cancel' });
+    const { instructions } = await keptOf(run);
+    await say(of(run), { kind: 'cancel', by: 'bo', why: 'not today' });
+    const place = { client, taskQueue, mode: 'SANDBOX', namespace: stage.temporal.namespace } as Place;
+    await assert.rejects(
+      sayGoOn(place, run.name, { by: 'ana', why: 'mended' }, { instructions, facts: [] }),
+      (error: unknown) => {
+        assert.ok(error instanceof CommandFailure);
+        const [problem] = error.problems;
+        assert.deepEqual([error.ending, problem?.code], ['refused by us', 'SAID_SINCE']);
+        return /bo: cancel what is not sent: not today/.test(problem?.message ?? '');
+      },
+    );
+    assert.ok(isCancelled((await keptOf(run)).instructions));
+    await sayGoOn(place, run.name, { by: 'ana', why: 'mended' }, await keptOf(run));
+    assert.ok(!isCancelled((await keptOf(run)).instructions));
+  });
+
+  test('what is kept only after its person has left is refused, and a cancel is not', async () => {
+    const run = await startWaiting();
+    const late = (instruction: Instruction) =>
+      keeperOf(run).executeUpdate(recordInstructionUpdate, { args: [instruction, { seen: 0, untilMs: 1 }] });
+    await assert.rejects(
+      late(said({ kind: 'not executed', item: 'supplier' })),
+      (error: unknown) =>
+        error instanceof WorkflowUpdateFailedError &&
+        error.cause instanceof ApplicationFailure &&
+        error.cause.type === 'SAID_TOO_LATE',
+    );
+    assert.deepEqual((await keptOf(run)).instructions, []);
+    assert.equal((await late(said({ kind: 'cancel' }))).number, 1);
   });
 
   test('it ends with the run, and is opened again by whoever speaks next', async () => {
     const run = await stage.start(convertPolicy());
     await run.report();
     await keeperOf(run).result();
-    await recordInstruction(of(run), said({ kind: 'go-on', item: null }));
+    await say(of(run), { kind: 'go-on', item: null });
     assert.equal((await keptOf(run)).instructions.length, 1);
     assert.equal((await keeperOf(run).describe()).status.name, 'RUNNING');
   });
@@ -208,7 +247,9 @@ describe('only what has the closed shape is kept', AT_ONCE, () => {
       const run = await startWaiting();
       const before = await keptOf(run);
       await assert.rejects(
-        keeperOf(run).executeUpdate(recordInstructionUpdate, { args: [value as never] }),
+        keeperOf(run).executeUpdate(recordInstructionUpdate, {
+          args: [value as never, { seen: 0, untilMs: Date.now() }],
+        }),
         (error: unknown) =>
           error instanceof WorkflowUpdateFailedError && /Nothing is kept/.test(String(error.cause)),
       );
@@ -228,8 +269,8 @@ describe('only what has the closed shape is kept', AT_ONCE, () => {
   test('the same instruction twice is one, with the moment and the date at which it was accepted first', async () => {
     const run = await startWaiting();
     const once = said({ kind: 'pay again', item: 'supplier', follows: 1, recordId: null, id: randomUUID() });
-    await recordInstruction(of(run), once);
-    await recordInstruction(of(run), once);
+    await say(of(run), once);
+    await say(of(run), once);
     const [recorded, ...others] = (await keptOf(run)).instructions;
     assert.deepEqual(others, []);
     assert.ok(recorded !== undefined && Math.abs(recorded.atMs - Date.now()) < 60_000);

@@ -6,14 +6,13 @@ import assert from 'node:assert/strict';
 import type { Report } from '../../domain/run/report.ts';
 import { isCancelled } from '../../domain/people/instructions.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
-import { recordInstruction } from '../../durable/instructions/keep.ts';
 import type { Service } from '../machines/resets/services.ts';
 import { withoutEvidence } from './agreement.ts';
-import { said } from './instructions.ts';
 import { wakeIfOpen } from './passing-time.ts';
 import { eventually } from './patience.ts';
 import { assertAgreed, resetToStart, startHeld, withPlace, type Place } from './places.ts';
 import type { HoldOptions, Run, Write } from './stage.ts';
+import { say } from './say.ts';
 
 /** The end of a cancelled run; where lists show no tags, a person says which record is the payment. */
 async function endOfCancelled(place: Place, run: Run): Promise<Report> {
@@ -45,9 +44,9 @@ async function nameRecord({ stage, service }: Place, run: Run, item: string): Pr
   assert.ok(record !== undefined && others.length === 0);
   const { client } = stage.temporal;
   const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-  await recordInstruction(
+  await say(
     { client, taskQueue, mode: 'SANDBOX', run: run.name },
-    said({ kind: 'executed', item, recordId: String(record['id']) }),
+    { kind: 'executed', item, recordId: String(record['id']) },
   );
 }
 

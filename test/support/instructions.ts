@@ -1,27 +1,41 @@
 /** Instructions as tests give them: what a test is not about is filled in. */
 import { randomUUID } from 'node:crypto';
-import type { Instruction, Kept, Recorded } from '../../domain/people/instructions.ts';
+import {
+  newestCancel,
+  type Instruction,
+  type Kept,
+  type Recorded,
+} from '../../domain/people/instructions.ts';
 
-type Loose<Whole, Filled extends PropertyKey> = Whole extends unknown
-  ? Omit<Whole, Filled> & { readonly [Key in Extract<keyof Whole, Filled>]?: Whole[Key] }
+type Loose<Whole, Left extends PropertyKey> = Whole extends unknown
+  ? Omit<Whole, Left> & { readonly [Key in Extract<keyof Whole, Left>]?: Whole[Key] }
   : never;
 
-/** One that was accepted, as far as a test is about it. */
-export type LooseRecorded = Loose<Recorded, 'id' | 'by' | 'why' | 'atMs' | 'date'>;
+type Filled = 'id' | 'by' | 'why' | 'takesBack' | 'seenOfRun';
 
-/** As a command makes one. */
-export function said(instruction: Loose<Instruction, 'id' | 'by' | 'why'>): Instruction {
-  return { id: randomUUID(), by: 'ana', why: 'seen', ...instruction };
+/** One that is kept, as far as a test is about it. */
+export type LooseRecorded = Loose<Recorded, Filled | 'atMs' | 'date' | 'number'>;
+
+/** One that is said, as far as a test is about it. */
+export type LooseInstruction = Loose<Instruction, Filled>;
+
+/** As a command makes one, whose person had seen these. */
+export function said(instruction: LooseInstruction, seen: readonly Instruction[] = []): Instruction {
+  const whole = { id: randomUUID(), by: 'ana', why: 'seen', ...instruction };
+  if (whole.kind === 'go-on') return { takesBack: whole.item === null ? newestCancel(seen) : null, ...whole };
+  return whole.kind === 'pay these again' ? { seenOfRun: 0, ...whole } : whole;
 }
 
 /** As the workflow keeps one; accepted at `atMs` of `date`. */
-export function recorded(instruction: LooseRecorded): Recorded {
-  const atMs = instruction.atMs ?? 1;
+export function recorded(instruction: LooseRecorded, before: readonly Recorded[] = []): Recorded {
+  const { atMs = 1, number = before.length + 1 } = instruction;
   const date = new Date(atMs).toISOString().slice(0, 10);
-  return { id: randomUUID(), by: 'ana', why: 'seen', date, ...instruction, atMs };
+  return { date, ...said(instruction, before), atMs, number };
 }
 
-/** What the workflow answers when people said this and nothing else is kept. */
+/** What the workflow answers when people said this, each after they had seen the ones before, and nothing else is kept. */
 export function kept(...instructions: readonly LooseRecorded[]): Kept {
-  return { instructions: instructions.map(recorded), facts: [] };
+  const all: Recorded[] = [];
+  for (const instruction of instructions) all.push(recorded(instruction, all));
+  return { instructions: all, facts: [] };
 }

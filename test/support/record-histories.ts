@@ -8,7 +8,6 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { readInstructions } from '../../durable/instructions/read.ts';
-import { recordInstruction } from '../../durable/instructions/keep.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { SUPERSEDED } from '../../domain/people/instructions.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
@@ -30,7 +29,8 @@ import { MXN_ACCOUNT, convertPolicy, type PolicyParts } from './policies.ts';
 import { resetPoints, resetTo } from './resets.ts';
 import { ROOT } from './root.ts';
 import { openStage, type Run, type Stage } from './stage.ts';
-import { said } from './instructions.ts';
+import type { LooseInstruction } from './instructions.ts';
+import { say } from './say.ts';
 
 const FOLDER = join(ROOT, 'test/machines/histories/');
 /** Stands where the machine and a process stood. */
@@ -193,7 +193,7 @@ async function recordPaidAgain(): Promise<void> {
   await run.report();
   await record('payment-failed', run);
   setOutcome('completed');
-  await say(run, {
+  await sayOf(run, {
     kind: 'pay again',
     item: 'supplier',
     follows: 1,
@@ -215,7 +215,7 @@ async function recordResolved(): Promise<void> {
     effect: { kind: 'error', code: 'IDEMPOTENCY_MISMATCH' },
   });
   await run.until(({ payments }) => payments[0]?.outcome === 'NEEDS_HUMAN');
-  await say(run, {
+  await sayOf(run, {
     kind: 'not executed',
     item: 'supplier',
     why: 'never received',
@@ -324,7 +324,7 @@ async function recordInstead(name: string): Promise<void> {
     const old = await office.start(convertPolicy({ guard: '{ worst_rate: "18 MXN per USD" }' }), { name });
     await old.report();
     const id = `${old.name.id}-b`;
-    await say(old, { kind: 'superseded', id: SUPERSEDED, instead: id }, office);
+    await sayOf(old, { kind: 'superseded', id: SUPERSEDED, instead: id }, office);
     const next = office.find(convertPolicy({ guard: '{ worst_rate: "16 MXN per USD" }' }), { name, id });
     await next.startAgain({ insteadOf: old.name.id });
     await next.until(({ problems }) => problems.some(({ code }) => code === 'INSTEAD_WAITS'));
@@ -401,10 +401,10 @@ async function resetToPoint(run: Run, share: number): Promise<void> {
 }
 
 /** Keeps an instruction about a run, as the command line does. */
-function say(run: Run, instruction: Parameters<typeof said>[0], on = stage): Promise<void> {
+function sayOf(run: Run, instruction: LooseInstruction, on = stage): Promise<void> {
   const { client } = on.temporal;
   const taskQueue = on.env['CAMBIST_TASK_QUEUE'] ?? '';
-  return recordInstruction({ client, taskQueue, mode: 'SANDBOX', run: run.name }, said(instruction));
+  return say({ client, taskQueue, mode: 'SANDBOX', run: run.name }, instruction);
 }
 
 function record(name: string, run: Run): Promise<void> {

@@ -22,9 +22,10 @@ const OF_P: HaltScope = { policy: 'p', currency: null };
 const IN_MXN: HaltScope = { policy: null, currency: 'MXN' };
 const P_IN_MXN: HaltScope = { policy: 'p', currency: 'MXN' };
 
+/** A resume names the halt that Temporal took at `atMs`. */
 const said = (word: 'halt' | 'resume', scope: HaltScope, atMs = NOW): HaltWord => ({
   word,
-  said: { scope, by: 'ana', why: 'wrong accounts' },
+  said: { scope, by: 'ana', why: 'wrong accounts', ...(word === 'resume' && { haltAtMs: atMs }) },
   atMs,
 });
 const scopesAfter = (...words: readonly HaltWord[]) => haltsAfter([], words).map(({ scope }) => scope);
@@ -35,6 +36,15 @@ test('each halt stands until its own scope is resumed', () => {
   assert.deepEqual(scopesAfter(said('halt', ALL), said('halt', OF_P), said('resume', ALL)), [OF_P]);
   assert.deepEqual(scopesAfter(said('halt', OF_P), said('resume', P_IN_MXN), said('resume', IN_MXN)), [OF_P]);
   assert.deepEqual(scopesAfter(said('halt', ALL), said('resume', ALL), said('halt', ALL)), [ALL]);
+});
+
+test('a halt that came after the one that a person resumes stands', () => {
+  const words = [said('halt', ALL, 1_000), said('halt', ALL, 2_000), said('resume', ALL, 1_000)];
+  assert.deepEqual(scopesAfter(...words), [ALL]);
+  assert.deepEqual(scopesAfter(...words, said('resume', ALL, 2_000)), []);
+  // Also where it names none.
+  const { said: unnamed } = said('halt', ALL);
+  assert.deepEqual(scopesAfter(said('halt', ALL), { word: 'resume', said: unnamed, atMs: NOW }), [ALL]);
 });
 
 test('a halt that is said again is the newer one', () => {

@@ -7,6 +7,7 @@ import {
   instructionOf,
   keptOf,
   recordedOf,
+  sayingOf,
   unionOf,
 } from '../../domain/people/instruction-shape.ts';
 import type { Fact, Instruction } from '../../domain/people/instructions.ts';
@@ -56,7 +57,7 @@ test('no field is missing, none is of another kind, and there is none besides', 
 
 test('each of several payments that are paid again has a name, what it follows, and its record', () => {
   const of = (...items: readonly unknown[]) =>
-    instructionOf({ ...said({ kind: 'cancel' }), kind: 'pay these again', items }).ok;
+    instructionOf({ ...said({ kind: 'cancel' }), kind: 'pay these again', seenOfRun: 0, items }).ok;
   assert.equal(of(['inv-1', 1, null]), true);
   for (const wrong of [['inv 1', 1, null], ['inv-1', 0, null], ['inv-1', 1, ''], ['inv-1', 1], 'inv-1', null])
     assert.equal(of(['inv-2', 1, null], wrong), false, JSON.stringify(wrong));
@@ -69,6 +70,20 @@ test('a command cannot say when an instruction was accepted; what is kept must s
   assert.equal(recordedOf(whole).ok, true);
   assert.equal(recordedOf({ ...whole, date: '2026-13-01' }).ok, false);
   assert.equal(recordedOf({ ...whole, atMs: -1 }).ok, false);
+  assert.equal(recordedOf({ ...whole, number: 0 }).ok, false);
+});
+
+test('how an instruction is said has a closed shape as well', () => {
+  assert.equal(sayingOf({ seen: 0, untilMs: 1 }).ok, true);
+  for (const wrong of [
+    null,
+    {},
+    { seen: 0 },
+    { seen: -1, untilMs: 1 },
+    { seen: 0, untilMs: '1' },
+    { seen: 0, untilMs: 1, by: 'x' },
+  ])
+    assert.equal(sayingOf(wrong).ok, false, JSON.stringify(wrong));
 });
 
 test('one wrong fact refuses the whole list, and one wrong entry all that is said to be kept', () => {
@@ -80,11 +95,12 @@ test('one wrong fact refuses the whole list, and one wrong entry all that is sai
     assert.equal(keptOf(wrong).ok, false, JSON.stringify(wrong));
 });
 
-test('the union keeps the order in which things were said, each once and as it was accepted first', () => {
-  const cancel = recorded({ kind: 'cancel', id: 'a', atMs: 5 });
-  const goOn = recorded({ kind: 'go-on', item: null, id: 'b', atMs: 3 });
+test('the union has each once as it was kept first, in the order of the numbers, whatever the clocks said', () => {
+  const cancel = recorded({ kind: 'cancel', id: 'a', atMs: 5, number: 1 });
+  const goOn = recorded({ kind: 'go-on', item: null, id: 'b', atMs: 3, number: 2 });
   const union = unionOf([
-    { instructions: [cancel, goOn], facts: FACTS },
+    { instructions: [goOn], facts: FACTS },
+    { instructions: [cancel], facts: [] },
     {
       instructions: [{ ...cancel, atMs: 9 }],
       facts: [{ kind: 'opened', item: 'supplier', generation: 2, atMs: 9 }],

@@ -7,15 +7,20 @@ import {
   instructionsAbout,
   isCancelled,
   keptPage,
+  newestSaid,
+  takeIn,
+  withWordsOfChunk,
   type Fact,
   type Kept,
   type Recorded,
+  type Saying,
 } from '../../domain/people/instructions.ts';
-import { kept, recorded } from '../support/instructions.ts';
+import { kept, recorded, said, type LooseInstruction } from '../support/instructions.ts';
 import { NOT_SENT, NO_ANSWER, done, failed } from '../support/scripts.ts';
 
 const CANCEL = recorded({ kind: 'cancel' });
-const GO_ON = recorded({ kind: 'go-on', item: null });
+const SECOND_CANCEL = recorded({ kind: 'cancel' });
+const GO_ON = recorded({ kind: 'go-on', item: null, takesBack: CANCEL.id });
 const CAUSE_GONE = recorded({ kind: 'go-on', item: 'supplier' });
 const EXECUTED = recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' });
 const NOT_EXECUTED = recorded({ kind: 'not executed', item: 'supplier', why: 'the bank says so' });
@@ -23,13 +28,18 @@ const NOT_EXECUTED = recorded({ kind: 'not executed', item: 'supplier', why: 'th
 const about = (...instructions: readonly Recorded[]) =>
   instructionsAbout({ instructions, facts: [] }, 'supplier');
 
-test('the last of cancel and go-on counts; what is said of one item takes no cancel back', () => {
+test('a go-on takes back the cancel that it names and those before it; what is said of one item takes none back', () => {
   const rows: readonly (readonly [readonly Recorded[], boolean])[] = [
     [[], false],
     [[CANCEL], true],
     [[CANCEL, GO_ON], false],
-    [[CANCEL, GO_ON, CANCEL], true],
-    [[GO_ON, CANCEL, EXECUTED], true],
+    [[CANCEL, GO_ON, SECOND_CANCEL], true],
+    // In whatever order they came: its person had not seen the second one.
+    [[CANCEL, SECOND_CANCEL, GO_ON], true],
+    [[SECOND_CANCEL, CANCEL, GO_ON], false],
+    [[GO_ON, CANCEL, EXECUTED], false],
+    [[CANCEL, recorded({ kind: 'go-on', item: null, takesBack: null })], true],
+    [[CANCEL, recorded({ kind: 'go-on', item: null, takesBack: 'lost' })], true],
     [[CANCEL, CAUSE_GONE], true],
     [[EXECUTED], false],
   ];
@@ -37,6 +47,52 @@ test('the last of cancel and go-on counts; what is said of one item takes no can
     assert.equal(isCancelled(instructions), cancelled, instructions.map(({ kind }) => kind).join());
     assert.equal(about(...instructions).cancelled, cancelled);
   }
+});
+
+test('what lets something be sent is refused where a person has said something since, and where its person has left', () => {
+  const { instructions } = kept({ kind: 'cancel' }, { kind: 'not executed', item: 'supplier' });
+  const say = (instruction: LooseInstruction, saying: Partial<Saying>, nowMs = 5) => {
+    const accepted = { ...said(instruction), atMs: 5, date: '2026-11-21' };
+    const taken = takeIn(instructions, accepted, { seen: 2, untilMs: 10, ...saying }, nowMs);
+    return taken.kind === 'kept' ? taken.said.number : taken.kind;
+  };
+  const SENDS: readonly LooseInstruction[] = [
+    { kind: 'go-on', item: null },
+    { kind: 'go-on', item: 'supplier' },
+    { kind: 'executed', item: 'supplier', recordId: 'wtd_1' },
+    { kind: 'not executed', item: 'supplier' },
+    { kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1' },
+    { kind: 'pay again', item: 'supplier', follows: 1, recordId: null },
+  ];
+  for (const instruction of SENDS) {
+    assert.equal(say(instruction, {}), 3, instruction.kind);
+    assert.equal(say(instruction, { seen: 1 }), 'said since', instruction.kind);
+    assert.equal(say(instruction, {}, 11), 'too late', instruction.kind);
+  }
+  assert.equal(say({ kind: 'superseded', instead: 'x', id: 'superseded' }, { seen: 0 }), 3);
+  assert.equal(say({ kind: 'superseded', instead: 'x', id: 'superseded' }, { seen: 0 }, 11), 'too late');
+  // What stops sending is kept, whoever has left and whatever was said since.
+  assert.equal(say({ kind: 'cancel' }, { seen: 0 }, 11), 3);
+  assert.equal(say({ kind: 'acknowledge', standing: 'HELD' }, { seen: 0 }, 11), 3);
+  // Whoever looks after the run has said nothing about its money.
+  const looked = kept({ kind: 'cancel' }, { kind: 'acknowledge', standing: 'HELD' }).instructions;
+  assert.equal(newestSaid(looked, 'run'), 1);
+});
+
+test('what the workflows of a run and of its chunk keep comes in the order in which people saw it', () => {
+  const ofRun = kept(
+    { kind: 'cancel' },
+    { kind: 'not executed', item: 'a' },
+    { kind: 'executed', item: 'a', recordId: 'w' },
+  );
+  const again = (seenOfRun: number) =>
+    ({ kind: 'pay these again', items: [['a', 1, null]], seenOfRun, atMs: 99 }) as const;
+  const ofChunk = kept(again(0), again(2), again(3));
+  assert.deepEqual(
+    withWordsOfChunk(ofRun, ofChunk).instructions.map(({ kind }) => kind),
+    ['pay these again', 'cancel', 'not executed', 'pay these again', 'executed', 'pay these again'],
+  );
+  assert.equal(newestSaid(withWordsOfChunk(ofRun, ofChunk).instructions, 'chunk'), 3);
 });
 
 test('of decisions about an item the last counts, and paying again makes it history', () => {

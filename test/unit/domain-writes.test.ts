@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SENT_SOONER } from '../../domain/waits.ts';
 import type { Problem } from '../../domain/problems.ts';
-import type { Fact, Instruction, Kept, Recorded } from '../../domain/people/instructions.ts';
+import type { Fact, Kept, Recorded } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import type { Context, Effect } from '../../domain/writes/step.ts';
 import { NEW_LEG, type LegState, type LegStep } from '../../domain/writes/leg-state.ts';
@@ -36,6 +36,7 @@ import {
   stateOf,
   type Script,
 } from '../support/scripts.ts';
+import { recorded, type LooseInstruction } from '../support/instructions.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -49,20 +50,8 @@ const KEY = context().credentials.keyName;
 const OTHER_KEY = 'org/org-1/apiKey/2';
 const WANTED: Wanted = { amount: AMOUNT, ahead: '0', unwanted: null };
 
-type Said = {
-  [Kind in Instruction['kind']]: Omit<Extract<Instruction, { kind: Kind }>, 'id' | 'by' | 'why'>;
-}[Instruction['kind']];
-let ids = 0;
 /** An instruction as it was accepted at `atMs`. */
-const saidAt = (atMs: number, said: Said): Recorded =>
-  ({
-    ...said,
-    id: `said-${(ids += 1)}`,
-    by: 'ana',
-    why: 'seen',
-    atMs,
-    date: new Date(atMs).toISOString().slice(0, 10),
-  }) satisfies Recorded;
+const saidAt = (atMs: number, said: LooseInstruction): Recorded => recorded({ ...said, atMs });
 const kept = (instructions: readonly Recorded[], facts: readonly Fact[] = []): Kept => ({
   instructions,
   facts,

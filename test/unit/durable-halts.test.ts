@@ -7,10 +7,14 @@ import { haltsOf } from '../../durable/halts/read.ts';
 
 const payloads = (value: unknown) => ({ payloads: [defaultDataConverter.payloadConverter.toPayload(value)] });
 const SAID = { scope: { policy: null, currency: null }, by: 'ana', why: 'wrong accounts' };
+const AT_MS = 1_795_413_539_636;
 const started = { workflowExecutionStartedEventAttributes: { input: payloads([]) } };
 const signaled = (signalName: string) => ({
   eventTime: { seconds: 1_795_413_539, nanos: 636_000_000 },
-  workflowExecutionSignaledEventAttributes: { signalName, input: payloads(SAID) },
+  workflowExecutionSignaledEventAttributes: {
+    signalName,
+    input: payloads(signalName === 'resume' ? { ...SAID, haltAtMs: AT_MS } : SAID),
+  },
 });
 
 type Told = { runId: string; status: string; events: readonly unknown[] } | Error;
@@ -61,7 +65,7 @@ test('whatever else goes wrong is no answer', async () => {
 test('what was said counts from when Temporal took it, and an unchanged record is not read again', async () => {
   const told: { now: Told } = { now: { runId: 'a', status: 'RUNNING', events: [started, signaled('halt')] } };
   const { read, asked } = temporal(told);
-  const expected = [{ ...SAID, atMs: 1_795_413_539_636 }];
+  const expected = [{ ...SAID, atMs: AT_MS }];
   assert.deepEqual(await read(), expected);
   assert.deepEqual(await read(), expected);
   assert.deepEqual(asked, { describes: 2, reads: 1 });

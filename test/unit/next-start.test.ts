@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nextStart, type Next } from '../../domain/run/next-start.ts';
-import type { Instruction, Recorded } from '../../domain/people/instructions.ts';
+import type { Recorded } from '../../domain/people/instructions.ts';
 import { triedAgainDocument, triedAgainLines } from '../../cli/views/next-start-text.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
+import { recorded } from '../support/instructions.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 
 const [SAMPLE] = makeReportOf({ status: 'PARTIAL' }).payments;
@@ -30,13 +31,6 @@ function goOn(report: Report) {
   return nextStart(report, [], { takesCancelBack: true });
 }
 
-let said = 0;
-
-function say(of: Pick<Instruction, 'kind'> & Record<string, unknown>): Recorded {
-  said += 1;
-  return { id: `id-${said}`, by: 'ana', why: 'w', atMs: said, date: '2026-11-21', ...of } as Recorded;
-}
-
 /** What a reset does with one payment. */
 function nextOf(
   payment: Partial<ReportPayment>,
@@ -49,8 +43,8 @@ function nextOf(
 
 test('a payment that a person has opened again is paid again, until the service has a record of it', () => {
   const failed = { outcome: 'NOT_PAID', withdrawalId: 'wtd_1', reference: 'r.d.p' } as const;
-  const opened = say({ kind: 'pay again', item: 'p', follows: 1, recordId: 'wtd_1' });
-  const ofChunk = say({
+  const opened = recorded({ kind: 'pay again', item: 'p', follows: 1, recordId: 'wtd_1' });
+  const ofChunk = recorded({
     kind: 'pay these again',
     items: [
       ['q', 1, null],
@@ -71,15 +65,18 @@ test('a payment that a person has opened again is paid again, until the service 
 
 test('a cancel stops what is not sent until --go-on takes it back, and a successor stops it for good', () => {
   const refused = { outcome: 'NOT_PAID' } as const;
-  const cancel = say({ kind: 'cancel' });
-  const superseded = say({ kind: 'superseded', instead: '2026-11-21-b' });
+  const cancel = recorded({ kind: 'cancel' });
+  const superseded = recorded({ kind: 'superseded', instead: '2026-11-21-b' });
   const takesCancelBack = { takesCancelBack: true };
   assert.equal(nextOf(refused, [cancel]), 'cancelled');
-  assert.equal(nextOf(refused, [cancel, say({ kind: 'go-on', item: null })]), 'tried again');
+  assert.equal(
+    nextOf(refused, [cancel, recorded({ kind: 'go-on', item: null, takesBack: cancel.id })]),
+    'tried again',
+  );
   assert.equal(nextOf(refused, [cancel], takesCancelBack), 'tried again');
   assert.equal(nextOf(refused, [superseded], takesCancelBack), 'superseded');
   assert.equal(nextOf({ outcome: 'PENDING', withdrawalId: 'wtd_1' }, [cancel]), 'followed');
-  const opened = say({ kind: 'pay again', item: 'p', follows: 1, recordId: 'wtd_1' });
+  const opened = recorded({ kind: 'pay again', item: 'p', follows: 1, recordId: 'wtd_1' });
   assert.equal(nextOf({ outcome: 'NOT_PAID', withdrawalId: 'wtd_1' }, [opened, cancel]), 'cancelled');
 });
 

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { payAgainLines } from '../../cli/views/pay-again-text.ts';
-import type { PaidAgain } from '../../domain/people/instructions.ts';
+import type { Instruction, Kept, PaidAgain } from '../../domain/people/instructions.ts';
 import type { ReportPayment } from '../../domain/run/report.ts';
 import { nextStart } from '../../domain/run/next-start.ts';
 import { readWithdrawals } from '../../operations/decide/decisions.ts';
 import { goesOnWith, instructionsFor, mayBeAskedAgain, whyAgain } from '../../operations/decide/pay-again.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
+import { recorded } from '../support/instructions.ts';
 import { RUN, WITHDRAWAL, done } from '../support/scripts.ts';
 
 const failedWords = ['FAILED', 'RETURNED'];
@@ -52,40 +53,46 @@ const opening = (id: string, chunk: number | null, recordId: string | null = nul
   reference: `p.2026-11-21.${id}~9`,
   chunk,
   paidAgain: [id, 1, recordId] as PaidAgain,
+  kept: SEEN,
 });
+
+/** What people had said: a chunk's newest entry has the number 2, and the run's the number 1. */
+const SEEN: Kept = {
+  instructions: [
+    recorded({ kind: 'cancel', number: 1 }),
+    recorded({ kind: 'pay these again', items: [['z', 1, null]], seenOfRun: 0, number: 2 }),
+  ],
+  facts: [],
+};
 
 test('what is said about payments of a batch is kept by chunk, each payment once; others have one instruction each', () => {
   const said = { by: 'ana', why: 'r' };
-  const kept = instructionsFor([opening('a', 2), opening('b', 1), opening('c', 2)], said);
+  const ofBatch = instructionsFor([opening('a', 2), opening('b', 1), opening('c', 2)], said, 7);
   assert.deepEqual(
-    kept.map(({ chunk, instruction }) => [
-      chunk,
-      instruction.kind === 'pay these again' ? instruction.items.map(([item]) => item) : instruction.kind,
-    ]),
+    ofBatch.map(({ chunk, seen, instructions }) => [chunk, seen, instructions.map(told)]),
     [
-      [2, ['a', 'c']],
-      [1, ['b']],
+      [2, 2, [['pay these again', 7, 'a', 'c']]],
+      [1, 2, [['pay these again', 7, 'b']]],
     ],
   );
-  assert.deepEqual(
-    instructionsFor([opening('a', null), opening('b', null)], said).map(
-      ({ instruction }) => instruction.kind,
-    ),
-    ['pay again', 'pay again'],
-  );
+  const [others, ...more] = instructionsFor([opening('a', null), opening('b', null)], said, 7);
+  assert.deepEqual(more, []);
+  assert.deepEqual([others?.seen, others?.instructions.map(told)], [7, [['pay again'], ['pay again']]]);
 });
+
+function told(said: Instruction): readonly unknown[] {
+  if (said.kind !== 'pay these again') return [said.kind];
+  return [said.kind, said.seenOfRun, ...said.items.map(([item]) => item)];
+}
 
 test('no instruction is larger than Temporal likes to carry four times', () => {
   const long = (index: number): string => `${index}-${'x'.repeat(58)}`;
   const list = Array.from({ length: 500 }, (_, index) => opening(long(index), 1, `wtd_${'y'.repeat(150)}`));
-  const kept = instructionsFor(list, { by: 'ana', why: 'r' });
-  assert.ok(kept.length > 1);
-  for (const { instruction } of kept) assert.ok(JSON.stringify(instruction).length < 34_000);
-  const items = kept.flatMap(({ instruction }) =>
-    instruction.kind === 'pay these again' ? instruction.items.map(([item]) => item) : [],
-  );
+  const instructions = instructionsFor(list, { by: 'ana', why: 'r' }, 0).flatMap((kept) => kept.instructions);
+  assert.ok(instructions.length > 1);
+  for (const instruction of instructions) assert.ok(JSON.stringify(instruction).length < 34_000);
   assert.deepEqual(
-    items,
+    instructions.flatMap((said) => told(said).slice(2)),
     list.map(({ paidAgain: [item] }) => item),
   );
 });

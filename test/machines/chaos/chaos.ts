@@ -14,7 +14,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Report } from '../../../domain/run/report.ts';
-import { recordInstruction } from '../../../durable/instructions/keep.ts';
 import { generateKey } from '../../../sandbox/keys.ts';
 import { startSandbox, type Sandbox } from '../../../sandbox/server.ts';
 import { connectTemporal, type Temporal } from '../../../config/temporal.ts';
@@ -40,6 +39,7 @@ import { stormFaults } from './faults.ts';
 import { ServerProcess, WorkerProcess } from './processes.ts';
 import { weather, type Harm } from './weather.ts';
 import { randomUUID } from 'node:crypto';
+import { say } from '../../support/say.ts';
 
 export type ChaosOptions = {
   readonly seed: number;
@@ -423,7 +423,7 @@ class Calm {
             } as const);
       const of = { client: temporal.client, taskQueue: TASK_QUEUE, mode: 'SANDBOX', run: draft.run } as const;
       // Who is not heard says it again in the next round.
-      await attempt(this.#scene, () => recordInstruction(of, said));
+      await attempt(this.#scene, () => say(of, said));
       await this.#wake(draft);
     }
   }

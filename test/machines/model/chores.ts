@@ -77,7 +77,7 @@ export class Chores {
         }
         const { instruction } = activity.args as Parameters<Activities['recordInstruction']>[0];
         if (!isCancelled(temporal.kept.instructions))
-          temporal.keep({ ...instruction, id: `${instruction.kind}-${activity.execution.runId}` });
+          temporal.keep({ ...instruction, id: `${instruction.kind}-${activity.execution.runId}` }, 0);
         return temporal.complete(activity, undefined);
       });
     else if (isBetween(activity.name)) temporal.whenUp(20, () => this.#goBetween(activity));

@@ -82,6 +82,7 @@ const EVENTS = [
     'goes on in a new history',
     'a call fails at all its attempts',
     'a prompt stands open',
+    'somebody has said something since',
     'a remedy: reset',
     'a remedy: go on',
     'refuses',

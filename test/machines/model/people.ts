@@ -4,7 +4,12 @@
  * outside the run's own history; a run is woken when something was said.
  */
 import { equal } from '../../../domain/money.ts';
-import { SUPERSEDED, type Instruction } from '../../../domain/people/instructions.ts';
+import {
+  SUPERSEDED,
+  newestCancel,
+  newestSaid,
+  type Instruction,
+} from '../../../domain/people/instructions.ts';
 import { acceptedOf, legOutcome, paymentOutcome, type LegRecord } from '../../../domain/run/items.ts';
 import { generationIn } from './oracle.ts';
 import type { Misfortune } from './schedule.ts';
@@ -23,9 +28,16 @@ export class People {
     this.#temporal = temporal;
   }
 
-  /** Where nobody can be told, nothing is said. */
-  #say(instruction: Instruction): void {
-    if (this.#temporal.keeps()) this.#temporal.keep(instruction);
+  /** The number of the newest entry that a person sees who looks now. */
+  #seen(): number {
+    return newestSaid(this.#temporal.kept.instructions, 'run');
+  }
+
+  /** Where nobody can be told, nothing is said. False: it is refused, because of what its person had not seen. */
+  #say(instruction: Instruction, seen = this.#seen()): boolean {
+    if (!this.#temporal.keeps() || this.#temporal.keep(instruction, seen)) return true;
+    this.#world.coverage.hit('event', 'somebody has said something since');
+    return false;
   }
 
   #said(): { readonly id: string; readonly by: string; readonly why: string } {
@@ -33,7 +45,7 @@ export class People {
     return { id: `said-${this.#told}`, by: 'ana', why: 'seen' };
   }
 
-  /** A person reads what a command shows, and answers. */
+  /** A person reads what a command shows, and answers. Where that is refused, the person types the command again. */
   #afterPrompt(promptMs: number, say: () => Promise<void>): void {
     if (promptMs > 0) this.#world.coverage.hit('event', 'a prompt stands open');
     this.#world.later(promptMs, say);
@@ -54,15 +66,17 @@ export class People {
   /** `run --go-on`: takes a cancel back, and starts what has ended. Said also where the command would refuse it. */
   async goOn(): Promise<void> {
     const temporal = this.#temporal;
-    if (temporal.kept.instructions.some(({ kind }) => kind === 'cancel' || kind === 'superseded'))
-      this.#say({ kind: 'go-on', item: null, ...this.#said() });
+    const { instructions } = temporal.kept;
+    if (instructions.some(({ kind }) => kind === 'cancel' || kind === 'superseded'))
+      this.#say({ kind: 'go-on', item: null, takesBack: newestCancel(instructions), ...this.#said() });
     await temporal.start('go on');
     await temporal.wake();
   }
 
   /** `run --go-on ITEM`: its cause is gone. */
   async causeGone(which: 0 | 1 | 2): Promise<void> {
-    this.#say({ kind: 'go-on', item: this.#temporal.ours.items[which], ...this.#said() });
+    const item = this.#temporal.ours.items[which];
+    this.#say({ kind: 'go-on', item, takesBack: null, ...this.#said() });
     await this.#temporal.start('go on');
     await this.#temporal.wake();
   }
@@ -72,23 +86,28 @@ export class People {
     const item = this.#temporal.ours.items[what.item];
     const recordId = what.kind === 'executed' ? this.#recordFor(item, what.claim) : null;
     if (what.kind === 'executed' && recordId === null) return;
+    const seen = this.#seen();
     this.#afterPrompt(what.promptMs, async () => {
-      if (recordId === null) this.#sayNotExecuted(item);
-      else this.#say({ kind: 'executed', item, recordId, ...this.#said() });
+      const isKept =
+        recordId === null
+          ? this.#sayNotExecuted(item, seen)
+          : this.#say({ kind: 'executed', item, recordId, ...this.#said() }, seen);
+      if (!isKept) return this.decide(what);
       await this.#temporal.wake();
     });
   }
 
-  #sayNotExecuted(item: string): void {
+  #sayNotExecuted(item: string, seen: number): boolean {
     const { service, oracle } = this.#world;
     const name = this.#temporal.itemOf(item);
+    if (!this.#say({ kind: 'not executed', item, ...this.#said() }, seen)) return false;
     // Whoever says so answers for what the service is still at work on, which nobody can see, and for a record that is
     // there and shows no name: only a person can judge those.
     const isInWork = service.alive().some(({ write, state }) => write.item === name && state === 'in work');
     const isThere = service.ledger.some(({ send }) => send.write.item === name);
     const isNameless = service.settings.metadataInLists !== 'always';
     if (isInWork || (isThere && isNameless)) oracle.misled.add(name);
-    this.#say({ kind: 'not executed', item, ...this.#said() });
+    return true;
   }
 
   #recordFor(item: string, claim: 'true' | 'twin' | 'other' | 'none'): string | null {
@@ -108,7 +127,8 @@ export class People {
   }
 
   /** `run … --pay-again`: only for a payment that the report calls NOT_PAID, when the command looks. */
-  payAgain({ item: which, ahead, promptMs }: Extract<Misfortune, { kind: 'pay again' }>): void {
+  payAgain(what: Extract<Misfortune, { kind: 'pay again' }>): void {
+    const { item: which, ahead, promptMs } = what;
     const temporal = this.#temporal;
     const item = which === 0 ? 'supplier' : 'second';
     const name = temporal.itemOf(item);
@@ -119,8 +139,10 @@ export class People {
     // The command names the record that the report names for the generation that it follows.
     const known = acceptedOf(record);
     const recordId = known !== null && generationIn(known.reference) === follows ? known.withdrawalId : null;
+    const seen = this.#seen();
     this.#afterPrompt(promptMs, async () => {
-      this.#say({ kind: 'pay again', item, follows, recordId, ...this.#said() });
+      if (!this.#say({ kind: 'pay again', item, follows, recordId, ...this.#said() }, seen))
+        return this.payAgain(what);
       await temporal.start('go on');
       await temporal.wake();
     });

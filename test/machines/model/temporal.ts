@@ -11,7 +11,13 @@ import type { Carried } from '../../../domain/run/carry.ts';
 import type { Problem } from '../../../domain/problems.ts';
 import type { Waiting } from '../../../domain/waits.ts';
 import { unionOf } from '../../../domain/people/instruction-shape.ts';
-import type { Fact, Instruction, Recorded } from '../../../domain/people/instructions.ts';
+import {
+  PERSON_WAITS_MS,
+  takeIn,
+  type Fact,
+  type Instruction,
+  type Recorded,
+} from '../../../domain/people/instructions.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../../workflows/limits.ts';
 import type { Planned } from './agenda.ts';
 import { Attempt } from './attempt.ts';
@@ -420,14 +426,21 @@ export class Temporal {
     return !this.isAway() && this.#world.agenda.nowMs >= this.unreadableUntilMs;
   }
 
-  /** As the worker that accepts it: by its clock. */
-  keep(instruction: Instruction): void {
+  /**
+   * As the worker that accepts it, by its clock, and as the workflow that keeps it. False: it is refused.
+   * @param seen the number of the newest entry that its person had seen
+   */
+  keep(instruction: Instruction, seen: number): boolean {
     const { instructions, facts } = this.kept;
-    if (instructions.some(({ id }) => id === instruction.id)) return;
+    if (instructions.some(({ id }) => id === instruction.id)) return true;
     const atMs = this.#world.wallMs();
     const date = new Date(atMs).toISOString().slice(0, 10);
-    const recorded: KeptInstruction = { ...instruction, atMs, date, keptAtMs: this.#world.agenda.nowMs };
-    this.kept = { instructions: [...instructions, recorded], facts };
+    const nowMs = this.#world.agenda.nowMs;
+    const saying = { seen, untilMs: nowMs + PERSON_WAITS_MS };
+    const taken = takeIn(instructions, { ...instruction, atMs, date }, saying, nowMs);
+    if (taken.kind !== 'kept') return false;
+    this.kept = { instructions: [...instructions, { ...taken.said, keptAtMs: nowMs }], facts };
+    return true;
   }
 
   /** As the workflow `instructions` does: by the union that it makes. */

@@ -38,9 +38,8 @@ import {
 } from './copies.ts';
 import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, cents, ownCurrency, textsOf, type Sample } from './samples.ts';
-import { STATES, easeAll, failedBy, faultOf, say, troubledAccounts, wake, type State } from './states.ts';
+import { STATES, easeAll, failedBy, faultOf, sayOf, troubledAccounts, wake, type State } from './states.ts';
 import type { Service } from './services.ts';
-import { said } from '../../support/instructions.ts';
 import { isInSlice, WHOLE, type Slice } from '../../../scripts/lib/slice.mjs';
 
 export type ResetsOptions = {
@@ -565,7 +564,7 @@ class ServiceResets {
       const isRight = (report: Report): boolean => report.status === 'COMPLETED' || mayGoOn(report);
       const report = await this.#untilAtRest(copy, { isOpen: false }, isRight);
       if (report.status === 'COMPLETED') return report;
-      await say(copy, said({ kind: 'go-on', item: null }));
+      await sayOf(copy, { kind: 'go-on', item: null });
       row.starts += 1;
       await start(copy.stage, copy);
     }
@@ -608,7 +607,7 @@ class ServiceResets {
     const known = await this.#untilAtRest(copy, { isOpen: null }, (now) => isSame(now) || asksAbout(now));
     if (isSame(known)) return;
     for (const { id: item, withdrawalId } of later) {
-      await say(copy, said({ kind: 'executed', item, recordId: withdrawalId ?? '' }));
+      await sayOf(copy, { kind: 'executed', item, recordId: withdrawalId ?? '' });
     }
     await wake(copy);
     await this.#untilAtRest(copy, { isOpen: false }, ({ status }) => status === 'COMPLETED');
@@ -616,10 +615,10 @@ class ServiceResets {
 
   /** What failed after it was accepted, and what was cancelled, is never sent again by itself: only by a word. */
   async #sayTheWord({ state, copy, row, report }: Subject): Promise<void> {
-    if (state.name === 'cancelled') await say(copy, said({ kind: 'go-on', item: null }));
+    if (state.name === 'cancelled') await sayOf(copy, { kind: 'go-on', item: null });
     else {
       for (const { id: item } of report.payments.filter(({ outcome }) => outcome === 'NOT_PAID')) {
-        await say(copy, said({ kind: 'pay again', item, follows: 1, recordId: null }));
+        await sayOf(copy, { kind: 'pay again', item, follows: 1, recordId: null });
       }
     }
     row.starts += 1;

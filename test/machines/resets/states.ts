@@ -3,9 +3,7 @@
  * ends the cause, so that a later rewind does what was missing, once.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { recordInstruction } from '../../../durable/instructions/keep.ts';
 import type { Report } from '../../../domain/run/report.ts';
-import type { Instruction } from '../../../domain/people/instructions.ts';
 import type { SandboxAccount, SandboxFault } from '../../../sandbox/server.ts';
 import { hashKey } from '../../../service/idempotency-key.ts';
 import { createClient, loadSettings } from '../../../config/config.ts';
@@ -14,6 +12,8 @@ import { recordsOf } from '../../support/agreement.ts';
 import type { Stage } from '../../support/stage.ts';
 import { reportOf, standingOf, type Copy, type Draft } from './copies.ts';
 import { RATES, SAMPLES, type Edit, type Sample } from './samples.ts';
+import type { LooseInstruction } from '../../support/instructions.ts';
+import { say } from '../../support/say.ts';
 
 export type State = {
   readonly name: string;
@@ -277,14 +277,11 @@ export async function wake(copy: Copy): Promise<void> {
     .catch(() => undefined);
 }
 
-/** What a person says about a run. */
-export function say(copy: Copy, instruction: Instruction): Promise<void> {
+/** A person says something about a run, and has seen what was said before. */
+export function sayOf(copy: Copy, instruction: LooseInstruction): Promise<void> {
   const { temporal, env } = copy.stage;
   const taskQueue = env['CAMBIST_TASK_QUEUE'] ?? '';
-  return recordInstruction(
-    { client: temporal.client, taskQueue, mode: 'SANDBOX', run: copy.run },
-    instruction,
-  );
+  return say({ client: temporal.client, taskQueue, mode: 'SANDBOX', run: copy.run }, instruction);
 }
 
 export function faultOf(draft: Draft): string {
