@@ -159,6 +159,7 @@ export const MACHINES = [
         extent: 'all',
         slice,
         only: { services: threeServices(seed) },
+        tell: say,
       });
       const { resets, unchanged, completed, signalsAgain, signalsLeftOut } = sum(rows);
       // Of a slice `resetRuns` says itself when a run that falls into it was not reset.

@@ -9,12 +9,8 @@ import { todayIn } from '../../calendar/business-date.ts';
 import { CommandFailure, troubleOfItem } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { goOnOpen, type GoOn } from '../../operations/decide/go-on.ts';
-import {
-  ALL_FAILED,
-  judgeOpenings,
-  openGenerations,
-  type PayAgainRequest,
-} from '../../operations/decide/pay-again.ts';
+import { judgeOpenings, openGenerations, type PayAgainRequest } from '../../operations/decide/pay-again.ts';
+import { ALL_FAILED } from '../../operations/decide/payable-again.ts';
 import { atPlace } from '../../operations/place.ts';
 import type { Compiled } from '../../operations/start/compile-now.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';

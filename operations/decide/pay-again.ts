@@ -1,73 +1,38 @@
 /**
- * `run POLICY --pay-again ITEM…`: what must hold before a person opens later generations of payments (design: "The chain
- * rule"). The command looks at the service and advises. The instruction is a permission only: the worker that sends looks
- * again.
+ * `run POLICY --pay-again ITEM…`: opens later generations of payments (design: "The chain rule"). `payable-again.ts` says
+ * which may be opened. The instruction is a permission only: the worker that sends looks again.
  */
 import { randomUUID } from 'node:crypto';
-import type { Plan } from '../../domain/plan/plan.ts';
-import type { Withdrawal } from '../../domain/service/records.ts';
-import { reference, runName, type RunName } from '../../domain/references.ts';
+import { runName, type RunName } from '../../domain/references.ts';
 import { isTriedAgain, type NextOfItem } from '../../domain/run/next-start.ts';
-import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import {
   NOTHING_KEPT,
   isCancelled,
   newestSaid,
   withdrawalsUntil,
   type Instruction,
-  type Kept,
   type PaidAgain,
 } from '../../domain/people/instructions.ts';
-import {
-  checkPayAgain,
-  judgePayAgain,
-  readWithdrawals,
-  type PayAgainVerdict,
-  type PaymentHistory,
-  type WithdrawalBook,
-} from './decisions.ts';
 import type { Settings } from '../../config/config.ts';
-import { claimantOf } from './claims.ts';
-import type { Ending } from '../../domain/endings.ts';
-import { CommandFailure } from '../failure.ts';
-import type { Trouble } from '../../language/text/problem.ts';
 import { sayGoOn } from './go-on.ts';
-import { keepInstruction, keptAbout, wakeRun } from './keep-instruction.ts';
+import { keepInstruction, wakeRun } from './keep-instruction.ts';
 import { nextOf } from './next-start.ts';
+import { ALL_FAILED, Known, allFailed, named, refusal, type Opening } from './payable-again.ts';
 import type { Place } from '../place.ts';
 import { requireOwnPlan, requirePlan } from './plan-made.ts';
 import type { PolicyFile } from '../policy-file.ts';
-import { atService, requireService, serviceFailure } from '../preflight.ts';
+import { requireService } from '../preflight.ts';
 import { readRun } from '../follow/read-run.ts';
 import { readInput, requireRun } from '../follow/runs.ts';
 import { requireSameBatch, type ReadBatch } from '../batches/same.ts';
 import { requireSamePolicy } from '../start/same-policy.ts';
-import type { ServiceClient } from '../../service/client.ts';
 import { startRun } from '../start/workflow.ts';
-import { SubmittedBatch } from '../batches/submitted.ts';
-
-/** Stands in place of items for every payment of the run that has failed, as the service says when the command asks. */
-export const ALL_FAILED = 'all-failed';
 
 /** What a person asked for. Only its form has been checked. */
 export type PayAgainRequest = {
   readonly items: readonly string[] | typeof ALL_FAILED;
   readonly reason: string;
   readonly by: string;
-};
-
-type May = Extract<PayAgainVerdict, { kind: 'may' }>;
-
-/** A generation that may be opened. */
-type Opening = {
-  readonly payment: ReportPayment;
-  /** The payment's reference in the new generation. */
-  readonly reference: string;
-  /** Number of the payment's chunk; null when the run is no batch. */
-  readonly chunk: number | null;
-  readonly paidAgain: PaidAgain;
-  /** What people had said about the run, and about the chunk, when the command looked. */
-  readonly kept: Kept;
 };
 
 /** What a person opens: the payments that had failed when the person said so, and none that fails later. */
@@ -230,346 +195,7 @@ function partsOf(items: readonly PaidAgain[]): readonly (readonly PaidAgain[])[]
   return parts;
 }
 
-/** Everything that the checks read. Each thing is read only once. */
-class Known {
-  readonly place: Place;
-  readonly settings: Settings;
-  readonly plan: Plan;
-  readonly report: Report;
-  /** Number of the chunk of each payment of a batch. */
-  readonly #chunks: ReadonlyMap<string, number>;
-  readonly #codes: ReadonlyMap<string, string>;
-  readonly #kept = new Map<number | null, Promise<Kept>>();
-
-  private constructor(
-    of: Pick<Known, 'place' | 'settings' | 'plan' | 'report'>,
-    chunks: ReadonlyMap<string, number>,
-  ) {
-    this.place = of.place;
-    this.settings = of.settings;
-    this.plan = of.plan;
-    this.report = of.report;
-    this.#chunks = chunks;
-    this.#codes = new Map(
-      of.report.problems.flatMap(({ item, code }) => (item === null ? [] : [[item, code] as const])),
-    );
-  }
-
-  static async read(place: Place, settings: Settings, plan: Plan, report: Report): Promise<Known> {
-    const chunks = new Map<string, number>();
-    if (plan.batch !== null) {
-      const submitted = new SubmittedBatch(place, plan.run, plan.batch.chunks.length);
-      for await (const { number, payments } of submitted.chunks())
-        for (const [id] of payments) chunks.set(id, number);
-    }
-    return new Known({ place, settings, plan, report }, chunks);
-  }
-
-  /** What people said about a payment; in a batch also what they said about its chunk. */
-  keptOf(item: string): Promise<Kept> {
-    const chunk = this.chunkOf(item);
-    const kept = this.#kept.get(chunk) ?? keptAbout(this.place, this.plan.run, chunk);
-    this.#kept.set(chunk, kept);
-    return kept;
-  }
-
-  chunkOf(item: string): number | null {
-    return this.#chunks.get(item) ?? null;
-  }
-
-  /** Why the payment was not paid, as the report says; empty when the report says nothing. */
-  codeOf(item: string): string {
-    return this.#codes.get(item) ?? '';
-  }
-
-  /** Scans the service's list once. */
-  withdrawals(service: Pick<ServiceClient, 'listWithdrawals'>): Promise<WithdrawalBook> {
-    const { plan, report } = this;
-    const { opensAtMs } = plan.sendWindows;
-    return readWithdrawals(service, { run: plan.run, opensAtMs, payments: report.payments });
-  }
-
-  identityOf({ id, account, currency, amount, withdrawalId }: ReportPayment): PaymentHistory['identity'] {
-    const { plan, settings } = this;
-    return {
-      reference: reference(plan.run, id),
-      account,
-      currency,
-      amount: amount ?? '0',
-      opensAtMs: plan.sendWindows.opensAtMs,
-      namedId: null,
-      ownIds: withdrawalId === null ? [] : [withdrawalId],
-      // A record that the report names for another payment is not one of this payment's records.
-      otherIds: [],
-      fromGeneration: 1,
-      closedIds: [],
-      follows: [],
-      approvedUntilMs: null,
-      failedWords: settings.facts.withdrawalStatuses.failed,
-    };
-  }
-
-  async historyOf(payment: ReportPayment): Promise<PaymentHistory> {
-    return {
-      identity: this.identityOf(payment),
-      reported: payment,
-      kept: await this.keptOf(payment.id),
-    };
-  }
-}
-
-/**
- * The payments that the person named.
- * @throws CommandFailure that names every payment that may not be paid again, or when the service cannot be read whole
- */
-async function named(known: Known, items: readonly string[]): Promise<readonly Opening[]> {
-  const payments = new Map(known.report.payments.map((payment) => [payment.id, payment]));
-  const wanted = await whole(items, async (item) => {
-    const payment = requirePayment(known.plan, payments, item);
-    await requireEnded(known, payment);
-    return payment;
-  });
-  return atService(known.settings, async (service, address) => {
-    const book = await known.withdrawals(service);
-    return whole(wanted, async (payment) => {
-      const history = await known.historyOf(payment);
-      const verdict = await checkPayAgain(service, book, history);
-      if (verdict.kind !== 'could be')
-        return openingOf(known, history, requireMay(known, payment, verdict, address));
-      // A record that belongs to another run leaves no doubt about this payment.
-      const claimant = await claimantOfTwin(known, verdict.record);
-      const settled =
-        claimant === null ? verdict : await checkPayAgain(service, book, without(history, verdict.record));
-      return openingOf(known, history, requireMay(known, payment, settled, address));
-    });
-  });
-}
-
-/**
- * The command searches other runs for the owners of this many records without a name. Payments with further such records are
- * left out.
- */
-const MOST_TWINS = 20;
-
-/**
- * Every payment whose records have all failed, or that the service did not accept before its window closed. A payment that
- * may have been paid is never among them.
- */
-async function allFailed(known: Known): Promise<readonly Opening[]> {
-  const { report, settings } = known;
-  if (report.payments.some(({ id }) => id === ALL_FAILED)) {
-    throw refusal('bad input', {
-      code: 'BAD_COMMAND_LINE',
-      place: '--pay-again',
-      message: `the batch has a payment "${ALL_FAILED}", so that the word could mean that payment or all that failed`,
-      fix: 'Name the payments; that one can be paid in a new run.',
-    });
-  }
-  const failedWords = settings.facts.withdrawalStatuses.failed;
-  return atService(settings, async (service, address) => {
-    const book = await known.withdrawals(service);
-    if (book.stopped !== null) throw serviceFailure(book.stopped, address);
-    const list: Opening[] = [];
-    let twins = 0;
-    for (const payment of report.payments) {
-      if (!mayBeAskedAgain(payment)) continue;
-      const records = book.of(payment.id, known.identityOf(payment));
-      const why = whyAgain(payment, { records, failedWords, code: known.codeOf(payment.id) });
-      if (why === null) continue;
-      let history = await known.historyOf(payment);
-      let verdict = judgePayAgain(history, records);
-      if (verdict.kind === 'could be' && twins < MOST_TWINS) {
-        twins += 1;
-        if ((await claimantOfTwin(known, verdict.record)) !== null) {
-          history = without(history, verdict.record);
-          verdict = judgePayAgain(history, book.of(payment.id, history.identity));
-        }
-      }
-      // A record that merely could be the payment's says nothing about the payment.
-      if (verdict.kind !== 'may' || (why === 'failed' && verdict.failed.length === 0)) continue;
-      await requireNotCancelled(known, payment);
-      list.push(openingOf(known, history, verdict));
-    }
-    return list;
-  });
-}
-
-/** False for a payment that may have been paid: such a payment is never paid again. */
-export function mayBeAskedAgain({ outcome }: Pick<ReportPayment, 'outcome'>): boolean {
-  return outcome !== 'PENDING' && outcome !== 'NEEDS_HUMAN';
-}
-
-/** Why `all-failed` includes a payment, by the records that are or could be its own; null when it does not. */
-export function whyAgain(
-  { withdrawalId }: Pick<ReportPayment, 'withdrawalId'>,
-  seen: {
-    readonly records: readonly Pick<Withdrawal, 'id' | 'status'>[];
-    readonly failedWords: readonly string[];
-    /** Why the payment was not paid, as the report says. */
-    readonly code: string;
-  },
-): 'failed' | 'late' | null {
-  // When the report names a record that the list does not show, its state is not known.
-  const isShown = withdrawalId === null || seen.records.some(({ id }) => id === withdrawalId);
-  if (!isShown) return null;
-  if (seen.records.some(({ status }) => seen.failedWords.includes(status))) return 'failed';
-  return seen.code === 'WINDOW_PASSED' ? 'late' : null;
-}
-
-function openingOf(known: Known, { reported: payment, kept }: PaymentHistory, may: May): Opening {
-  return {
-    payment,
-    reference: reference(known.plan.run, payment.id, may.generation),
-    chunk: known.chunkOf(payment.id),
-    paidAgain: [payment.id, may.follows, may.recordId],
-    kept,
-  };
-}
-
-/** Returns all results. Where some are refused, throws one refusal with the problems of all of them. */
-async function whole<One, Result>(
-  all: readonly One[],
-  judge: (one: One) => Promise<Result>,
-): Promise<readonly Result[]> {
-  const results: Result[] = [];
-  const refusals: CommandFailure[] = [];
-  for (const one of all) {
-    try {
-      results.push(await judge(one));
-    } catch (error) {
-      if (!(error instanceof CommandFailure)) throw error;
-      refusals.push(error);
-    }
-  }
-  const [first] = refusals;
-  if (first === undefined) return results;
-  throw new CommandFailure(
-    first.ending,
-    refusals.flatMap(({ problems }) => problems),
-  );
-}
-
-function requirePayment(
-  plan: Plan,
-  payments: ReadonlyMap<string, ReportPayment>,
-  item: string,
-): ReportPayment {
-  const payment = payments.get(item);
-  if (payment !== undefined) return payment;
-  const isLeg = plan.legs.some(({ id }) => id === item);
-  const ids =
-    plan.batch === null
-      ? plan.payments.map(({ id }) => id).join(', ') || 'none'
-      : `the ${plan.batch.payments} payments of its batch`;
-  throw refusal('bad input', {
-    code: 'ITEM_NOT_FOUND',
-    place: `${runName(plan.run)} ${item}`,
-    message: isLeg ? `"${item}" is a leg; only payments are paid again` : `the plan has no payment "${item}"`,
-    fix: isLeg ? 'Trade it in a new run, if it is still wanted.' : `It has: ${ids}.`,
-  });
-}
-
-/** Problems of payments for which nothing was ever sent. Such a payment needs no later generation. */
-const NEVER_SENT: readonly string[] = ['LEG_NOT_TRADED', 'CANCELLED', 'NOTHING_TO_PAY'];
-
-/** Checks the report: the payment has ended unpaid, after something may have been sent. */
-async function requireEnded(known: Known, payment: ReportPayment): Promise<void> {
-  const place = `${runName(known.plan.run)} ${payment.id}`;
-  if (!mayBeAskedAgain(payment)) {
-    throw refusal('refused by us', {
-      code: 'PAYMENT_OPEN',
-      place,
-      message: `it is ${payment.outcome}: whether it is paid is not known, so it is not paid again`,
-      fix: 'Start the run again with --go-on: it looks at the service and ends the payment first.',
-    });
-  }
-  const code = known.codeOf(payment.id);
-  if (payment.amount === null || NEVER_SENT.includes(code)) {
-    throw refusal('refused by us', {
-      code: 'PAYMENT_NEVER_SENT',
-      place,
-      message: `nothing was ever sent for it (${code || 'its amount is not known'}), so there is nothing to pay again`,
-      fix: 'Start the run again with --go-on: it pays it under its first name.',
-    });
-  }
-  await requireNotCancelled(known, payment);
-}
-
-/**
- * To pay a payment again takes a cancel back, and then everything that the cancel stopped goes on. So this is refused where
- * a cancel has stopped something.
- */
-async function requireNotCancelled(known: Known, payment: ReportPayment): Promise<void> {
-  const { plan, report } = known;
-  if (!isCancelled((await known.keptOf(payment.id)).instructions)) return;
-  const unsent = report.problems.flatMap(({ code, item }) => (code === 'CANCELLED' ? [item ?? 'all'] : []));
-  if (unsent.length === 0) return;
-  const more = unsent.length - SHOWN_UNSENT;
-  const names = `${unsent.slice(0, SHOWN_UNSENT).join(', ')}${more > 0 ? `, and ${more} more` : ''}`;
-  throw refusal('refused by us', {
-    code: 'RUN_CANCELLED',
-    place: `${runName(plan.run)} ${payment.id}`,
-    message: `the run is cancelled; paying it again would take the cancel back and send the rest too: ${names}`,
-    fix: 'Take the cancel back first with --go-on, or pay this one in a new run.',
-  });
-}
-
-/** At most this many of the payments that a cancel stopped are named. */
-const SHOWN_UNSENT = 20;
-
-/** The history without a record of which it is known that it is no payment of this run. */
-function without(history: PaymentHistory, { id }: Withdrawal): PaymentHistory {
-  const { identity } = history;
-  return { ...history, identity: { ...identity, otherIds: [...identity.otherIds, id] } };
-}
-
-async function claimantOfTwin({ place, plan }: Known, record: Withdrawal): Promise<string | null> {
-  const { id, createdAt, currency } = record;
-  const { organisation } = plan.credentials;
-  return claimantOf(place, {
-    run: plan.run,
-    organisation,
-    record: { id, createdAt, currencies: [currency] },
-  });
-}
-
-/** What may be opened. @throws CommandFailure */
-function requireMay({ plan }: Known, { id }: ReportPayment, verdict: PayAgainVerdict, address: string): May {
-  const place = `${runName(plan.run)} ${id}`;
-  switch (verdict.kind) {
-    case 'may':
-      return verdict;
-    case 'unreadable':
-      throw serviceFailure(verdict.reply, address);
-    case 'stands':
-      throw refusal('refused by us', {
-        code: 'PAYMENT_STANDS',
-        place,
-        message: `withdrawal ${verdict.id} of it stands at the service ("${verdict.status}"); paying it again would pay it twice`,
-        fix: 'Nothing to do while it stands. Start the run with --go-on to bring its report up to date.',
-      });
-    case 'could be':
-      throw refusal('refused by us', {
-        code: 'PAYMENT_COULD_STAND',
-        place,
-        message: `withdrawal ${verdict.record.id} carries no tag, agrees in currency, amount and account and says "${verdict.record.status}": it could be this payment`,
-        fix: 'Find out whose it is. If it is another one, pay this one in a new run.',
-      });
-    case 'opened before':
-      throw refusal('refused by us', {
-        code: 'PAY_AGAIN_OPEN',
-        place,
-        message: `${verdict.by} has opened generation ~${verdict.generation} of it already, and nothing has come of it yet; no second one is opened`,
-        fix: 'Start the run with --go-on: it pays that generation.',
-      });
-  }
-}
-
 /** Which other items a new start goes on with. Items that need another instruction to be paid are never among them. */
 export function goesOnWith(next: readonly NextOfItem[], paidAgain: ReadonlySet<string>): readonly string[] {
   return next.filter((one) => isTriedAgain(one) && !paidAgain.has(one.item.id)).map(({ item }) => item.id);
-}
-
-function refusal(ending: Ending, trouble: Trouble): CommandFailure {
-  return new CommandFailure(ending, [{ ...trouble, message: `${trouble.message}; nothing was sent` }]);
 }

@@ -6,7 +6,8 @@ import type { Instruction, Kept, PaidAgain } from '../../domain/people/instructi
 import type { ReportPayment } from '../../domain/run/report.ts';
 import { nextStart } from '../../domain/run/next-start.ts';
 import { readWithdrawals } from '../../operations/decide/decisions.ts';
-import { goesOnWith, instructionsFor, mayBeAskedAgain, whyAgain } from '../../operations/decide/pay-again.ts';
+import { goesOnWith, instructionsFor } from '../../operations/decide/pay-again.ts';
+import { mayBeAskedAgain, whyAgain } from '../../operations/decide/payable-again.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { recorded } from '../support/instructions.ts';
 import { RUN, WITHDRAWAL, done } from '../support/scripts.ts';
