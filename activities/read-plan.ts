@@ -12,7 +12,6 @@ import { makeProblem, type Problem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { policyHash } from '../language/policy/policy-hash.ts';
-import { waitingOf } from '../domain/waits.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { PlanAnswer, PlanInput } from '../domain/run/calls.ts';
 import { isRunCancelled } from './cancelled.ts';
@@ -31,9 +30,7 @@ export const readPlan =
       const wrong = wrongInput(asked);
       if (wrong !== null) return { kind: 'refused', problems: [wrong] };
       const wait = foreignMode(deps, asked.mode);
-      if (wait !== null) {
-        return { kind: 'waiting', waiting: waitingOf(wait, deps.clock.wallMs(), null) };
-      }
+      if (wait !== null) return { kind: 'waiting', waiting: wait };
       const { runId } = ActivityContext.current().info.workflowExecution ?? { runId: 'unknown' };
       return answerOf(deps, { ...asked, askedBy: runId });
     });

@@ -4,6 +4,17 @@
  */
 import type { Ending } from './endings.ts';
 import type { Problem } from './problems.ts';
+import {
+  isMoment,
+  lineOf,
+  misshapen,
+  oneOf,
+  orNull,
+  recordOf,
+  textOf,
+  type Field,
+  type Fields,
+} from './shape.ts';
 
 /**
  * Every reason. The one that people must know first is at the top: when a run waits for several reasons, it shows the first
@@ -49,11 +60,29 @@ export type Wait = {
   readonly sinceMs?: number;
 };
 
+/** Why something waits, whenever it looks again. */
+export type Why = Omit<Wait, 'afterMs'>;
+
 /**
  * A wait as it is shown. `wakeAtMs`: when the item looks again by itself. `sinceMs`: since when it waits for this reason,
  * epoch milliseconds; absent when an earlier history may have waited for it too.
  */
-export type Waiting = Omit<Wait, 'afterMs'> & { readonly wakeAtMs: number };
+export type Waiting = Why & { readonly wakeAtMs: number };
+
+const isMomentIfAny: Field = (value) => value === undefined || isMoment(value);
+const isText = textOf(4_000);
+const PROBLEM: Fields = { code: lineOf(100), item: orNull(lineOf(100)), message: isText, fix: isText };
+const WHY: Fields = {
+  reason: oneOf(...Object.keys(WAIT_REASONS)),
+  problem: recordOf(PROBLEM),
+  safeAtMs: isMomentIfAny,
+  sinceMs: isMomentIfAny,
+};
+
+/** What Temporal has as the reason of a wait, where others may have put anything; null: it is no such reason. */
+export function whyOf(value: unknown): Why | null {
+  return misshapen(value, WHY) === null ? (value as Why) : null;
+}
 
 /**
  * A wait as it is shown from now on. @param before the wait that was shown until now; with the same code, it is the same

@@ -14,8 +14,9 @@ import type { Plan } from '../domain/plan/plan.ts';
 import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import { isRecord } from '../domain/shape.ts';
+import { whyOf } from '../domain/waits.ts';
 import { isRunCode, makeProblem, type Problem } from '../domain/problems.ts';
-import { PLAN_TYPE, modeAttribute, planIdOf, policyAttribute, waitingQuery } from '../workflows/names.ts';
+import { PLAN_TYPE, WAITS_MEMO, modeAttribute, planIdOf, policyAttribute } from '../workflows/names.ts';
 import type { PlanInput, PlanState } from '../domain/run/calls.ts';
 import { describe } from './described.ts';
 import { readStart } from './history.ts';
@@ -60,7 +61,10 @@ export async function isPlanKnown(client: Client, mode: Mode, run: RunName): Pro
   return (await describe(client, planIdOf(mode, run))) !== null;
 }
 
-/** Waits up to `patienceMs` for the plan. If it is not made by then, says what it waits for. */
+/**
+ * Waits up to `patienceMs` for the plan. If it is not made by then, says what it waits for, as its workflow shows it. No
+ * workflow is asked anything: that would need a worker, and questions of others would come first.
+ */
 export async function readPlan(
   client: Client,
   mode: Mode,
@@ -71,12 +75,11 @@ export async function readPlan(
     const first = await readFirstPlan(client, mode, run);
     if (first !== null) return { kind: 'plan', plan: first };
     const workflowId = planIdOf(mode, run);
-    const ended = await endedWithin(client, workflowId, patienceMs);
-    if (ended === null)
-      return { kind: 'waiting', waiting: await client.workflow.getHandle(workflowId).query(waitingQuery) };
+    const hasEnded = await endsWithin(client, workflowId, patienceMs);
     const newest = await describe(client, workflowId);
     // A person has deleted the workflow at this very moment. The next call shows what is there.
     if (newest === null) throw new Error(`${workflowId} is gone.`);
+    if (!hasEnded) return { kind: 'waiting', waiting: whyOf(newest.memo?.[WAITS_MEMO]) };
     const plan = await resultOf(client, newest);
     if (plan === null) throw new PlanUnreadable('A workflow of another type has its place.');
     return { kind: 'plan', plan };
@@ -87,15 +90,15 @@ export async function readPlan(
   }
 }
 
-/** True when the workflow has completed in time, null when it has not ended. The request itself ends after this time. */
-async function endedWithin(client: Client, workflowId: string, patienceMs: number): Promise<true | null> {
+/** True when the workflow has completed in time. The request itself ends after this time. */
+async function endsWithin(client: Client, workflowId: string, patienceMs: number): Promise<boolean> {
   const patience = new AbortController();
   const timer = setTimeout(() => patience.abort(), patienceMs);
   try {
     await client.withAbortSignal(patience.signal, () => client.workflow.getHandle(workflowId).result());
     return true;
   } catch (error) {
-    if (patience.signal.aborted && !(error instanceof WorkflowFailedError)) return null;
+    if (patience.signal.aborted && !(error instanceof WorkflowFailedError)) return false;
     throw error;
   } finally {
     clearTimeout(timer);

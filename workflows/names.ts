@@ -12,7 +12,6 @@ import type { ItemsOfChunk } from '../domain/run/held.ts';
 import type { ProgressPage, RunPage } from '../domain/run/progress.ts';
 import type { Reserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer, TurnState } from '../domain/turn.ts';
-import type { Waiting } from '../domain/waits.ts';
 import type { HaltSaid, ResumeSaid } from '../domain/halt.ts';
 import type { Fact, Instruction, Recorded, Saying } from '../domain/people/instructions.ts';
 
@@ -147,7 +146,12 @@ export const progressQuery = defineQuery<ProgressPage, [offset?: number]>('progr
 /** Wakes a run that waits, so that it looks at once. The signal carries nothing and decides nothing. */
 export const wakeSignal = defineSignal('wake');
 
-export const waitingQuery = defineQuery<Waiting | null>('waiting');
+/**
+ * The part of the memo of `plan` in which it says why it waits. Whoever describes the workflow is told it: no
+ * worker is asked, and no other workflow stands in the way. Only a query tells the current details. Each change
+ * of the memo costs one event.
+ */
+export const WAITS_MEMO = 'waits';
 
 /** Answers with the instruction as it is kept, so that the history contains it. */
 export const recordInstructionUpdate = defineUpdate<Recorded, [Instruction, Saying]>('record');

@@ -9,6 +9,7 @@ import {
   continueAsNew,
   getExternalWorkflowHandle,
   setHandler,
+  upsertMemo,
   workflowInfo,
 } from '@temporalio/workflow';
 import { activityFailed } from '../domain/run/activity-failed.ts';
@@ -24,7 +25,7 @@ import { reads } from './activities.ts';
 import type { Observed } from './calls.ts';
 import { StepFailed } from '../domain/run/ports.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
-import { giveTurnBackSignal, planIdOf, turnIdOf, waitingQuery, wakeSignal } from './names.ts';
+import { WAITS_MEMO, giveTurnBackSignal, planIdOf, turnIdOf, wakeSignal } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
@@ -36,8 +37,8 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
   requireOwnId(() => planIdOf(input.mode, input.run));
   let waiting: Waiting | null = null;
   let safeAtMs: number | null = null;
+  let shown = '';
   let wakes = 0;
-  setHandler(waitingQuery, () => waiting);
   setHandler(wakeSignal, () => {
     wakes += 1;
   });
@@ -62,6 +63,9 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
           // A turn is soon over, and the run has its place in the line. So the pause does not grow.
           const afterMs = reason === 'turn' ? firstMs : growing(firstMs, stops, LONGEST_WAIT_MS);
           waiting = waitingOf({ ...observed.wait, afterMs }, Date.now(), waiting);
+          const { wakeAtMs: _, ...why } = waiting;
+          if (JSON.stringify(why) !== shown) upsertMemo({ [WAITS_MEMO]: why });
+          shown = JSON.stringify(why);
           const before = wakes;
           await condition(() => wakes !== before, afterMs, {
             summary: 'Waits; then it looks at the service again',

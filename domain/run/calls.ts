@@ -8,7 +8,7 @@ import type { Money, SettleSettings } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
 import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
-import type { Wait, Waiting } from '../waits.ts';
+import type { Wait, Why } from '../waits.ts';
 import type { Funding } from '../writes/step.ts';
 import type { LegState, LegStep, Traded } from '../writes/leg-state.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
@@ -63,7 +63,7 @@ export type PlanInput = RunInput & {
 export type PlanState =
   | { readonly kind: 'plan'; readonly plan: Plan }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
-  | { readonly kind: 'waiting'; readonly waiting: Waiting | null };
+  | { readonly kind: 'waiting'; readonly waiting: Why | null };
 
 /**
  * `cancelled`: the run was cancelled while there was no plan, by an instruction that no reset loses. The history of the

@@ -1,8 +1,10 @@
 /** What a run needs goes away and comes back: Temporal, the service. Nothing happens twice. */
+import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { after, describe, test } from 'node:test';
+import { readPlan } from '../../durable/plans.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { WRITES, assertDoneOnce, assertNothingMoved, openStage } from '../support/stage.ts';
@@ -51,13 +53,18 @@ describe('what goes away and comes back changes nothing', AT_ONCE, () => {
           }
         });
 
-    test('before the run has a plan: it says that it waits for the service, and goes on', async () => {
+    test('before the run has a plan: it says that it waits for the service, its plan also without a worker, and goes on', async () => {
       const stage = await openStage(plain);
       after(() => stage.close());
       await stage.closeSandbox();
-      await stage.startWorker();
+      const worker = await stage.startWorker();
       const run = await stage.start(convertPolicy());
       await run.heldBy('NOT_SENT');
+      worker.shutdown();
+      await worker.ended;
+      const plan = await readPlan(stage.temporal.client, 'SANDBOX', run.name, 0);
+      assert.equal(plan.kind === 'waiting' && plan.waiting?.problem.code, 'NOT_SENT');
+      await stage.startWorker();
       await stage.reopenSandbox();
       assertNothingMoved(run);
       assertDoneOnce(run, await run.report());

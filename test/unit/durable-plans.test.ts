@@ -8,6 +8,8 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { isCurrentAttempt } from '../../durable/attempts.ts';
 import { readFirstPlan, readPlan, readResult, startPlan } from '../../durable/plans.ts';
 import type { PlanInput } from '../../domain/run/calls.ts';
+import type { Why } from '../../domain/waits.ts';
+import { WAITS_MEMO } from '../../workflows/names.ts';
 import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
 
 const INPUT: PlanInput = {
@@ -121,7 +123,8 @@ test('references of payments are not kept with the plan: whoever reads it makes 
   assert.equal(planOf({ ...PLAN, payments: [PAYMENT] }).ok, false);
 });
 
-test('whoever waits for a plan waits no longer than his patience, and leaves nothing open at Temporal', async () => {
+/** A Temporal whose only `plan` is being made, and shows this memo. `open`: the requests that have not ended. */
+function inTheMaking(memo: Readonly<Record<string, unknown>>) {
   const open = new Set<unknown>();
   async function* list() {}
   let aborted: AbortSignal | null = null;
@@ -134,7 +137,8 @@ test('whoever waits for a plan waits no longer than his patience, and leaves not
           reject(new Error('aborted'));
         });
       }),
-    query: async () => null,
+    describe: async () => ({ status: { name: 'RUNNING' }, memo }),
+    query: () => assert.fail('No workflow is asked anything.'),
   };
   const client = {
     workflow: { list, getHandle: () => poll },
@@ -143,11 +147,55 @@ test('whoever waits for a plan waits no longer than his patience, and leaves not
       return work();
     },
   } as unknown as Client;
-  for (let time = 0; time < 3; time += 1) {
-    const late = delay(2_000, 'too late');
-    const state = await Promise.race([readPlan(client, 'SANDBOX', RUN, 5), late]);
-    assert.deepEqual(state, { kind: 'waiting', waiting: null });
+  return { open, state: () => readSoon(client) };
+}
+
+async function readSoon(client: Client): Promise<unknown> {
+  const over = new AbortController();
+  const late = delay(2_000, 'too late', { signal: over.signal });
+  try {
+    return await Promise.race([readPlan(client, 'SANDBOX', RUN, 5), late]);
+  } finally {
+    over.abort();
   }
+}
+
+const WHY: Why = {
+  reason: 'turn',
+  problem: { code: 'TURN_OF_ANOTHER', item: null, message: 'Run q trades now.', fix: 'Nothing to do.' },
+  sinceMs: 1,
+};
+
+test('a plan in the making says why it waits, as its workflow shows it; the workflow is asked nothing', async () => {
+  for (const waiting of [WHY, { ...WHY, safeAtMs: 2 }]) {
+    const { state } = inTheMaking({ [WAITS_MEMO]: waiting });
+    assert.deepEqual(await state(), { kind: 'waiting', waiting });
+  }
+});
+
+test('a memo that somebody else has made says nothing', async () => {
+  const { problem } = WHY;
+  for (const waiting of [
+    undefined,
+    null,
+    'because',
+    { ...WHY, reason: 'boredom' },
+    { ...WHY, reason: undefined },
+    { ...WHY, wakeAtMs: 5 },
+    { ...WHY, sinceMs: 'long ago' },
+    { ...WHY, problem: null },
+    { ...WHY, problem: { ...problem, code: 'OK\npaid' } },
+    { ...WHY, problem: { ...problem, message: 'x'.repeat(100_000) } },
+    { ...WHY, problem: { ...problem, approvedBy: 'ana' } },
+  ]) {
+    const { state } = inTheMaking({ [WAITS_MEMO]: waiting });
+    assert.deepEqual(await state(), { kind: 'waiting', waiting: null });
+  }
+});
+
+test('whoever waits for a plan waits no longer than his patience, and leaves nothing open at Temporal', async () => {
+  const { open, state } = inTheMaking({});
+  for (let time = 0; time < 3; time += 1) assert.deepEqual(await state(), { kind: 'waiting', waiting: null });
   assert.equal(open.size, 0);
 });
 
