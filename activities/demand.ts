@@ -13,12 +13,12 @@ import type { Leg } from '../domain/plan/plan.ts';
 import { reservedBy } from '../domain/plan/reserved.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { RunName } from '../domain/references.ts';
+import type { Observed } from '../domain/run/calls.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { unreadable, type Demand } from '../domain/writes/step.ts';
 import type { Wait } from '../domain/waits.ts';
 import { listsLag, type OwnTurn } from '../domain/turn.ts';
 import { tradedIn } from '../service/observe.ts';
-import type { Observed } from '../workflows/calls.ts';
 import type { Deps } from './deps.ts';
 import {
   listsLagMs,

@@ -3,49 +3,19 @@
  * each may take is in `activities.ts`, and the activities themselves are in `activities/`. What a run and its
  * chunks pass to them is in `domain/run/`.
  */
-import type { SeenBatch } from '../domain/batch.ts';
-import type { Observation } from '../domain/plan/observation.ts';
-import type { KeptPlan, SendWindows } from '../domain/plan/plan.ts';
-import type { Money, Policy, ReferenceRates } from '../domain/policy.ts';
 import type { Ports } from '../domain/run/ports.ts';
 import type {
   GoAnswer,
   GoCall,
+  Observed,
   Settlement,
   SettlementCall,
   WithdrawalsAnswer,
   WithdrawalsCall,
 } from '../domain/run/calls.ts';
-import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Problem } from '../domain/problems.ts';
-import type { Wait } from '../domain/waits.ts';
 import type { Accepted, Instruction, KeptPage } from '../domain/people/instructions.ts';
 import type { InstructionsInput, ObserveInput, ScheduledInput } from './names.ts';
-
-/** What the service and the policy say before there is a plan. `compilePlan` makes the plan from it. */
-export type Observed =
-  | {
-      readonly kind: 'observed';
-      readonly policy: Policy;
-      /** The hash of what the policy says, as the worker has read it. */
-      readonly policyHash: string;
-      readonly date: string;
-      readonly sendWindows: SendWindows;
-      /** True when this was read in the turn of the run, which lasts until the run's last trade. */
-      readonly hasTurn: boolean;
-      readonly referenceRates: ReferenceRates | null;
-      readonly decimals: Readonly<Record<string, number>>;
-      readonly lateAfterMs: ServiceFacts['lateAfterMs'];
-      readonly observation: Observation;
-      readonly batch: SeenBatch | null;
-      /** The sums of the payments that the service already shows under the run's name. */
-      readonly paid: readonly Money[];
-    }
-  /** An earlier completed `plan` of the same id: its plan counts for ever. */
-  | { readonly kind: 'made'; readonly plan: KeptPlan }
-  | { readonly kind: 'wait'; readonly wait: Wait }
-  /** No plan is made, nothing is sent: policy or files cannot be read, or the run may have no plan. */
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
 /** A start by a schedule: the nominal time, and when Temporal started it; epoch milliseconds. */
 export type ScheduledCall = {

@@ -3,9 +3,7 @@
  * the go of the run. The business is in `domain/run/chunk.ts`.
  */
 import {
-  ApplicationFailure,
   CancellationScope,
-  type TemporalFailure,
   continueAsNew,
   getExternalWorkflowHandle,
   setHandler,
@@ -16,11 +14,10 @@ import type { ChunkInput } from '../domain/run/calls.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import { Chunk, type ChunkPorts } from '../domain/run/chunk.ts';
 import { chunkStateOf, countsIn, unpaidIn, waitsIn, type Standing } from '../domain/run/chunk-state.ts';
-import { HistoryIsLong, RunRefused } from '../domain/run/ports.ts';
+import { HistoryIsLong } from '../domain/run/ports.ts';
 import { progressPage } from '../domain/run/progress.ts';
 import { chunkPage, type ChunkResult } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
-import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';
 import { showStanding, showStep } from './current-details.ts';
 import {
@@ -73,18 +70,10 @@ async function untilItsEnd(chunk: Chunk): Promise<'ended' | 'history is long'> {
     return 'ended';
   } catch (error) {
     if (error instanceof HistoryIsLong) return 'history is long';
-    throw error instanceof RunRefused ? refusalOf(error) : failureOfTheRun(error);
+    throw failureOfTheRun(error);
   } finally {
     showStep(END_STEP);
   }
-}
-
-function refusalOf({ code, problems }: RunRefused): TemporalFailure {
-  const lines = problems.map((problem) => `${problem.code}: ${problem.message} ${problem.fix}`);
-  const message = lines.join('\n');
-  return withoutStack(
-    ApplicationFailure.create({ type: code, message, nonRetryable: true, details: [{ problems }] }),
-  );
 }
 
 function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {

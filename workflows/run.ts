@@ -3,7 +3,6 @@
  * queries, the cancel button, and what the UI shows.
  */
 import {
-  ApplicationFailure,
   CancellationScope,
   CancelledFailure,
   TemporalFailure,
@@ -14,15 +13,14 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { workflowIdOf } from '../domain/references.ts';
-import { MAX_PROBLEMS_IN_FAILURE, makeReport, statusOf } from '../domain/run/report.ts';
+import { makeReport, statusOf } from '../domain/run/report.ts';
 import { reservedIn } from '../domain/run/reserves.ts';
 import { newRunState, type RunState } from '../domain/run/state.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import type { RunInput } from '../domain/run/calls.ts';
 import { Run } from '../domain/run/run.ts';
-import { HistoryIsLong, RunRefused, type Ports } from '../domain/run/ports.ts';
+import { HistoryIsLong, type Ports } from '../domain/run/ports.ts';
 import { progressPage, runPage, type RunPage } from '../domain/run/progress.ts';
-import type { Problem } from '../domain/problems.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { inTheTask, polls, reads, writes } from './activities.ts';
 import { showStanding, showStep } from './current-details.ts';
@@ -37,7 +35,7 @@ import {
   stateAttribute,
   wakeSignal,
 } from './names.ts';
-import { failureOfTheRun } from './never-fail-the-task.ts';
+import { failureOf, failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
 import { orStepFailed } from './step-failed.ts';
@@ -90,7 +88,7 @@ async function untilItsEnd(course: Run): Promise<'ended' | 'history is long'> {
     return 'ended';
   } catch (error) {
     if (error instanceof HistoryIsLong) return 'history is long';
-    const failure = error instanceof RunRefused ? refusalOf(error) : failureOfTheRun(error);
+    const failure = failureOfTheRun(error);
     if (failure instanceof TemporalFailure && !course.hasToldRefusal) await tellEnd(course.input);
     throw failure;
   } finally {
@@ -165,11 +163,6 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
   };
 }
 
-function refusalOf({ code, message, problems }: RunRefused): TemporalFailure {
-  if (code === 'CANCELLED') return withoutStack(new CancelledFailure(message));
-  return failureOf(code, message, problems);
-}
-
 /** Ends the Temporal run. Temporal's UI shows it in green only when everything planned was done. */
 function conclude(state: RunState): RunPage {
   try {
@@ -180,23 +173,4 @@ function conclude(state: RunState): RunPage {
   } catch (error) {
     throw failureOfTheRun(error);
   }
-}
-
-/** @param more lines about payments of a batch: of these, the run knows only the codes */
-function failureOf(
-  type: string,
-  summary: string,
-  problems: readonly Problem[],
-  more: readonly string[] = [],
-): ApplicationFailure {
-  const shown = problems.slice(0, MAX_PROBLEMS_IN_FAILURE);
-  const lines = shown.map((problem) => `${problem.code}: ${problem.message} ${problem.fix}`);
-  return withoutStack(
-    ApplicationFailure.create({
-      type,
-      message: [summary, ...lines, ...more].join('\n'),
-      nonRetryable: true,
-      details: [{ problems: shown }],
-    }),
-  );
 }

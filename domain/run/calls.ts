@@ -2,9 +2,11 @@
  * What a run is started with, and what it asks of the world: the calls of its activities and their answers. Only data;
  * `workflows/calls.ts` names the activities, `activities/` carries them out.
  */
-import type { BatchPayment, Manifest, PayoutRules } from '../batch.ts';
-import type { KeptPlan, Leg, Payment, Plan, PlanHead } from '../plan/plan.ts';
-import type { Money, SettleSettings } from '../policy.ts';
+import type { BatchPayment, Manifest, PayoutRules, SeenBatch } from '../batch.ts';
+import type { Observation } from '../plan/observation.ts';
+import type { KeptPlan, Leg, Payment, Plan, PlanHead, SendWindows } from '../plan/plan.ts';
+import type { Money, Policy, ReferenceRates, SettleSettings } from '../policy.ts';
+import type { ServiceFacts } from '../service/facts.ts';
 import type { Mode } from '../service/records.ts';
 import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
@@ -58,6 +60,31 @@ export type PlanInput = RunInput & {
   readonly forRun: string;
   readonly askedBy: string;
 };
+
+/** What the service and the policy say before there is a plan. `compilePlan` makes the plan from it. */
+export type Observed =
+  | {
+      readonly kind: 'observed';
+      readonly policy: Policy;
+      /** The hash of what the policy says, as the worker has read it. */
+      readonly policyHash: string;
+      readonly date: string;
+      readonly sendWindows: SendWindows;
+      /** True when this was read in the turn of the run, which lasts until the run's last trade. */
+      readonly hasTurn: boolean;
+      readonly referenceRates: ReferenceRates | null;
+      readonly decimals: Readonly<Record<string, number>>;
+      readonly lateAfterMs: ServiceFacts['lateAfterMs'];
+      readonly observation: Observation;
+      readonly batch: SeenBatch | null;
+      /** The sums of the payments that the service already shows under the run's name. */
+      readonly paid: readonly Money[];
+    }
+  /** An earlier completed `plan` of the same id: its plan counts for ever. */
+  | { readonly kind: 'made'; readonly plan: KeptPlan }
+  | { readonly kind: 'wait'; readonly wait: Wait }
+  /** No plan is made, nothing is sent: policy or files cannot be read, or the run may have no plan. */
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
 /** Where the making of a plan stands: the plan, a refusal, or what it waits for (null: it is at work). */
 export type PlanState =

@@ -194,7 +194,7 @@ export class Chunk implements Paying {
           this.#hasGo = false;
           continue;
         case 'refused':
-          throw new RunRefused(answer.problem.code, answer.problem.message, [answer.problem]);
+          throw new RunRefused(answer.problem.code, 'The chunk cannot go on.', [answer.problem]);
         case 'wait': {
           this.#waits += 1;
           const afterMs = Math.min(answer.wait.afterMs * this.#waits, LONGEST_SILENCE_MS);

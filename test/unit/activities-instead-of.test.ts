@@ -19,12 +19,11 @@ import { instructionOf, unionOf } from '../../domain/people/instruction-shape.ts
 import { compilePlan } from '../../domain/plan/compile.ts';
 import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
 import { planOf } from '../../domain/plan/plan-shape.ts';
-import type { PlanInput } from '../../domain/run/calls.ts';
+import type { Observed, PlanInput } from '../../domain/run/calls.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Trade } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import { isTradeOfAnotherPlan, lookForTrade } from '../../domain/writes/lookups.ts';
-import type { Observed } from '../../workflows/calls.ts';
 import { inActivity, instructionsOf, page, planInputOf, worker } from '../support/activities.ts';
 import { kept, type LooseRecorded } from '../support/instructions.ts';
 import { convertPolicy } from '../support/policies.ts';

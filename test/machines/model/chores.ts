@@ -10,15 +10,16 @@ import { readGo } from '../../../activities/read-go.ts';
 import type { Problem } from '../../../domain/problems.ts';
 import type { Wait } from '../../../domain/waits.ts';
 import { compare, sum } from '../../../domain/money.ts';
-import { compilePlan } from '../../../domain/plan/compile.ts';
-import { isFromBalances, type Leg, type Plan, type PlanHead } from '../../../domain/plan/plan.ts';
-import { growing } from '../../../domain/run/growing.ts';
+import { isFromBalances, wholePlan, type Leg, type Plan, type PlanHead } from '../../../domain/plan/plan.ts';
+import { makePlan, type PlanPorts } from '../../../domain/run/make-plan.ts';
+import { Pauses } from '../../../domain/run/pauses.ts';
+import { RunRefused } from '../../../domain/run/ports.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import { followUp } from '../../../domain/service/reply-rules.ts';
 import { isKnown } from '../../../domain/service/facts.ts';
 import { configurationWait, foreignCredentials } from '../../../domain/writes/step.ts';
 import { isCancelled } from '../../../domain/people/instructions.ts';
-import type { Activities, Observed } from '../../../workflows/calls.ts';
+import type { Activities } from '../../../workflows/calls.ts';
 import type {
   ChunksAnswer,
   ChunksCall,
@@ -26,6 +27,7 @@ import type {
   Confirmed,
   GoAnswer,
   GoCall,
+  Observed,
   PlanAnswer,
   Settlement,
   SettlementCall,
@@ -126,7 +128,8 @@ export class Chores {
     if (!temporal.isOpen(activity)) return;
     if (temporal.planRun === null || temporal.planRun.refused !== null) {
       const { forRun } = activity.args as PlanInput;
-      temporal.planRun = { forRun, startedAtMs: agenda.nowMs, plan: null, refused: null, endedAtMs: null };
+      const planRun = { forRun, startedAtMs: agenda.nowMs, plan: null, refused: null, endedAtMs: null };
+      temporal.planRun = { ...planRun, waiting: null };
       this.makePlan(temporal.planRun);
     }
     const answer = (isLate: boolean): Promise<void> | void => {
@@ -150,68 +153,63 @@ export class Chores {
     else if (plan.batch !== null && plan.legs.length === 0) void turn.giveBack(plan.run, false);
   }
 
-  /** As the workflow `plan` does: looked at until there is something to compile. @param stops how often it has waited */
-  makePlan(planRun: PlanRun, stops = 0): void {
+  /** The workflow `plan`, and the activity that observes. Of a plan that is lost, nobody hears any more. */
+  makePlan(planRun: PlanRun): void {
     const world = this.#world;
-    const isNeeded = (): boolean => this.#temporal.planRun === planRun && planRun.plan === null;
-    const later = (ms: number): void => {
-      world.agenda.after(ms, () => this.makePlan(planRun, stops + 1));
-    };
-    this.#temporal.whenUp(100, () => {
-      if (!isNeeded()) return;
-      // Nobody makes the plan of a run anew for somebody else's money.
-      if (world.credentials.organisation !== ORGANISATION) return later(5_000);
-      world.goesOn(async () => {
-        const observed = await this.#observed(planRun);
-        if (!isNeeded()) return;
-        if (observed.kind === 'observed')
-          // A workflow compiles it, which may have to wait for its worker.
-          this.#temporal.whenUp(50, () => {
-            if (isNeeded()) this.#notePlan(planRun, observed);
-          });
-        else if (observed.kind === 'refused') this.#refuse(planRun, observed.problems);
-        else if (observed.kind === 'wait') {
-          const { reason, problem, afterMs } = observed.wait;
-          const ms = reason === 'turn' ? afterMs : growing(afterMs, stops, 60_000);
-          planRun.waiting = { reason, problem, wakeAtMs: world.temporalMs() + ms };
-          later(ms);
-        }
+    const { forRun } = planRun;
+    const input: PlanInput = { ...this.#temporal.ours.input, forRun, askedBy: forRun };
+    const isUp = (ms: number): Promise<void> =>
+      new Promise((resolve) => {
+        this.#temporal.whenUp(ms, () => {
+          world.moves();
+          if (this.#temporal.planRun === planRun) resolve();
+        });
       });
-    });
+    const ports: PlanPorts = {
+      observe: async () => {
+        await isUp(100);
+        // Nobody makes the plan of a run anew for somebody else's money.
+        while (world.credentials.organisation !== ORGANISATION) await isUp(5_000);
+        const observed = await this.#observed(input);
+        // A workflow compiles it, which may have to wait for its worker.
+        if (observed.kind === 'observed') await isUp(50);
+        return observed;
+      },
+      giveTurnBack: () => world.turns.asked().giveBack(input.run, false),
+      waitUntil: (_holds, ms = 0) => new Promise((resolve) => world.clock.wake(ms, () => resolve(false))),
+      nowMs: () => world.temporalMs(),
+      historyIsLong: () => false,
+      show: () => {},
+    };
+    world.goesOn(() =>
+      makePlan(input, ports, new Pauses(ports), planRun).then(
+        (plan) => this.#notePlan(planRun, wholePlan(plan)),
+        (error: unknown) => this.#refuse(planRun, error),
+      ),
+    );
   }
 
   /** The real look, before the turn of the run and in it. */
-  #observed({ forRun }: PlanRun): Promise<Observed> {
-    const { ours } = this.#temporal;
-    const said = saidOf(ours, this.#world.schedule.batch);
-    const input: PlanInput = { ...ours.input, forRun, askedBy: forRun };
+  #observed(input: PlanInput): Promise<Observed> {
+    const said = saidOf(this.#temporal.ours, this.#world.schedule.batch);
     return inActivity({ runId: 'plan' }, () =>
       observedNow(workerOf(this.#world, this.#temporal), input, said),
     );
   }
 
-  #refuse(planRun: PlanRun, problems: readonly Problem[]): void {
+  #refuse(planRun: PlanRun, error: unknown): void {
+    if (!(error instanceof RunRefused)) throw error;
+    const { problems } = error;
     planRun.refused = problems;
     planRun.endedAtMs = this.#world.agenda.nowMs;
     this.#world.tell(() => `no plan can be made: ${problems.map(({ code }) => code).join()}`);
   }
 
-  #notePlan(planRun: PlanRun, observed: Extract<Observed, { kind: 'observed' }>): void {
+  #notePlan(planRun: PlanRun, plan: Plan): void {
     const world = this.#world;
-    const { input } = this.#temporal.ours;
-    const result = compilePlan({
-      ...observed,
-      run: input.run,
-      decimalsOf: () => 2,
-      madeFor: planRun.forRun,
-    });
-    const goesOn = result.ok && result.plan.legs.some(isFromBalances);
-    const isBatch = result.ok && observed.batch !== null;
-    if (observed.hasTurn && !goesOn && !isBatch) void world.turns.asked().giveBack(input.run, false);
-    if (!result.ok) return this.#refuse(planRun, result.problems);
-    planRun.plan = result.plan;
+    planRun.plan = plan;
     planRun.endedAtMs = world.agenda.nowMs;
-    const { legs, positions } = result.plan;
+    const { legs, positions } = plan;
     for (const { restraint } of positions)
       if (restraint !== null) world.coverage.hit('rebalance', `held back by ${restraint}`);
     if (legs.some(({ needsFromSales }) => needsFromSales !== '0'))

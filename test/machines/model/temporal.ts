@@ -63,8 +63,8 @@ export type PlanRun = {
   plan: Plan | null;
   refused: readonly Problem[] | null;
   endedAtMs: number | null;
-  /** Why it is not made yet, where people are told. */
-  waiting?: Waiting | null;
+  /** Why it is not made yet. */
+  waiting: Waiting | null;
 };
 
 /** An instruction as it is kept, and when Temporal had it. */
