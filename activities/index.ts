@@ -8,6 +8,7 @@ import { createWithdrawals } from './create-withdrawals.ts';
 import type { Deps } from './deps.ts';
 import { executeTrade } from './execute-trade.ts';
 import { guarded } from './failures.ts';
+import { chunkMemory } from './of-chunk.ts';
 import { observe } from './observe.ts';
 import { readChunks } from './read-chunks.ts';
 import { readGo } from './read-go.ts';
@@ -21,7 +22,7 @@ import { tellRun } from './tell-run.ts';
 export function createActivities(deps: Deps): Activities {
   return {
     readPlan: guarded(readPlan(deps)),
-    readGo: guarded(readGo(deps)),
+    readGo: guarded(readGo(deps, chunkMemory(deps.clock))),
     readChunks: guarded(readChunks(deps)),
     observe: guarded(observe(deps)),
     requestQuote: guarded(requestQuote(deps)),

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { Deps } from '../../activities/deps.ts';
+import { chunkMemory } from '../../activities/of-chunk.ts';
 import { readGo } from '../../activities/read-go.ts';
 import type { BatchPayment, PlanBatch } from '../../domain/batch.ts';
 import type { ChunkInput } from '../../domain/run/calls.ts';
@@ -104,7 +105,7 @@ async function goOf({
   const runId = `chunk-${asked}`;
   const call = { mode: 'SANDBOX', run: RUN, number: 1, originalRunId: runId, isContinued: false } as const;
   const answer: GoAnswer = await inActivity({ runId }, () =>
-    readGo(deps)({ ...call, heard: null, isOpen: false, ...asks }),
+    readGo(deps, chunkMemory(deps.clock))({ ...call, heard: null, isOpen: false, ...asks }),
   );
   assert.equal(answer.kind, 'go', JSON.stringify(answer));
   return {
@@ -202,7 +203,7 @@ test('a chunk that was reset starts its ended run again, unless it has heard of 
       },
     });
     const call = { mode: 'SANDBOX', run: RUN, number: 1, isContinued: false, ...what } as const;
-    const { kind } = await inActivity({ runId: 'c2' }, () => readGo(deps)(call));
+    const { kind } = await inActivity({ runId: 'c2' }, () => readGo(deps, chunkMemory(deps.clock))(call));
     assert.equal(kind, reopened === 1 ? 'reopened' : 'over');
     return kind;
   };
@@ -231,7 +232,10 @@ test('a chunk that was reset while its run is about to end asks for a minute in 
   const slept: number[] = [];
   const ask = () =>
     inActivity({ runId: 'c2', slept }, () =>
-      readGo(deps)({
+      readGo(
+        deps,
+        chunkMemory(deps.clock),
+      )({
         mode: 'SANDBOX',
         run: RUN,
         number: 1,
@@ -262,7 +266,7 @@ test('the chunks of a large batch that ask their run at once ask it a few at a t
       return 'over';
     },
   });
-  const activity = readGo(deps);
+  const activity = readGo(deps, chunkMemory(deps.clock));
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, index) => {
       const runId = String(index + 1);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createWithdrawals } from '../../activities/create-withdrawals.ts';
 import type { Deps } from '../../activities/deps.ts';
+import { chunkMemory } from '../../activities/of-chunk.ts';
 import { readGo } from '../../activities/read-go.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
@@ -148,7 +149,7 @@ test('what a Temporal run of a chunk was started with is read once, and again wh
       }),
     },
   );
-  const ask = readGo(deps);
+  const ask = readGo(deps, chunkMemory(deps.clock));
   const kindOf = async (runId: string) => {
     const call = { mode: 'SANDBOX', run: RUN, number: 1, originalRunId: runId, isContinued: false } as const;
     return (await inActivity({ runId }, () => ask({ ...call, heard: null, isOpen: false }))).kind;

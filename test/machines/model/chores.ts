@@ -103,7 +103,7 @@ export class Chores {
     const { runId } = activity.execution;
     const asked =
       activity.name === 'readGo'
-        ? inActivity({ runId }, () => readGo(deps)(activity.args as GoCall))
+        ? inActivity({ runId }, () => readGo(deps, this.#world.chunkMemory)(activity.args as GoCall))
         : inActivity({ runId }, () => readChunks(deps)(activity.args as ChunksCall));
     const answer = await asked.catch(notYet);
     if (answer instanceof ApplicationFailure) {

@@ -4,6 +4,7 @@
  * faults and sees whether every run ends (M8). Deterministic: the same schedule gives the same course, event by event.
  */
 import { SharedScans } from '../../../activities/shared-scans.ts';
+import { chunkMemory, type ChunkMemory } from '../../../activities/of-chunk.ts';
 import { clockSkew } from '../../../activities/clock-skew.ts';
 import type { TimedClock } from '../../../activities/deps.ts';
 import type { Waiting } from '../../../domain/waits.ts';
@@ -82,6 +83,7 @@ export class World {
   readonly reader: ReturnType<typeof readerOf>;
   /** Of the worker that is there now. */
   scans: SharedScans;
+  chunkMemory: ChunkMemory;
   /** Our clock less the true time. */
   ourSkewMs = 0;
   /** Temporal's clock less the true time. */
@@ -139,6 +141,7 @@ export class World {
     this.turns = new Turns(this);
     this.reader = readerOf(this);
     this.scans = this.#newScans();
+    this.chunkMemory = chunkMemory(this.clock);
     this.toldSkewMs = null;
   }
 
@@ -388,6 +391,7 @@ export class World {
     for (const temporal of this.workflows) temporal.strike({ kind: 'crash' });
     this.toldSkewMs = null;
     this.scans = this.#newScans();
+    this.chunkMemory = chunkMemory(this.clock);
   }
 
   #befall(event: Event): void {
