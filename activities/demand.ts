@@ -91,7 +91,7 @@ export async function readDemand(
 }
 
 async function readSaid(deps: Deps, mode: Mode, run: RunName): Promise<Said | null> {
-  const input = await deps.plans.readInput(mode, run);
+  const input = (await deps.plans.find(mode, run))?.input ?? null;
   if (input === null || wrongInput(input) !== null) return null;
   const said = readInput(deps, { ...input, run });
   return said.kind === 'said' ? said : null;

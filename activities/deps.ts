@@ -17,6 +17,7 @@ import type { ChunkState } from '../domain/run/chunk-state.ts';
 import type { OthersReserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer } from '../domain/turn.ts';
 import type { Rival } from '../domain/writes/step.ts';
+import type { FoundPlan } from '../durable/plans.ts';
 import type { NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
 
 /**
@@ -69,14 +70,17 @@ export type Deps = {
   };
   /** The plans of runs, kept in Temporal. */
   readonly plans: {
-    start(input: PlanInput): Promise<void>;
-    read(mode: Mode, run: RunName, patienceMs: number): Promise<PlanState>;
-    /** Whether a plan was made; the instructions do not matter here. */
-    isMade(mode: Mode, run: RunName): Promise<boolean>;
-    /** The input of the newest workflow `plan`, whoever started it; null where there is none. */
-    readInput(mode: Mode, run: RunName): Promise<PlanInput | null>;
-    /** The plan that an earlier `plan` of the same id has made, perhaps in the Temporal run `runId`. */
-    readEarlier(mode: Mode, run: RunName, runId: string): Promise<Plan | null>;
+    /** Null: Temporal has no workflow `plan` of the run. */
+    find(mode: Mode, run: RunName): Promise<FoundPlan | null>;
+    /** The Temporal run of `plan` that this start has begun; null: it has begun none. */
+    start(input: PlanInput, found: FoundPlan | null): Promise<string | null>;
+    /** @param startedRunId what `start` has just said */
+    read(mode: Mode, run: RunName, patienceMs: number, startedRunId?: string | null): Promise<PlanState>;
+    /**
+     * The plan that an earlier `plan` of the same id has made, perhaps in the Temporal run `runId`. Null for `runId`: not
+     * there.
+     */
+    readEarlier(mode: Mode, run: RunName, runId: string | null): Promise<Plan | null>;
   };
   /** The chunks of batches, and the runs that coordinate them, as Temporal shows them. */
   readonly chunks: {

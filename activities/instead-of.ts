@@ -44,7 +44,8 @@ export async function whyNotInstead(
   if (successor === null) return refused(`Temporal has no record that this run takes the place of ${name}.`);
   if (successor !== run.id) return refused(`Another run takes the place of ${name}: ${successor}.`);
   // Only its plan says whether it has itself taken the place of another run.
-  const state = (await deps.plans.isMade(mode, old)) ? await deps.plans.read(mode, old, 0) : null;
+  const isMade = (await deps.plans.find(mode, old))?.isMade === true;
+  const state = isMade ? await deps.plans.read(mode, old, 0) : null;
   if (state?.kind !== 'plan') return refused(`Temporal has no plan of ${name}.`);
   const { plan } = state;
   if (plan.batch !== null) return refused(`${name} pays a batch.`);

@@ -2,6 +2,7 @@
  * `observe`: reads what a plan is made from, or finds the plan that was made before. This worker reads the
  * policy again itself, and the service once. Moves nothing.
  */
+import { Context as ActivityContext } from '@temporalio/activity';
 import { keptPlan } from '../domain/plan/plan.ts';
 import { makeProblem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -37,7 +38,9 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   const foreign = foreignMode(deps, input.mode);
   if (foreign !== null) return { kind: 'wait', wait: foreign };
   // A `plan` that is reset or started again returns the first result.
-  const earlier = await deps.plans.readEarlier(input.mode, input.run, originalPlanRunId);
+  const { runId } = ActivityContext.current().info.workflowExecution ?? {};
+  const resetRunId = originalPlanRunId === runId ? null : originalPlanRunId;
+  const earlier = await deps.plans.readEarlier(input.mode, input.run, resetRunId);
   if (earlier !== null) return { kind: 'made', plan: keptPlan(earlier) };
 
   const said = readInput(deps, input);

@@ -38,11 +38,12 @@ export const readPlan =
 async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
   const { mode, run } = input;
   // Instructions are kept from the start. So if a plan is there and they are not, they are missing.
-  await deps.instructions.open(mode, run, await deps.plans.isMade(mode, run));
-  const begun = await deps.plans.readInput(mode, run);
+  const found = await deps.plans.find(mode, run);
+  await deps.instructions.open(mode, run, found?.isMade === true);
+  const begun = found?.input ?? null;
   if (begun !== null && begun.insteadOf !== input.insteadOf) return otherPlace(input, begun);
-  await deps.plans.start(input);
-  const state = await deps.plans.read(mode, run, PATIENCE_MS);
+  const startedRunId = await deps.plans.start(input, found);
+  const state = await deps.plans.read(mode, run, PATIENCE_MS, startedRunId);
   if (state.kind === 'plan') {
     const { plan } = state;
     const planned = plan.policy.hash;

@@ -18,7 +18,7 @@ import { chunksOf } from '../durable/batches/chunks.ts';
 import { otherBatchesOf } from '../durable/batches/others.ts';
 import { turnsOf } from '../durable/other-runs/turn.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
-import { isPlanMade, readFirstPlan, readPlan, readResult, startPlan } from '../durable/plans.ts';
+import { findPlan, readEarlierPlan, readPlan, startPlan } from '../durable/plans.ts';
 import {
   endInstructions,
   noteFacts,
@@ -30,7 +30,6 @@ import { createClient, loadSettings } from '../config/config.ts';
 import { readProfile } from '../config/temporal.ts';
 import { connectWorker } from '../worker/connect.ts';
 import type { RunInput } from '../domain/run/calls.ts';
-import { planIdOf } from '../workflows/names.ts';
 import { openStage, type Stage } from '../test/support/stage.ts';
 import { counted, median, number, plain, quantile, timed, type Section } from './figures.ts';
 import type { NewItems } from './hand-written.ts';
@@ -202,12 +201,10 @@ async function startHandWritten(
         end: (mode, run) => endInstructions(client, mode, run),
       },
       plans: {
-        start: (input) => startPlan(client, settings.taskQueue, input),
-        read: (mode, run, patienceMs) => readPlan(client, mode, run, patienceMs),
-        isMade: (mode, run) => isPlanMade(client, mode, run),
-        readInput: async () => null,
-        readEarlier: async (mode, run, runId) =>
-          (await readResult(client, planIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
+        find: (mode, run) => findPlan(client, mode, run),
+        start: (input, found) => startPlan(client, settings.taskQueue, input, found),
+        read: (mode, run, patienceMs, startedRunId) => readPlan(client, mode, run, patienceMs, startedRunId),
+        readEarlier: (mode, run, runId) => readEarlierPlan(client, mode, run, runId),
       },
     }),
     stickyQueueScheduleToStartTimeout: '2s',

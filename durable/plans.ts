@@ -23,37 +23,67 @@ import { readStart } from './history.ts';
 import { completedOfId } from './listed.ts';
 
 /**
- * Starts the plan of a run unless it is under way or has completed. A `plan` that failed made no plan, so it
- * is started again, but not for the Temporal run for which it failed: that run must be told why.
+ * What Temporal has of the plan of a run. `isMade`: a plan was made. `hasFailed`: the newest `plan` has failed. `input`:
+ * that of the newest `plan`. The caller checks it, because anybody may have started a `plan`.
  */
-export async function startPlan(client: Client, taskQueue: string, input: PlanInput): Promise<void> {
-  const workflowId = planIdOf(input.mode, input.run);
-  const newest = await describe(client, workflowId);
-  if (newest?.status.name === 'FAILED' && (await askedBy(client, newest)) === input.askedBy) return;
+export type FoundPlan = {
+  readonly isMade: boolean;
+  readonly hasFailed: boolean;
+  readonly input: PlanInput | null;
+};
+
+/** Null: Temporal has no `plan` of the run. */
+export async function findPlan(client: Client, mode: Mode, run: RunName): Promise<FoundPlan | null> {
+  const newest = await describe(client, planIdOf(mode, run));
+  if (newest === null) return null;
+  const input = await inputOf(client, newest);
+  const isMade = await isMadeBy(client, mode, run, newest);
+  return { isMade, hasFailed: newest.status.name === 'FAILED', input };
+}
+
+/**
+ * Starts the plan of a run unless it was made or is under way. A `plan` that failed made no plan, so it is started again,
+ * but not for the Temporal run for which it failed: that run must be told why.
+ * @param found what Temporal had of it a moment ago; null: nothing
+ * @returns the Temporal run of `plan` that this start has begun; null: it has begun none
+ */
+export async function startPlan(
+  client: Client,
+  taskQueue: string,
+  input: PlanInput,
+  found: FoundPlan | null,
+): Promise<string | null> {
+  if (found?.isMade === true || (found?.hasFailed === true && found.input?.askedBy === input.askedBy))
+    return null;
   try {
-    await client.workflow.start(PLAN_TYPE, {
-      workflowId,
+    const { firstExecutionRunId } = await client.workflow.start(PLAN_TYPE, {
+      workflowId: planIdOf(input.mode, input.run),
       taskQueue,
       args: [input],
       // The plan of a `plan` that has completed counts for ever.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdConflictPolicy: 'FAIL',
       staticSummary: `Plan of ${input.run.policy}.${input.run.id}`,
       typedSearchAttributes: [
         { key: policyAttribute, value: input.run.policy },
         { key: modeAttribute, value: input.mode },
       ],
     });
+    return firstExecutionRunId;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    return null;
   }
 }
 
 /** Whether a plan was made: also a plan that Temporal's lists do not show yet, or that was reset since. */
 export async function isPlanMade(client: Client, mode: Mode, run: RunName): Promise<boolean> {
   const newest = await describe(client, planIdOf(mode, run));
-  if (newest === null) return false;
-  return newest.status.name === 'COMPLETED' || (await readFirstPlan(client, mode, run)) !== null;
+  return newest !== null && isMadeBy(client, mode, run, newest);
+}
+
+async function isMadeBy(client: Client, mode: Mode, run: RunName, { status }: Shown): Promise<boolean> {
+  return status.name === 'COMPLETED' || (await readFirstPlan(client, mode, run)) !== null;
 }
 
 /** Whether Temporal has a plan of the run, in whatever state. */
@@ -64,25 +94,29 @@ export async function isPlanKnown(client: Client, mode: Mode, run: RunName): Pro
 /**
  * Waits up to `patienceMs` for the plan. If it is not made by then, says what it waits for, as its workflow shows it. No
  * workflow is asked anything: that would need a worker, and questions of others would come first.
+ * @param startedRunId the Temporal run of `plan` that the caller has just started; null: it has started none
  */
 export async function readPlan(
   client: Client,
   mode: Mode,
   run: RunName,
   patienceMs: number,
+  startedRunId: string | null = null,
 ): Promise<PlanState> {
   try {
-    const first = await readFirstPlan(client, mode, run);
+    const first = startedRunId === null ? await readFirstPlan(client, mode, run) : null;
     if (first !== null) return { kind: 'plan', plan: first };
     const workflowId = planIdOf(mode, run);
-    const hasEnded = await endsWithin(client, workflowId, patienceMs);
+    const ended = await endWithin(client, { workflowId, runId: startedRunId }, patienceMs);
+    if (ended !== null && startedRunId !== null) return { kind: 'plan', plan: knownPlan(ended.result) };
     const newest = await describe(client, workflowId);
     // A person has deleted the workflow at this very moment. The next call shows what is there.
     if (newest === null) throw new Error(`${workflowId} is gone.`);
-    if (!hasEnded) return { kind: 'waiting', waiting: whyOf(newest.memo?.[WAITS_MEMO]) };
+    // Lists may not show yet that it has just completed.
     const plan = await resultOf(client, newest);
-    if (plan === null) throw new PlanUnreadable('A workflow of another type has its place.');
-    return { kind: 'plan', plan };
+    if (plan !== null) return { kind: 'plan', plan };
+    if (ended === null) return { kind: 'waiting', waiting: whyOf(newest.memo?.[WAITS_MEMO]) };
+    throw new PlanUnreadable('A workflow of another type has its place.');
   } catch (error) {
     const problems = problemsOfRefusal(error);
     if (problems === null) throw error;
@@ -90,15 +124,19 @@ export async function readPlan(
   }
 }
 
-/** True when the workflow has completed in time. The request itself ends after this time. */
-async function endsWithin(client: Client, workflowId: string, patienceMs: number): Promise<boolean> {
+/** The result of a workflow that has completed in time; null: it has not. The request itself ends after this time. */
+async function endWithin(
+  client: Client,
+  { workflowId, runId }: { readonly workflowId: string; readonly runId: string | null },
+  patienceMs: number,
+): Promise<{ readonly result: unknown } | null> {
   const patience = new AbortController();
   const timer = setTimeout(() => patience.abort(), patienceMs);
   try {
-    await client.withAbortSignal(patience.signal, () => client.workflow.getHandle(workflowId).result());
-    return true;
+    const handle = client.workflow.getHandle(workflowId, runId ?? undefined);
+    return { result: await client.withAbortSignal(patience.signal, () => handle.result()) };
   } catch (error) {
-    if (patience.signal.aborted && !(error instanceof WorkflowFailedError)) return false;
+    if (patience.signal.aborted && !(error instanceof WorkflowFailedError)) return null;
     throw error;
   } finally {
     clearTimeout(timer);
@@ -121,10 +159,22 @@ export async function readFirstPlan(client: Client, mode: Mode, run: RunName): P
 }
 
 /**
- * The completed result of one Temporal run of a `plan`; null when that run did not complete, or is of another type.
+ * The plan that an earlier `plan` of the run has made: what the Temporal run `runId` completed with, else the first result.
+ * @param runId null: only the first result
  * @throws PlanUnreadable for a plan of a version that this program does not know
  */
-export async function readResult(client: Client, workflowId: string, runId: string): Promise<Plan | null> {
+export async function readEarlierPlan(
+  client: Client,
+  mode: Mode,
+  run: RunName,
+  runId: string | null,
+): Promise<Plan | null> {
+  const made = runId === null ? null : await readResult(client, planIdOf(mode, run), runId);
+  return made ?? readFirstPlan(client, mode, run);
+}
+
+/** The completed result of one Temporal run of a `plan`; null when that run did not complete, or is of another type. */
+async function readResult(client: Client, workflowId: string, runId: string): Promise<Plan | null> {
   const shown = await describe(client, workflowId, runId);
   return shown === null ? null : resultOf(client, shown);
 }
@@ -133,7 +183,12 @@ type Shown = Pick<WorkflowExecutionDescription, 'workflowId' | 'runId' | 'status
 
 async function resultOf(client: Client, { workflowId, runId, status, type }: Shown): Promise<Plan | null> {
   if (status.name !== 'COMPLETED' || type !== PLAN_TYPE) return null;
-  const plan = planOf(await client.workflow.getHandle(workflowId, runId).result());
+  return knownPlan(await client.workflow.getHandle(workflowId, runId).result());
+}
+
+/** @throws PlanUnreadable */
+function knownPlan(result: unknown): Plan {
+  const plan = planOf(result);
   if (plan.ok) return plan.value;
   throw new PlanUnreadable(plan.why);
 }
@@ -146,18 +201,15 @@ export async function readPlannedText(client: Client, { credentials, run }: Plan
 
 /** The input of the newest `plan`. The caller checks it, because anybody may have started a `plan`. */
 export async function readPlanInput(client: Client, mode: Mode, run: RunName): Promise<PlanInput | null> {
-  const newest = await describe(client, planIdOf(mode, run));
-  const input = newest === null ? null : await inputOf(client, newest);
+  return inputOf(client, { workflowId: planIdOf(mode, run) });
+}
+
+async function inputOf(
+  client: Client,
+  { workflowId, runId }: { readonly workflowId: string; readonly runId?: string },
+): Promise<PlanInput | null> {
+  const input = (await readStart(client, workflowId, runId))?.input;
   return isRecord(input) ? (input as PlanInput) : null;
-}
-
-async function askedBy(client: Client, newest: Shown): Promise<unknown> {
-  const input = await inputOf(client, newest);
-  return isRecord(input) ? input['askedBy'] : null;
-}
-
-async function inputOf(client: Client, { workflowId, runId }: Shown): Promise<unknown> {
-  return (await readStart(client, workflowId, runId))?.input;
 }
 
 /** Why the plan was refused for good; null where a new start may help (terminated, timed out, cancelled). */

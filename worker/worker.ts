@@ -19,14 +19,7 @@ import { unknownRuns } from '../durable/other-runs/unknown.ts';
 import { keptForMs } from '../durable/retention.ts';
 import { requireRetention } from '../operations/watch/retention.ts';
 import { doneElsewhere, recordsOfOthers } from '../durable/other-runs/records.ts';
-import {
-  isPlanMade,
-  readFirstPlan,
-  readPlan,
-  readPlanInput,
-  readResult,
-  startPlan,
-} from '../durable/plans.ts';
+import { findPlan, readEarlierPlan, readPlan, startPlan } from '../durable/plans.ts';
 import {
   endInstructions,
   noteFacts,
@@ -37,7 +30,6 @@ import { withChunk, readAllInstructions, readEarlierInstructions } from '../dura
 import { ownTrouble } from '../operations/watch/builds.ts';
 import { turnsOf } from '../durable/other-runs/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
-import { planIdOf } from '../workflows/names.ts';
 import { connectWorker } from './connect.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
@@ -155,12 +147,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       chunks: chunksOf(client, taskQueue),
       otherBatches: otherBatchesOf(client),
       plans: {
-        start: (input) => startPlan(client, taskQueue, input),
-        read: (mode, run, patienceMs) => readPlan(client, mode, run, patienceMs),
-        isMade: (mode, run) => isPlanMade(client, mode, run),
-        readInput: (mode, run) => readPlanInput(client, mode, run),
-        readEarlier: async (mode, run, runId) =>
-          (await readResult(client, planIdOf(mode, run), runId)) ?? (await readFirstPlan(client, mode, run)),
+        find: (mode, run) => findPlan(client, mode, run),
+        start: (input, found) => startPlan(client, taskQueue, input, found),
+        read: (mode, run, patienceMs, startedRunId) => readPlan(client, mode, run, patienceMs, startedRunId),
+        readEarlier: (mode, run, runId) => readEarlierPlan(client, mode, run, runId),
       },
     }),
     ...(build !== null && {

@@ -129,7 +129,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     facts: DEFAULT_SERVICE_FACTS,
     instructions: instructionsOf(),
     chunks: chunksWith({}),
-    plans: { start: never, read: never, isMade: never, readEarlier: never, readInput: never },
+    plans: { find: never, start: never, read: never, readEarlier: never },
     clock: given.clock,
     isCurrentAttempt: async () => true,
     otherBatches: { suspects: never, holders: never, plannedBeside: never },

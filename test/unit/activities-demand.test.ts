@@ -55,11 +55,14 @@ async function asked({ policyText = SELL_ALL, turn = OURS, usd = '1500', reserve
     { balances, pairs: async () => NO_ANSWER, listWithdrawalAccounts: accounts, ...more.scripted },
     {
       plans: {
+        find: async () => ({
+          isMade: true,
+          hasFailed: false,
+          input: more.input === undefined ? input : more.input,
+        }),
         start: never,
         read: never,
-        isMade: never,
         readEarlier: never,
-        readInput: async () => (more.input === undefined ? input : more.input),
       },
       turn: {
         ...worker().deps.turn,

@@ -71,8 +71,7 @@ function workerWith({
       clock: { wallMs, monotonicMs: () => 0 },
       plans: {
         start: () => assert.fail('No plan is started here.'),
-        readInput: () => assert.fail('Nobody asks for it here.'),
-        isMade: async () => old !== null,
+        find: async () => ({ isMade: old !== null, hasFailed: false, input: null }),
         read: async () => (old === null ? { kind: 'waiting', waiting: null } : { kind: 'plan', plan: old }),
         readEarlier: async () => null,
       },
@@ -265,9 +264,11 @@ test('a start that names another place than the plan, or than the one that is be
   const { insteadOf: _place, ...ofItsOwn } = plan;
   const answerTo = (asked: PlanInput, made: Plan, begun: PlanInput | null) => {
     const plans: Deps['plans'] = {
-      start: async () => assert.equal(begun?.insteadOf ?? asked.insteadOf, asked.insteadOf),
-      isMade: async () => true,
-      readInput: async () => begun,
+      find: async () => ({ isMade: true, hasFailed: false, input: begun }),
+      start: async () => {
+        assert.equal(begun?.insteadOf ?? asked.insteadOf, asked.insteadOf);
+        return null;
+      },
       read: async () => ({ kind: 'plan', plan: made }),
       readEarlier: () => assert.fail('No earlier plan is asked for here.'),
     };

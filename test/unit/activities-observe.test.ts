@@ -25,11 +25,10 @@ async function observed(
   const { deps, requests } = worker(scripted, {
     ...given,
     plans: {
+      find: () => assert.fail('Nobody asks for it here.'),
       start: () => assert.fail('No plan is started here.'),
       read: () => assert.fail('No plan is read here.'),
-      isMade: () => assert.fail('Nobody asks for it here.'),
       readEarlier: async () => null,
-      readInput: () => assert.fail('Nobody asks for it here.'),
     },
   });
   const input = planInputOf(policyText);
@@ -66,6 +65,19 @@ test('an input that Cambist did not make, or of the other mode, asks the service
     assert.equal(problem?.code, code, JSON.stringify(more).slice(0, 80));
     assert.deepEqual(requests, []);
   }
+});
+
+test('a plan that was reset asks what the Temporal run before it has made', async () => {
+  const asked: unknown[] = [];
+  const { deps } = worker(
+    {},
+    { plans: { ...worker().deps.plans, readEarlier: async (...of) => (asked.push(of[2]), null) } },
+  );
+  for (const originalPlanRunId of ['run-1', 'before'])
+    await inActivity({ runId: 'run-1' }, () =>
+      observe(deps)({ ...planInputOf(POLICY), originalPlanRunId, safeAtMs: null }),
+    );
+  assert.deepEqual(asked, [null, 'before']);
 });
 
 test('an account that the worker’s service file calls unusable is told as such', async () => {
@@ -242,9 +254,8 @@ async function planFor(
       ...others,
       instructions: { ...instructionsOf(), open: async () => {} },
       plans: {
-        start: async () => {},
-        isMade: async () => true,
-        readInput: async () => null,
+        find: async () => null,
+        start: async () => null,
         read: async () => ({ kind: 'plan', plan }),
         readEarlier: () => assert.fail('No earlier plan is asked for here.'),
       },

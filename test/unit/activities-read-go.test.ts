@@ -89,11 +89,10 @@ async function goOf({
       readGo: async () => ({ ...GO, runId: isTakenUp ? `r2-${asked}` : 'r1', isFresh: !isTakenUp }),
     }),
     plans: {
+      find: never,
       start: never,
       read: async () => ({ kind: 'plan', plan }),
-      isMade: never,
       readEarlier: never,
-      readInput: never,
     },
     otherBatches: {
       suspects: async () => [],

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { isCurrentAttempt } from '../../durable/attempts.ts';
-import { readFirstPlan, readPlan, readResult, startPlan } from '../../durable/plans.ts';
+import { findPlan, readEarlierPlan, readFirstPlan, readPlan, startPlan } from '../../durable/plans.ts';
 import type { PlanInput } from '../../domain/run/calls.ts';
 import type { Why } from '../../domain/waits.ts';
 import { WAITS_MEMO } from '../../workflows/names.ts';
@@ -46,8 +46,8 @@ type Seen = {
 /** A Temporal in which these runs of a `plan` are known; each one's plan was made for it. The last is the newest. */
 function temporal(runs: Readonly<Record<string, Seen>>): Client {
   async function* list() {
-    for (const [runId, { status, closedAtMs }] of Object.entries(runs))
-      if (status === 'COMPLETED') yield { runId, closeTime: new Date(closedAtMs) };
+    for (const [runId, { status, closedAtMs, type }] of Object.entries(runs))
+      if (status === 'COMPLETED' && type === undefined) yield { runId, closeTime: new Date(closedAtMs) };
   }
   const getHandle = (workflowId: string, runId: string) => ({
     describe: async () => {
@@ -74,18 +74,20 @@ test('of several completed plans the first one counts, in whatever order they ar
   assert.equal(await readFirstPlan(temporal({}), 'SANDBOX', RUN), null);
 });
 
-test('only a completed workflow of the type that makes plans has one', async () => {
+test('a plan that is made again is what its Temporal run has completed with, else the first one', async () => {
   const client = temporal({
-    done: { status: 'COMPLETED', closedAtMs: 1 },
+    first: { status: 'COMPLETED', closedAtMs: 1 },
+    second: { status: 'COMPLETED', closedAtMs: 2 },
     failed: { status: 'FAILED', closedAtMs: 1 },
-    other: { status: 'COMPLETED', closedAtMs: 1, type: 'anything' },
+    other: { status: 'COMPLETED', closedAtMs: 0, type: 'anything' },
   });
-  const of = async (runId: string) =>
-    (await readResult(client, 'sandbox/p.2026-11-21/plan', runId))?.madeFor ?? null;
+  const of = async (runId: string | null) =>
+    (await readEarlierPlan(client, 'SANDBOX', RUN, runId))?.madeFor ?? null;
   assert.deepEqual(
-    [await of('done'), await of('failed'), await of('gone'), await of('other')],
-    ['done', null, null, null],
+    [await of('second'), await of('failed'), await of('gone'), await of('other'), await of(null)],
+    ['second', 'first', 'first', 'first', 'first'],
   );
+  assert.equal(await readEarlierPlan(temporal({}), 'SANDBOX', RUN, 'gone'), null);
 });
 
 test('a plan of a version or a shape that nobody knows is refused, and says so', async () => {
@@ -123,21 +125,25 @@ test('references of payments are not kept with the plan: whoever reads it makes 
   assert.equal(planOf({ ...PLAN, payments: [PAYMENT] }).ok, false);
 });
 
-/** A Temporal whose only `plan` is being made, and shows this memo. `open`: the requests that have not ended. */
-function inTheMaking(memo: Readonly<Record<string, unknown>>) {
+/**
+ * A Temporal whose only `plan` is being made, and shows this memo. `open`: the requests that have not ended.
+ * @param isJustMade it has completed at the moment at which nobody waits for it any more, and no list shows it
+ */
+function inTheMaking(memo: Readonly<Record<string, unknown>>, isJustMade = false) {
   const open = new Set<unknown>();
   async function* list() {}
   let aborted: AbortSignal | null = null;
   const poll = {
     result: () =>
-      new Promise((_, reject) => {
+      new Promise((resolve, reject) => {
+        if (isJustMade && aborted?.aborted === true) return resolve(PLAN);
         open.add(reject);
         aborted?.addEventListener('abort', () => {
           open.delete(reject);
           reject(new Error('aborted'));
         });
       }),
-    describe: async () => ({ status: { name: 'RUNNING' }, memo }),
+    describe: async () => ({ status: { name: isJustMade ? 'COMPLETED' : 'RUNNING' }, type: 'plan', memo }),
     query: () => assert.fail('No workflow is asked anything.'),
   };
   const client = {
@@ -199,13 +205,34 @@ test('whoever waits for a plan waits no longer than his patience, and leaves not
   assert.equal(open.size, 0);
 });
 
+test('a plan that lists do not show yet is read all the same, also by whoever does not wait for it', async () => {
+  assert.deepEqual(await inTheMaking({}, true).state(), { kind: 'plan', plan: WHOLE });
+});
+
+test('whoever has just started a plan reads that Temporal run alone', async () => {
+  const states = [planBy('started'), { ...PLAN, version: 2 }].map((result) => {
+    const getHandle = (_workflowId: string, runId: string) => {
+      assert.equal(runId, 'started');
+      return { result: async () => result };
+    };
+    const withAbortSignal = (_signal: unknown, work: () => unknown) => work();
+    const client = { workflow: { getHandle }, withAbortSignal } as unknown as Client;
+    return readPlan(client, 'SANDBOX', RUN, 5, 'started');
+  });
+  const [made, strange] = await Promise.all(states);
+  assert.equal(made?.kind === 'plan' && made.plan.madeFor, 'started');
+  assert.equal(strange?.kind === 'refused' && strange.problems[0]?.code, 'PLAN_UNREADABLE');
+});
+
 /** A Temporal whose newest `plan` stands like this and was asked for by that Temporal run. */
 function withNewest(status: string | null, askedBy: string) {
   const asked: unknown[] = [];
   const start = async (type: string, options: Record<string, unknown>) => {
     const { workflowId, workflowIdReusePolicy, workflowIdConflictPolicy } = options;
     asked.push({ type, workflowId, workflowIdReusePolicy, workflowIdConflictPolicy });
+    return { firstExecutionRunId: 'started' };
   };
+  async function* list() {}
   const getHandle = () => ({
     describe: async () => {
       if (status === null) throw new WorkflowNotFoundError('unknown', 'plan', undefined);
@@ -215,34 +242,33 @@ function withNewest(status: string | null, askedBy: string) {
   const events = [{ workflowExecutionStartedEventAttributes: { input: { payloads: [{ askedBy }] } } }];
   const workflowService = { getWorkflowExecutionHistory: async () => ({ history: { events } }) };
   const loadedDataConverter = { payloadCodecs: [], payloadConverter: { fromPayload: (it: unknown) => it } };
-  const workflow = { start, getHandle };
+  const workflow = { start, getHandle, list };
   const client = { workflow, workflowService, options: { loadedDataConverter } } as unknown as Client;
-  return { asked, client };
+  const startOnce = async () => startPlan(client, 'cambist', INPUT, await findPlan(client, 'SANDBOX', RUN));
+  return { asked, startOnce };
 }
 
-test('a plan is started once: one under way is used, and only one that failed may be started again', async () => {
-  for (const status of [null, 'RUNNING', 'COMPLETED']) {
-    const { asked, client } = withNewest(status, 'run-1');
-    // One after the other.
-    await startPlan(client, 'cambist', INPUT);
-    assert.deepEqual(asked, [
-      {
-        type: 'plan',
-        workflowId: 'sandbox/p.2026-11-21/plan',
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-        workflowIdConflictPolicy: 'USE_EXISTING',
-      },
-    ]);
+test('a plan is started once: one that was made or is under way is used, and any other is made again', async () => {
+  const options = {
+    type: 'plan',
+    workflowId: 'sandbox/p.2026-11-21/plan',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+    workflowIdConflictPolicy: 'FAIL',
+  };
+  for (const status of [null, 'RUNNING', 'TERMINATED']) {
+    const { asked, startOnce } = withNewest(status, 'run-1');
+    assert.equal(await startOnce(), 'started');
+    assert.deepEqual(asked, [options]);
   }
+  const { asked, startOnce } = withNewest('COMPLETED', 'run-1');
+  assert.deepEqual([await startOnce(), asked], [null, []]);
 });
 
 test('a refusal is heard by the Temporal run that asked, and the plan is made anew for another one', async () => {
   const same = withNewest('FAILED', INPUT.askedBy);
-  await startPlan(same.client, 'cambist', INPUT);
-  assert.equal(same.asked.length, 0);
+  assert.deepEqual([await same.startOnce(), same.asked.length], [null, 0]);
   const other = withNewest('FAILED', 'an earlier run');
-  await startPlan(other.client, 'cambist', INPUT);
-  assert.equal(other.asked.length, 1);
+  assert.deepEqual([await other.startOnce(), other.asked.length], ['started', 1]);
 });
 
 test('an attempt counts while its run is open and Temporal still waits for that very attempt', async () => {
