@@ -299,7 +299,44 @@ const event: fc.Arbitrary<Event> = oneOf<Event>(
   [1, fc.record({ when: atOnce, what: blow, of: fc.constant(0) })],
 );
 
-export const anything: fc.Arbitrary<Schedule> = fc.record({
+/** What people halt, and how workers read of it. */
+const haltOrReading: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
+  [
+    4,
+    fc.record({
+      kind: fc.constant('halt' as const),
+      policy: of(null, null, 'p', 'q'),
+      currency: of(null, 'MXN', null, 'USD', 'EUR'),
+      // A day later trades have stopped, and a week later payments have.
+      forMs: of(SECOND / 2, 3 * SECOND, 20 * SECOND, 5 * MINUTE, 3 * HOUR, 30 * HOUR, 7 * DAY),
+    }),
+  ],
+  [1, fc.record({ kind: fc.constant('halts unreadable' as const), ms: seconds(2, 30, 600, 10_800) })],
+  [
+    1,
+    fc.record({
+      kind: fc.constant('slow readings' as const),
+      takesMs: of(300, 700, 950),
+      ms: seconds(5, 60, 600),
+    }),
+  ],
+);
+const halts: fc.Arbitrary<readonly Event[]> = oneOf<readonly Event[]>(
+  [7, fc.constant([])],
+  [
+    1,
+    fc.array(
+      fc.record({
+        when: oneOf<Moment>([1, sometime], [1, atOnce]),
+        what: haltOrReading,
+        of: fc.constant(0),
+      }),
+      { minLength: 1, maxLength: 3 },
+    ),
+  ],
+);
+
+const anythingWith = {
   service,
   policy,
   batch: fc.constant(null),
@@ -332,7 +369,11 @@ export const anything: fc.Arbitrary<Schedule> = fc.record({
   longHistory: oneOf([4, fc.constant(4_000)], [1, of(6, 13, 40)]),
   healsAfterMs: oneOf([12, of(20 * MINUTE, 3 * HOUR)], [1, of(2 * DAY, 6 * DAY)]),
   isKeyKnown: fc.boolean(),
-});
+};
+/** The halts come last, so that what a seed brings besides them stays as it is. */
+export const anything: fc.Arbitrary<Schedule> = fc
+  .record({ ...anythingWith, halts })
+  .map(({ events, halts: halted, ...rest }): Schedule => ({ ...rest, events: [...events, ...halted] }));
 
 /** A story that begins with a schedule, of whose faults and events only so many happen as well. */
 function amid(schedule: Schedule, most: number): Story {
@@ -592,13 +633,14 @@ const anyBatch: fc.Arbitrary<Schedule> = fc
     withdrawals: writeFaults('withdrawal', 8),
     longHistory: oneOf([2, fc.constant(4_000)], [1, of(4, 8, 13, 25)]),
     secondAfterMs: of(null, null, 0, 30, 20 * SECOND, 2 * HOUR),
+    halts,
   })
-  .map(({ schedule, batch: settings, events, alsoMxn, twins, withdrawals, ...rest }) => ({
+  .map(({ schedule, batch: settings, events, halts: halted, alsoMxn, twins, withdrawals, ...rest }) => ({
     ...schedule,
     ...rest,
     service: { ...schedule.service, alsoMxn, twins },
     batch: settings,
-    events,
+    events: [...events, ...halted],
     faults: { quote: [], trade: [], withdrawal: withdrawals },
   }));
 

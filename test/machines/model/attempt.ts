@@ -27,6 +27,7 @@ import type {
   TradedCall,
 } from '../../../domain/run/calls.ts';
 import { asForgotten } from '../../../domain/writes/doubt.ts';
+import type { Closed } from '../../../domain/halt.ts';
 import { makeProblem, type Problem } from '../../../domain/problems.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
 import { readDemand } from '../../../activities/demand.ts';
@@ -36,6 +37,7 @@ import { scanList, type Scanned } from '../../../service/list-scan.ts';
 import { inActivity } from '../../support/activities.ts';
 import { recordsOf, rivalOf } from './others.ts';
 import { saidOf } from './ours.ts';
+import type { WorkerGate } from './halts.ts';
 import { workerOf } from './worker.ts';
 import type { Write } from './service.ts';
 import type { Activity } from './temporal.ts';
@@ -44,6 +46,8 @@ import type { World } from './world.ts';
 /** An attempt that comes to a worker later than this asks whether it still counts (`activities/driver.ts`). */
 const PROMPT_MS = 5_000;
 const INSTRUCTIONS_MS = 10;
+/** From when a write is found to be wanted until its connection stands, where something may be halted. */
+const CONNECTS_MS = 200;
 
 type Call = LegCall | TradedCall | PaymentsCall;
 type Step = LegStep | PaymentStep;
@@ -57,6 +61,10 @@ export class Attempt {
   isDead = false;
   isMute = false;
   frozenUntilMs = 0;
+  /** It has told what came of it. */
+  #hasTold = false;
+  /** Of its worker. */
+  #gate: WorkerGate | null = null;
   /** True moment at which it began. */
   beganAtMs = 0;
   readonly #world: World;
@@ -101,11 +109,35 @@ export class Attempt {
     this.#wallDeadlineMs = world.wallMs() + WRITE_LIMITS.sendWithinMs;
     this.#keyName = world.credentials.keyName;
     const call = this.activity.args as Call;
+    this.#gate = world.gate;
+    this.#gate?.open({ isOver: () => this.isDead || this.#hasTold });
     this.#items = 'items' in call ? this.#payments(call) : [this.#leg(call)];
     if (!this.#hasGo(call)) return;
     const atOnce = 'sideBySide' in call ? call.sideBySide : undefined;
     this.#waiting = this.#items.slice(atOnce ?? this.#items.length);
-    for (const item of this.#items.slice(0, atOnce)) this.#next(item, undefined);
+    this.#onceRead(() => {
+      for (const item of this.#items.slice(0, atOnce)) this.#next(item, undefined);
+    });
+  }
+
+  /** Waits for a late reading of what is halted, as the driver does before it begins and before each write. */
+  #onceRead(then: () => void): void {
+    const gate = this.#gate;
+    if (gate === null) {
+      then();
+      return;
+    }
+    const goOn = (): void => {
+      if (!this.isDead && !this.#isFrozen(goOn)) then();
+    };
+    this.#world.goesOn(async () => {
+      await gate.settled({ policy: this.#policy(), currencies: [] });
+      goOn();
+    });
+  }
+
+  #policy(): string {
+    return this.activity.temporal.ours.input.run.policy;
   }
 
   /** A chunk that has no go sends nothing of the call. */
@@ -119,6 +151,7 @@ export class Attempt {
       const known = this.number > 1 ? asForgotten(state) : state;
       return { id: payment.id, step: { kind: 'wait' as const, state: known, wait } };
     });
+    this.#hasTold = true;
     temporal.report(this, { items, evidence: [], runId: null });
     return false;
   }
@@ -189,7 +222,7 @@ export class Attempt {
       take: () => true,
       nowMs: () => world.wallMs(),
       skewMs: () => world.toldSkewMs,
-      whyHalted: () => null,
+      whyHalted: (currencies) => this.#whyHalted(currencies),
     };
   }
 
@@ -286,23 +319,57 @@ export class Attempt {
         later(async () => this.#scanned(await world.scans.lookUp(effect, this.#signal)));
         return;
       case 'send quote':
-        this.#send({ ...this.#origin(item.id), step: 'quote', request: effect.request }, answer);
+        this.#send(
+          { ...this.#origin(item.id), step: 'quote', request: effect.request },
+          [effect.request.sell, effect.request.buy],
+          answer,
+        );
         return;
       case 'send trade': {
-        const { quoteId, reference } = effect;
+        const { quoteId, reference, sell, buy } = effect;
         const key = this.#key('trades', reference, quoteId);
-        this.#send({ ...this.#origin(item.id), step: 'trade', quoteId, reference, key }, answer);
+        this.#send({ ...this.#origin(item.id), step: 'trade', quoteId, reference, key }, [sell, buy], answer);
         return;
       }
       case 'send withdrawal': {
         const { request } = effect;
         const key = this.#key('withdrawals', request.reference, null);
-        this.#send({ ...this.#origin(item.id), step: 'withdrawal', request, key }, answer);
+        this.#send(
+          { ...this.#origin(item.id), step: 'withdrawal', request, key },
+          [request.currency],
+          answer,
+        );
       }
     }
   }
 
-  #send(write: Write, answer: (reply: Answer) => void): void {
+  /** Of a step that waits, and of a write that is about to leave. */
+  #whyHalted(currencies: readonly string[]): Closed | null {
+    const closed = this.#gate?.whyNot({ policy: this.#policy(), currencies }) ?? null;
+    if (closed !== null) this.#world.coverage.hit('halt', `the gate is closed: ${closed.kind}`);
+    return closed;
+  }
+
+  #send(write: Write, currencies: readonly string[], answer: (reply: Answer) => void): void {
+    this.#onceRead(() => {
+      if (this.#gate === null) this.#leave(write, answer);
+      else this.#world.agenda.after(CONNECTS_MS, () => this.#leaveUnlessHalted(write, currencies, answer));
+    });
+  }
+
+  /** The last look at what is halted: the connection stands, and the first byte leaves. */
+  #leaveUnlessHalted(write: Write, currencies: readonly string[], answer: (reply: Answer) => void): void {
+    if (this.isDead || this.#isFrozen(() => this.#leaveUnlessHalted(write, currencies, answer))) return;
+    const closed = this.#whyHalted(currencies);
+    if (closed === null) {
+      this.#leave(write, answer);
+      return;
+    }
+    this.#world.coverage.hit('halt', 'stopped at the last moment');
+    this.#world.agenda.after(1, () => answer({ kind: 'NOT_SENT', reason: closed.problem.message }));
+  }
+
+  #leave(write: Write, answer: (reply: Answer) => void): void {
     const world = this.#world;
     if (write.step !== 'quote' && this.#isTooLate()) {
       world.coverage.hit(write.step, 'not sent after the deadline');
@@ -348,6 +415,7 @@ export class Attempt {
     const [only] = this.#items;
     const call = this.activity.args as Call;
     if ('follows' in call && only !== undefined) this.#giveTurnBack(call, only.step as LegStep);
+    this.#hasTold = true;
     this.activity.temporal.report(this, this.#answer());
   }
 

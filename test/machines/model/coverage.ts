@@ -90,6 +90,13 @@ const EVENTS = [
     'Temporal’s clock',
     'a person decides what is left',
   ],
+  ...['halt', 'halts unreadable', 'slow readings'],
+];
+
+const OF_HALTS = [
+  ...['everything', 'a policy', 'a currency', 'a policy in a currency', 'resumed'],
+  ...['waits for a reading', 'the gate is closed: halted', 'the gate is closed: unreadable'],
+  'stopped at the last moment',
 ];
 
 const OF_BATCHES = [
@@ -132,6 +139,7 @@ export function expectedCells(): readonly string[] {
     ...reads,
     ...blows,
     ...EVENTS.map((what) => cellOf('event', what)),
+    ...OF_HALTS.map((what) => cellOf('halt', what)),
     ...OF_BATCHES.map((what) => cellOf('batch', what)),
     ...JUDGED.map((what) => cellOf('judged', what)),
     ...OF_TURNS.map((what) => cellOf('turn', what)),

@@ -17,6 +17,7 @@ import { MOST_BOUGHT, WORST_RATE, paymentsOf, type Ours } from './ours.ts';
 import type { Execution } from './execution.ts';
 import { isBookedBehind, isForgottenBatch, isForgottenByOthers, isForgottenWork } from './outside.ts';
 import { whyAPerson } from './asked.ts';
+import { currenciesOf, haltIn } from './oracle-of-halts.ts';
 import { brokenByRebalance } from './oracle-of-rebalances.ts';
 import { standingOf } from './said.ts';
 import type { Temporal } from './temporal.ts';
@@ -35,7 +36,7 @@ const SAYS_OF_CHUNKS_WITHIN_MS = 11 * 60_000;
 const LOOKS_AGAIN_MS = 25 * 60_000;
 /** Codes that pause: they never end an item (M7). */
 const PAUSES =
-  /^(AUTH_|SANDBOX_|INVALID_|MISSING_|ROUTE_|IDEMPOTENCY_KEY|FEATURE_|CREDENTIALS_|CLOCK_|API_KEY_)|_DISABLED|_NOT_ENABLED/;
+  /^(AUTH_|SANDBOX_|INVALID_|MISSING_|ROUTE_|IDEMPOTENCY_KEY|FEATURE_|HALT|CREDENTIALS_|CLOCK_|API_KEY_)|_DISABLED|_NOT_ENABLED/;
 
 type Rule =
   | 'M1'
@@ -74,6 +75,10 @@ export class Oracle {
     const world = this.#world;
     const now = world.agenda.nowMs;
     this.#wanted(write, attempt);
+    const { prefix, input } = attempt.activity.temporal.ours;
+    const id = write.item.slice(prefix.length);
+    const halted = haltIn(world, input.run.policy, currenciesOf(write, id));
+    if (halted !== null) this.broken('M7', `${write.step} of ${write.item} sent, which is halted: ${halted}`);
     if (write.step === 'quote') {
       // Temporal drops the answer of an attempt that does not count any more.
       if (!attempt.isSuperseded()) this.#noNewQuote(write);
@@ -90,8 +95,7 @@ export class Oracle {
     if (write.step === 'trade') {
       if (isOurClockRight && (now < DATE_MS - WINDOW_SLACK_MS || now > TRADES_UNTIL_MS + WINDOW_SLACK_MS))
         this.broken('send window', `trade of ${write.item} sent outside its send window`);
-      const { prefix, input } = attempt.activity.temporal.ours;
-      if (write.reference !== `${input.run.policy}.${input.run.id}.${write.item.slice(prefix.length)}`)
+      if (write.reference !== `${input.run.policy}.${input.run.id}.${id}`)
         this.broken('M2', `trade of ${write.item} sent as ${write.reference}`);
       return;
     }

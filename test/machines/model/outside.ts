@@ -96,6 +96,11 @@ export function isForgottenWork(world: World, temporal: Temporal, late: Work, ot
   );
 }
 
+/** Temporal comes back from a backup that does not know a halt of people. Nothing tells of it until they say it again. */
+export function isHaltForgotten(world: World, isForgotten: boolean): boolean {
+  return noted(world, isForgotten, 'a halt that a restore takes away');
+}
+
 /**
  * Temporal forgets a batch, its send window is over, and the lists show no tags. Then nothing tells that the batch was ever paid. The
  * run makes no plan and sends nothing.

@@ -192,6 +192,17 @@ export type Misfortune =
   /** What keeps people's instructions cannot be read or written for so long. */
   | { readonly kind: 'instructions unreadable'; readonly ms: number }
   | { readonly kind: 'service away'; readonly ms: number }
+  /** People halt everything (null, null), a policy, a currency, or a policy in a currency, and resume it after `forMs`. */
+  | {
+      readonly kind: 'halt';
+      readonly policy: 'p' | 'q' | null;
+      readonly currency: 'USD' | 'MXN' | 'EUR' | null;
+      readonly forMs: number;
+    }
+  /** What people have halted cannot be read for so long. */
+  | { readonly kind: 'halts unreadable'; readonly ms: number }
+  /** For so long each reading of the halts takes `takesMs`. */
+  | { readonly kind: 'slow readings'; readonly takesMs: number; readonly ms: number }
   | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN' | 'EUR'; readonly change: 'comes' | 'goes' }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string };

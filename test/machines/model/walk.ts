@@ -145,6 +145,7 @@ const MISFORTUNES: readonly Misfortune[] = [
   { kind: 'lists unreadable', ms: 5 * MINUTE_MS },
   { kind: 'instructions unreadable', ms: 5 * MINUTE_MS },
   { kind: 'service away', ms: 10 * MINUTE_MS },
+  { kind: 'halt', policy: null, currency: null, forMs: 10 * MINUTE_MS },
   { kind: 'money', currency: 'MXN', change: 'goes' },
 ];
 

@@ -22,6 +22,7 @@ import { cannotBeTold, comesBackAfter, forgetsAGeneration } from './outside.ts';
 import type { Event, Misfortune, Schedule } from './schedule.ts';
 import { Service, type Movement, type Write } from './service.ts';
 import { readerOf } from './reader.ts';
+import { Halts, WorkerGate, knowsNoHalts } from './halts.ts';
 import { Temporal } from './temporal.ts';
 import { Turns } from './turns.ts';
 import { DATE_MS, DAY_MS, HOUR_MS } from './windows.ts';
@@ -79,6 +80,9 @@ export class World {
   /** Every write that left, oldest first. */
   readonly sent: Sent[] = [];
   readonly turns: Turns;
+  readonly halts: Halts;
+  /** Of the worker that is there now; null: nothing is ever halted. */
+  gate: WorkerGate | null;
   /** How workers read the service. */
   readonly reader: ReturnType<typeof readerOf>;
   /** Of the worker that is there now. */
@@ -139,10 +143,16 @@ export class World {
       changed: () => this.#lookAgain(),
     });
     this.turns = new Turns(this);
+    this.halts = new Halts(this);
     this.reader = readerOf(this);
     this.scans = this.#newScans();
     this.chunkMemory = chunkMemory(this.clock);
+    this.gate = this.#newGate();
     this.toldSkewMs = null;
+  }
+
+  #newGate(): WorkerGate | null {
+    return knowsNoHalts(this.schedule) ? null : new WorkerGate(this);
   }
 
   #newScans(): SharedScans {
@@ -282,6 +292,7 @@ export class World {
       this.toldSkewMs,
       this.credentials,
       this.service.pending(),
+      this.halts.pending(),
       this.workflows.map((workflow) => workflow.pending()),
     ];
   }
@@ -392,12 +403,21 @@ export class World {
     this.toldSkewMs = null;
     this.scans = this.#newScans();
     this.chunkMemory = chunkMemory(this.clock);
+    this.gate = this.#newGate();
   }
 
   #befall(event: Event): void {
     this.#note(event);
-    if (event.what.kind === 'crash') this.#stopWorkers();
-    else for (const temporal of this.workflows) temporal.strike(event.what);
+    if (event.what.kind === 'crash') {
+      this.#stopWorkers();
+      return;
+    }
+    if (event.what.kind === 'freeze') {
+      // It stands still with its worker; what comes now goes to another one.
+      this.gate?.freeze(this.agenda.nowMs + event.what.ms);
+      this.gate = this.#newGate();
+    }
+    for (const temporal of this.workflows) temporal.strike(event.what);
   }
 
   #note({ what, when }: Event): void {
@@ -492,6 +512,16 @@ export class World {
         this.service.awayUntilMs = this.agenda.nowMs + what.ms;
         this.agenda.after(what.ms, () => this.#lookAgain());
         return;
+      case 'halt':
+        this.halts.halt(what);
+        return;
+      case 'halts unreadable':
+        this.halts.unreadableUntilMs = this.agenda.nowMs + what.ms;
+        this.later(what.ms, async () => {});
+        return;
+      case 'slow readings':
+        this.halts.slowDown(what);
+        return;
       case 'money':
         this.service.money(what.currency, what.change);
         return;
@@ -518,6 +548,7 @@ export class World {
     );
     const backAfterMs = comesBackAfter(takesMs, losesPlan);
     this.turns.restore(thenMs);
+    this.halts.restore(thenMs, backAfterMs);
     for (const temporal of this.workflows) temporal.restore(thenMs, backAfterMs);
   }
 
@@ -562,6 +593,7 @@ export class World {
     // A service that sends no `Date` does not tell that the clocks agree again: whoever set them starts the worker anew.
     if (!this.service.settings.dates) this.toldSkewMs = null;
     this.service.heal();
+    this.halts.heal();
   }
 
   /** After the faults have stopped: everything has ended, or nothing will change any more. What waits for a person hears the truth. */
