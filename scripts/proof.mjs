@@ -150,7 +150,7 @@ export const MACHINES = [
       'exactly what was missing done after them',
     ],
     run: async ({ seed, slice }, load) => {
-      const { SERVICES, threeServices } = await load('resets/services.ts');
+      const { SERVICES, oneService } = await load('resets/services.ts');
       const { resetRuns } = await load('resets/resets.ts');
       const { sum } = await load('resets/table.ts');
       const { rows, failures } = await resetRuns({
@@ -158,7 +158,8 @@ export const MACHINES = [
         services: SERVICES,
         extent: 'all',
         slice,
-        only: { services: threeServices(seed) },
+        // Every one of them at every event would take hours.
+        only: { services: [oneService(seed)] },
         tell: say,
       });
       const { resets, unchanged, completed, signalsAgain, signalsLeftOut } = sum(rows);

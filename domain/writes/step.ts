@@ -394,7 +394,7 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
   'wait for money':
     'Bring money into the currency; with `shortfall: hold` the run goes on by itself, else type `npx cambist replay RUN`.',
   'the item is wrong':
-    'Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run.',
+    'Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run. A payment that is refused as before goes on by `npx cambist run POLICY --go-on ITEM`.',
   'pause the policy': 'Have it switched on for the account at the service; the run goes on by itself.',
   'pause everything':
     'Mend the configuration (key, CAMBIST_APP_MODE, CAMBIST_BASE_URL, CAMBIST_ISSUER, clock); the run goes on by itself.',

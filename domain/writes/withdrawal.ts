@@ -646,21 +646,7 @@ function* afterRefusal(
   }
   if (isMalformed(problem.code) && !context.othersAccepted)
     return wait(clear, configurationWait({ ...problem, fix: BUG_OF_OURS }, state.tries));
-  return yield* endUnsent(
-    subject,
-    ready.said,
-    clear,
-    isKept ? keptRefusal(problem, item.payment.id) : problem,
-  );
-}
-
-/**
- * The service keeps its refusal under the key, and no later key is tried for now. A reset may find that the cause is gone and
- * be refused as before, until the next key's time has come or a person speaks.
- */
-function keptRefusal(problem: Problem, id: string): Problem {
-  const fix = `${problem.fix} The service keeps this refusal. Where a reset is answered as before, say that the cause is gone: \`npx cambist run POLICY --go-on ${id}\`.`;
-  return { ...problem, fix };
+  return yield* endUnsent(subject, ready.said, clear, problem);
 }
 
 /** How much was available when the service refused, as it says; null when it does not say. */

@@ -545,21 +545,6 @@ test('a new start opens one generation before its time, and never the eighth', (
   assert.deepEqual(sentAs(mended.effects), [`${PAYMENT.reference}~7`, `${PAYMENT.reference}~8`]);
 });
 
-test('a person whose reset meets a kept refusal is told of --go-on, and not before the service keeps it', () => {
-  const fixOf = (kept7: Kept, reply: ReturnType<typeof replayed>) => {
-    const { result } = pay(
-      { kept: kept7, 'send withdrawal': [reply] },
-      { ...WALKED, generation: 7 },
-      again(),
-    );
-    assert.ok(result.kind === 'not paid');
-    return result.problem.fix;
-  };
-  const opened7 = kept([], [{ kind: 'opened', item, generation: 7, atMs: NOW - MINUTE_MS }]);
-  assert.match(fixOf(opened7, replayed(WRONG)), /replay RUN`, or reset the run\. .*--go-on supplier`\.$/);
-  assert.doesNotMatch(fixOf(opened7, failed(WRONG)), /--go-on/);
-});
-
 test('a run that made the plan anew, over records that it found, opens one generation before its time', () => {
   const opened = { kind: 'opened', item, generation: 2, atMs: NOW - MINUTE_MS } as const;
   const first = pay(

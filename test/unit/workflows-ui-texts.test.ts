@@ -234,7 +234,7 @@ test('a batch says with which codes payments have ended unpaid, how many each, a
   const lines = [
     '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, mend it, then type `npx cambist replay RUN`, or reset the run.',
     '- `ACCOUNT_MISSING` 14 payments: Register the account at the service, then type `npx cambist replay RUN`, or reset the run.',
-    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run.',
+    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run. A payment that is refused as before goes on by `npx cambist run POLICY --go-on ITEM`.',
     '- Each of them: `npx cambist report p.2026-11-21`.',
   ].join('\n');
   assert.ok(detailsOf(state).includes(`\n${lines}\n`), detailsOf(state));

@@ -19,9 +19,9 @@ export const SOME_SERVICES: readonly Service[] = [
   { storeErrors: 'none', metadataInLists: 'mixed' },
 ];
 
-/** The numbers of three of `SERVICES`, each of the ways among them once: another three by another seed. */
-export function threeServices(seed: number): readonly number[] {
-  return [0, 1, 2].map((row) => row * 3 + ((row + seed) % 3));
+/** The number of one of `SERVICES`: another one by another seed. */
+export function oneService(seed: number): number {
+  return seed % SERVICES.length;
 }
 
 /** The one that helps least: no error is kept, and no list shows a tag. */
