@@ -118,7 +118,10 @@ test('the files whose tests fall into slices are found by what they import', () 
 
 test('runs are reset on one kind of service, and nine seeds in a row reach all nine', () => {
   const reached = Array.from({ length: 9 }, (_, index) => oneService(772_828_689 + index));
-  assert.deepEqual(reached.toSorted((one, other) => one - other), [...SERVICES.keys()]);
+  assert.deepEqual(
+    reached.toSorted((one, other) => one - other),
+    [...SERVICES.keys()],
+  );
 });
 
 test('every file of tests is in a part of `npm test`, or a machine of the proof runs it', () => {
