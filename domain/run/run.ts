@@ -48,6 +48,8 @@ export class Run implements Carrying {
   #cancelKept: Promise<void> | null = null;
   /** How many calls that write are under way. */
   #writes = 0;
+  /** True while the chunks of a batch are still read and told. */
+  #isConducting = false;
 
   /** @param carried what an earlier history of the same run knew; null at its start */
   constructor(input: RunInput, state: RunState, ports: Ports, carried: Carried | null = null) {
@@ -119,8 +121,14 @@ export class Run implements Carrying {
 
   /** A batch is paid by its chunks. */
   #parts(): readonly Promise<void>[] {
-    const paying = this.state.chunks.length > 0 ? [conduct(this)] : [pay(this), track(this)];
+    const paying = this.state.chunks.length > 0 ? [this.#conduct()] : [pay(this), track(this)];
     return [this.#convertAll(), ...paying];
+  }
+
+  async #conduct(): Promise<void> {
+    this.#isConducting = true;
+    await conduct(this);
+    this.#isConducting = false;
   }
 
   /** Converts in the order of the plan. A leg that waits lets the next one go on. */
@@ -168,14 +176,16 @@ export class Run implements Carrying {
   async #carryOutLeg(record: LegRecord): Promise<void> {
     const { state, ports } = this;
     const isAtWork = (): boolean => !isDecided(record, state.cancelled);
-    while (!this.isOver()) {
+    // While a batch still reads its chunks, the answer may show a reset, which takes the leg up again.
+    const isOver = (): boolean => this.isOver() && !this.#isConducting;
+    while (!isOver()) {
       await convert(this, record);
       fixAmounts(state);
       await settle(this, record);
       this.#release();
-      if (this.isOver()) return;
+      if (isOver()) return;
       ports.show();
-      await ports.waitUntil(() => this.isOver() || isAtWork());
+      await ports.waitUntil(() => isOver() || isAtWork());
     }
   }
 

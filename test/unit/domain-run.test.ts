@@ -1120,6 +1120,73 @@ test('a batch that was stopped and is reset at its very end tries again, as afte
   assert.equal(state.stopped, null);
 });
 
+test('a reset that a batch learns of while it reads its chunks for the last time takes up a leg that is carried out', async () => {
+  const batch = {
+    payments: 1,
+    totals: [{ currency: 'MXN', value: '10' }],
+    payable: [{ currency: 'MXN', value: '10' }],
+    heldBy: [],
+    chunks: [{ payments: 1, hash: 'hash', unpayable: null }],
+    parallel: 1,
+    stopAfter: null,
+    canary: null,
+    dedupeMs: 0,
+  };
+  const plan: Plan = { ...PLAN, payments: [], batch };
+  let runId = 'run-1';
+  let reads = 0;
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const counts = {
+    planned: 1,
+    accepted: 1,
+    paid: 1,
+    notPaid: 0,
+    needsHuman: 0,
+    open: 0,
+    sent: 0,
+    waiting: 0,
+  };
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan }),
+    readChunks: async ({ read, isEnding }) => {
+      reads += isEnding ? 0 : 1;
+      // The chunk has news once more, so that it is read although nothing is open any more.
+      if (reads === 1) run.hear(1);
+      if (reads === 2 && runId === 'run-1') {
+        for (let turns = 0; turns < 20; turns += 1) await nextTurn();
+        assert.ok(run.isOver());
+        runId = 'run-2';
+      }
+      const standing: ChunkState = {
+        number: 1,
+        heard: `${runId}/c1`,
+        isSending: false,
+        counts,
+        totals: [],
+        waits: [],
+        refusals: { refused: 0, sent: 1, inARow: null },
+        unpaid: [],
+      };
+      return { chunks: read.map((number) => ({ number, state: standing, isClosed: false })), runId };
+    },
+    requestQuote: async ({ leg }) => {
+      const code = 'OUTSIDE_GUARD' as const;
+      const problem: Problem = { code, item: leg.id, message: 'It costs too much.', fix: 'Wait.' };
+      return runId === 'run-1'
+        ? { step: { kind: 'not traded', state: NEW_LEG, problem }, evidence: [], runId }
+        : { step: { kind: 'traded', traded: TRADED, worse: null, isHeld: false }, evidence: [], runId };
+    },
+    awaitSettlement: () => ({
+      answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      giveUp: () => {},
+    }),
+    tellRun: async () => ({ runId }),
+  });
+  const run = new Run(INPUT, state, world);
+  await run.complete();
+  assert.equal(makeReport(state).legs[0]?.outcome, 'TRADED');
+});
+
 test('a run that ends with something undone asks once which run it is, last of all', async () => {
   const { world, asked } = undoneIn1({});
   const tellEnd: Ports['tellEnd'] = async () => void asked.push('told the end');
