@@ -23,6 +23,7 @@ export type OfChunk = {
   /** How often people have asked that everything is looked at again. */
   readonly wakes: number;
 };
+
 /**
  * The input with which a Temporal run of a chunk was started, which never changes, and the hash of its
  * payments; or why it is not the chunk's.

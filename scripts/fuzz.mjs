@@ -1,6 +1,7 @@
 // `npm run fuzz`: the model-based test over as many schedules as wanted: `-- --schedules N --rebalances N --batches N
-// --seed S`; without their own numbers, a quarter as many rebalances and a fortieth as many batches. A schedule that breaks a promise is printed as data, with its story; `-- --of KIND --seed S --path P` shows it again.
-// `--table` prints what was hit.
+// --seed S`; without their own numbers, a quarter as many rebalances and a fortieth as many batches. A schedule that
+// breaks a promise is printed as data, with its story; `-- --of KIND --seed S --path P` shows it again. `--table` prints
+// what was hit.
 
 import { parseArgs } from 'node:util';
 import { numberOf, runIfMain, ScriptFailed } from './lib/main.mjs';

@@ -56,8 +56,6 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
       if (known !== undefined) return known;
       const accepted = await keeping.acceptInstruction({ instruction });
       // Meanwhile another update may have kept the same instruction, or another one.
-      const same = kept.instructions.find(({ id }) => id === instruction.id);
-      if (same !== undefined) return same;
       const taken = takeIn(kept.instructions, accepted, saying, Date.now());
       if (taken.kind !== 'kept') throw notKept(taken.kind);
       kept = unionOf([kept, { instructions: [taken.said], facts: [] }]);

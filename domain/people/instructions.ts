@@ -255,13 +255,18 @@ export type TakenIn =
   /** The person who said it does not wait for it any more. */
   | { readonly kind: 'too late' };
 
-/** Decides whether an instruction is kept, and under which number. `instructions`: all that the same workflow keeps. */
+/**
+ * Decides whether an instruction is kept, and under which number. One that is known already is answered as it is kept.
+ * `instructions`: all that the same workflow keeps.
+ */
 export function takeIn(
   instructions: readonly Recorded[],
   accepted: Accepted,
   { seen, untilMs }: Saying,
   nowMs: number,
 ): TakenIn {
+  const known = instructions.find(({ id }) => id === accepted.id);
+  if (known !== undefined) return { kind: 'kept', said: known };
   if (!isAlwaysKept(accepted)) {
     if (nowMs > untilMs) return { kind: 'too late' };
     const keptFor = accepted.kind === 'pay these again' ? 'chunk' : 'run';

@@ -48,9 +48,7 @@ export async function goOnOpen(
     ]);
   }
   const remark = await requireService(asked.settings, asked.now);
-  if (goOn.item !== null) await sayCauseGone(place, run, goOn, kept ?? NOTHING_KEPT);
-  // The instructions are missing, and the run waits until a person says what holds.
-  else if (kept === null) await sayGoOn(place, run, goOn, NOTHING_KEPT);
+  await say(place, run, goOn, kept);
   await wakeRun(place, run);
   return remark;
 }
@@ -62,10 +60,14 @@ export async function goOnOpen(
  */
 export async function goOnEnded(place: Place, run: RunName, goOn: GoOn, kept: Kept | null): Promise<void> {
   await requireNoSuccessor(place, run, kept);
-  if (goOn.item !== null) await sayCauseGone(place, run, goOn, kept ?? NOTHING_KEPT);
-  // A new start sends nothing while the run is cancelled, or while its instructions are missing.
-  else if (kept === null || isCancelled(kept.instructions))
-    await sayGoOn(place, run, goOn, kept ?? NOTHING_KEPT);
+  await say(place, run, goOn, kept);
+}
+
+async function say(place: Place, run: RunName, goOn: GoOn, kept: Kept | null): Promise<void> {
+  const seen = kept ?? NOTHING_KEPT;
+  if (goOn.item !== null) await sayCauseGone(place, run, goOn, seen);
+  // Nothing is sent while the run is cancelled, or while its instructions are missing.
+  else if (kept === null || isCancelled(seen.instructions)) await sayGoOn(place, run, goOn, seen);
 }
 
 /**

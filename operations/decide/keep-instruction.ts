@@ -61,38 +61,27 @@ function notKept(
   { cause }: WorkflowUpdateFailedError,
   since: readonly Recorded[],
 ): CommandFailure {
-  const type = cause instanceof ApplicationFailure ? cause.type : null;
   const place = runName(run);
-  if (type === 'SAID_SINCE') {
-    const words = since
-      .slice(-SHOWN_SINCE)
-      .map((said) => `${evidenceOf(said, run).at} ${evidenceOf(said, run).result}`);
-    return new CommandFailure('refused by us', [
-      {
-        code: 'SAID_SINCE',
-        place,
-        message: `this was said since the command looked, and nothing is kept of what you typed: ${words.join('; ')}`,
-        fix: `See \`npx cambist status ${place}\`; where it is still meant, type it again.`,
-      },
-    ]);
+  switch ((cause instanceof ApplicationFailure ? cause.type : null) ?? '') {
+    case 'SAID_SINCE': {
+      const words = since.slice(-SHOWN_SINCE).map((said) => evidenceOf(said, run));
+      const told = words.map(({ at, result }) => `${at} ${result}`).join('; ');
+      const message = `this was said since the command looked, and nothing is kept of what you typed: ${told}`;
+      const fix = `See \`npx cambist status ${place}\`; where it is still meant, type it again.`;
+      return new CommandFailure('refused by us', [{ code: 'SAID_SINCE', place, message, fix }]);
+    }
+    case 'SAID_TOO_LATE': {
+      const message = 'no worker took it within five minutes; nothing is kept of what you typed';
+      const fix =
+        'See that a worker is there, and that the clock of this machine is right; then type it again.';
+      return new CommandFailure('infrastructure', [{ code: 'SAID_TOO_LATE', place, message, fix }]);
+    }
+    default: {
+      const message = `the worker could not keep what was typed: ${cause?.message ?? ''}`;
+      const fix = 'Nothing is kept; mend that, then type it again.';
+      return new CommandFailure('infrastructure', [{ code: 'NO_WORKER', place, message, fix }]);
+    }
   }
-  if (type === 'SAID_TOO_LATE')
-    return new CommandFailure('infrastructure', [
-      {
-        code: 'SAID_TOO_LATE',
-        place,
-        message: 'no worker took it within five minutes; nothing is kept of what you typed',
-        fix: 'See that a worker is there, and that the clock of this machine is right; then type it again.',
-      },
-    ]);
-  return new CommandFailure('infrastructure', [
-    {
-      code: 'NO_WORKER',
-      place,
-      message: `the worker could not keep what was typed: ${cause?.message ?? ''}`,
-      fix: 'Nothing is kept; mend that, then type it again.',
-    },
-  ]);
 }
 
 /**

@@ -23,6 +23,14 @@ export function nextOf(
   ]);
 }
 
+/** The same for what is only told: where what people said could not be read in time, as if nobody had said anything. */
+export function nextAsRead(
+  { report, said }: WholeRunView,
+  how: { readonly takesCancelBack: boolean },
+): readonly NextOfItem[] {
+  return nextStart(report, said ?? [], how);
+}
+
 /**
  * True for a run that has completed, and of which no start would send anything. A person may have opened generations of a
  * payment that came back: then even a completed run has something to do.

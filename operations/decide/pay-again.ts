@@ -16,7 +16,7 @@ import {
 import type { Settings } from '../../config/config.ts';
 import { sayGoOn } from './go-on.ts';
 import { keepInstruction, wakeRun } from './keep-instruction.ts';
-import { nextOf } from './next-start.ts';
+import { nextAsRead } from './next-start.ts';
 import { ALL_FAILED, Known, allFailed, named, refusal, type Opening } from './payable-again.ts';
 import type { Place } from '../place.ts';
 import { requireOwnPlan, requirePlan } from './plan-made.ts';
@@ -89,7 +89,7 @@ export async function judgeOpenings(
     list,
     windowUntilMs: withdrawalsUntil(new Date(now()).toISOString().slice(0, 10)),
     others: goesOnWith(
-      nextOf(view, { takesCancelBack: true }),
+      nextAsRead(view, { takesCancelBack: true }),
       new Set(list.map(({ payment }) => payment.id)),
     ),
   };

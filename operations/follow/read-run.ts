@@ -56,7 +56,10 @@ export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): 
   return { ...view, report: { ...view.report, evidence }, said: isWhole ? said : null };
 }
 
-/** What people said, first about the run and then about each chunk. Where Temporal does not show all of it in time, the report shows what could be read. */
+/**
+ * What people said, first about the run and then about each chunk. Where Temporal does not show all of it in time, the report
+ * shows what could be read.
+ */
 async function readInstructionsOf(
   client: Client,
   facts: RunFacts,

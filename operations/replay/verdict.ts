@@ -5,7 +5,7 @@
  */
 import type { Ending } from '../../domain/endings.ts';
 import { runName, type RunName } from '../../domain/references.ts';
-import { nextStart, type NextOfItem } from '../../domain/run/next-start.ts';
+import type { NextOfItem } from '../../domain/run/next-start.ts';
 import type { Report, ReportStatus } from '../../domain/run/report.ts';
 import type { WaitReason } from '../../domain/waits.ts';
 import type { Trouble } from '../../language/text/problem.ts';
@@ -14,7 +14,7 @@ import { endingOf } from '../exit-codes.ts';
 import { CommandFailure } from '../failure.ts';
 import { failureOf } from '../failure-of.ts';
 import { followRun } from '../follow/until-it-ends.ts';
-import { isFinished } from '../decide/next-start.ts';
+import { isFinished, nextAsRead } from '../decide/next-start.ts';
 import { successorOf, superseded } from '../decide/successor.ts';
 import { readEvents, valuesOf } from '../../durable/history.ts';
 import type { Place } from '../place.ts';
@@ -68,7 +68,7 @@ export async function judgeReplay(
       ? recommendedFor(facts, before, points)
       : (points.find(({ eventId }) => eventId === event) ?? null);
   if (point === null) throw event === null ? neverTaken(run) : noSuchEvent(run, event);
-  const next = view === null ? [] : nextStart(view.report, view.said ?? [], { takesCancelBack: false });
+  const next = view === null ? [] : nextAsRead(view, { takesCancelBack: false });
   return { kind: 'reset', facts, before, next, point };
 }
 

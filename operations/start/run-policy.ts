@@ -5,13 +5,12 @@
 import { movesOf } from '../../domain/plan/moves.ts';
 import { successorIn, type Kept } from '../../domain/people/instructions.ts';
 import type { RunName } from '../../domain/references.ts';
-import { nextStart } from '../../domain/run/next-start.ts';
 import type { Settings } from '../../config/config.ts';
 import { requireBatch } from '../batches/file.ts';
 import { compileNow, requireCompiled, type Compiled } from './compile-now.ts';
 import { CommandFailure } from '../failure.ts';
 import { goOnEnded, type GoOn } from '../decide/go-on.ts';
-import { isFinished } from '../decide/next-start.ts';
+import { isFinished, nextAsRead } from '../decide/next-start.ts';
 import { predecessorOf, successorOf, superseded } from '../decide/successor.ts';
 import { hasTraded } from '../watch/lost-runs.ts';
 import type { Place } from '../place.ts';
@@ -106,9 +105,9 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
 }
 
 /** The items of an ended run that would go on; `the plan` when it has none. Null when the run is completed. */
-function leftOf({ report, said }: WholeRunView): readonly string[] | null {
-  if (report.status === 'COMPLETED') return null;
-  const next = nextStart(report, said ?? [], { takesCancelBack: true });
+function leftOf(view: WholeRunView): readonly string[] | null {
+  if (view.report.status === 'COMPLETED') return null;
+  const next = nextAsRead(view, { takesCancelBack: true });
   if (next.length === 0) return ['the plan'];
   return next.flatMap(({ next: what, item }) =>
     what === 'done' || what === 'left to --pay-again' ? [] : [item.id],

@@ -1077,18 +1077,21 @@ test('a reset of a run that was refused a plan asks for it once more, whatever t
   assert.deepEqual(mended.state.refusals, []);
 });
 
+/** A batch of one chunk with one payment. */
+const BATCH_OF_ONE = {
+  payments: 1,
+  totals: [{ currency: 'MXN', value: '10' }],
+  payable: [{ currency: 'MXN', value: '10' }],
+  heldBy: [],
+  chunks: [{ payments: 1, hash: 'hash', unpayable: null }],
+  parallel: 1,
+  stopAfter: null,
+  canary: null,
+  dedupeMs: 0,
+};
+
 test('a batch that was stopped and is reset at its very end tries again, as after every reset', async () => {
-  const batch = {
-    payments: 1,
-    totals: [{ currency: 'MXN', value: '10' }],
-    payable: [{ currency: 'MXN', value: '10' }],
-    heldBy: [],
-    chunks: [{ payments: 1, hash: 'hash', unpayable: null }],
-    parallel: 1,
-    stopAfter: { failed: 1, ratioPercent: null, sameCode: null },
-    canary: null,
-    dedupeMs: 0,
-  };
+  const batch = { ...BATCH_OF_ONE, stopAfter: { failed: 1, ratioPercent: null, sameCode: null } };
   const plan: Plan = { ...PLAN, legs: [], payments: [], batch };
   let runId = 'run-1';
   const stops: (string | undefined)[] = [];
@@ -1121,18 +1124,7 @@ test('a batch that was stopped and is reset at its very end tries again, as afte
 });
 
 test('a reset that a batch learns of while it reads its chunks for the last time takes up a leg that is carried out', async () => {
-  const batch = {
-    payments: 1,
-    totals: [{ currency: 'MXN', value: '10' }],
-    payable: [{ currency: 'MXN', value: '10' }],
-    heldBy: [],
-    chunks: [{ payments: 1, hash: 'hash', unpayable: null }],
-    parallel: 1,
-    stopAfter: null,
-    canary: null,
-    dedupeMs: 0,
-  };
-  const plan: Plan = { ...PLAN, payments: [], batch };
+  const plan: Plan = { ...PLAN, payments: [], batch: BATCH_OF_ONE };
   let runId = 'run-1';
   let reads = 0;
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
