@@ -33,7 +33,7 @@ export async function alikeNow(
   const ofPlanMs = Math.min(keyMs, isFirstRun ? Infinity : plan.madeAtMs);
   const found = await foundAlike(deps, memory, { of, approval, ownSinceMs: ofPlanMs });
   if ('wait' in found) return found;
-  const sinceMs = deps.clock.wallMs() - batch.dedupeMs;
+  const sinceMs = deps.clock.wallMs() - batch.rules.dedupeMs;
   const by = (ownMs: number): LookAlikes =>
     judged(deps, found, { sinceMs, ownSinceMs: Math.min(keyMs, ownMs), approval });
   const ofPlan = by(ofPlanMs);
@@ -69,7 +69,7 @@ function foundAlike(
 ): Promise<FoundAlike | { readonly wait: Wait }> {
   const { mode } = plan.credentials;
   const ask = () => {
-    const sinceMs = Math.min(deps.clock.wallMs() - batch.dedupeMs, approval?.sinceMs ?? Infinity);
+    const sinceMs = Math.min(deps.clock.wallMs() - batch.rules.dedupeMs, approval?.sinceMs ?? Infinity);
     return findAlike(deps, { mode, run: plan.run, chunks: [payments], sinceMs, ownSinceMs });
   };
   return remembered(alike, [takenUpBy, wakes, approval?.sinceMs].join(), { maxAgeMs: KEPT_MS, ask });

@@ -42,10 +42,13 @@ async function lookingAs(deps: Deps, { plan, chunk }: WithdrawalsCall): Promise<
   return go === null || go === 'over' || !go.mayGo ? null : `${go.runId}/${runId}`;
 }
 
-/** What a poll tells, whoever asked. */
+/** What one poll tells every call that waits for it. */
 type News = Pick<WithdrawalsAnswer, 'ended' | 'wait'>;
 
-/** What was accepted a moment ago, and what somebody saw come back before it was reset, is in no list that was read before. */
+/**
+ * A list that was read before this call does not show a payment that was accepted a moment ago. It may also not show that
+ * a payment has come back, which the Temporal run before a reset has seen.
+ */
 function joinsOf({ items }: WithdrawalsCall, isFirst: boolean): Joins {
   if (items.some(({ isAnew }) => isAnew)) return 'never';
   return isFirst ? 'goes on after it' : 'ends with it';

@@ -1,11 +1,16 @@
-/** `createWithdrawals`: sends a slice of payments side by side and returns an outcome for each. */
+/**
+ * `createWithdrawals`: sends a slice of payments side by side and returns an outcome for each. What stops one of them
+ * does not stop the others, and the call ends when all of them have ended.
+ */
 import type { Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import { asForgotten } from '../domain/writes/doubt.ts';
 import { createWithdrawalSteps, type Wanted } from '../domain/writes/withdrawal.ts';
 import type { PaymentsAnswer, PaymentsCall } from '../domain/run/calls.ts';
+import { allEnded } from './all-ended.ts';
 import type { Deps } from './deps.ts';
-import { Driver, type Said } from './driver.ts';
+import { Driver } from './driver.ts';
+import type { Said } from './said.ts';
 import { beating } from './heartbeats.ts';
 import { SharedReads } from './shared-read.ts';
 
@@ -23,15 +28,21 @@ export const createWithdrawals = (deps: Deps) => {
       const takenBy = new Map<string, string>();
       const stop = await driver.stop();
       if (stop !== null) {
-        const items = call.items.map((item) => stopped(item, stop, driver));
+        const items = call.items.map((item) => stopped(item, stop, driver.mayHaveSent));
         return { items, evidence: [], runId: driver.payer };
       }
-      const items = await Promise.all(
-        call.items.map(async ({ payment, wanted, state }) => {
+      const items = await allEnded(
+        call.items.map(async (asked) => {
+          const { payment, wanted, state } = asked;
           const item = { ...context, take: takeFor(payment.id, takenBy) };
-          const asked = driver.stopped === null ? wanted : stoppedOf(payment.id, wanted, driver.stopped);
-          const step = await driver.run(payment.id, createWithdrawalSteps(item, payment, asked, state));
-          return { id: payment.id, step, ...traceOf(payment.id, driver) };
+          const now = driver.stopped === null ? wanted : stoppedOf(payment.id, wanted, driver.stopped);
+          try {
+            const step = await driver.run(payment.id, createWithdrawalSteps(item, payment, now, state));
+            return { id: payment.id, step, ...traceOf(payment.id, driver) };
+          } catch (error) {
+            // It may have sent something before.
+            return { ...stopped(asked, driver.whyStopped(error), true), ...traceOf(payment.id, driver) };
+          }
         }),
       );
       deps.reached('before result');
@@ -66,7 +77,7 @@ function takeFor(item: string, takenBy: Map<string, string>): (recordId: string)
 function stopped(
   { payment, state }: PaymentsCall['items'][number],
   stop: Wait,
-  { mayHaveSent }: Driver,
+  mayHaveSent: boolean,
 ): PaymentsAnswer['items'][number] {
   const wait = { ...stop, problem: { ...stop.problem, item: payment.id } };
   return {

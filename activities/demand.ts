@@ -26,33 +26,33 @@ import {
   readInput,
   reservationUnknown,
   untoldIn,
-  type Said,
+  type ReadInput,
 } from './observing.ts';
 import { readBatch, tallyBatch } from './observing-batch.ts';
 import { wrongInput } from './run-input.ts';
 
 const NOTHING: Demand = { demand: '0' };
 
-type Asked = {
+type DemandQuestion = {
   readonly mode: Mode;
   readonly run: RunName;
   readonly leg: Leg;
   readonly turn: OwnTurn | null;
 };
 
-/** @param read reads what the run was told to do; null when that cannot be read */
+/** @param read reads what the run was started with; null when that cannot be read */
 export async function readDemand(
   deps: Deps,
-  { mode, run, leg, turn }: Asked,
-  read: () => Promise<Said | null> = () => readSaid(deps, mode, run),
+  { mode, run, leg, turn }: DemandQuestion,
+  read: () => Promise<ReadInput | null> = () => readOwnInput(deps, mode, run),
 ): Promise<Demand> {
   if (turn === null) return { wait: withoutTurn(leg) };
   const lagMs = listsLagMs(deps, turn);
   if (lagMs > 0) return { wait: listsLag(lagMs, leg.id) };
-  const said = await read();
-  if (said === null) return NOTHING;
+  const own = await read();
+  if (own === null) return NOTHING;
   const others = await deps.turn.readReserved(turn.others);
-  const { policy, manifest } = said;
+  const { policy, manifest } = own;
   // The answer would be "nothing", and a leg that funds a batch would never be traded, only because another
   // run is in doubt for some minutes. So this run waits.
   const untold = manifest === null ? null : untoldIn([leg.sell, leg.buy], others);
@@ -67,7 +67,7 @@ export async function readDemand(
   if (batchRead?.kind === 'wait') return { wait: batchRead.wait };
   if (batchRead !== null && seen?.kind !== 'seen') return NOTHING;
   const batch = seen?.kind === 'seen' ? seen.batch : null;
-  const observed = await observeInTurn(deps, run, said, { isTaken: true, others }, batch);
+  const observed = await observeInTurn(deps, run, own, { isTaken: true, others }, batch);
   if (observed.kind === 'wait') return { wait: observed.wait };
   if (observed.kind !== 'observed') return NOTHING;
   const broken = brokenDay(deps, observed, leg);
@@ -76,7 +76,7 @@ export async function readDemand(
     ...observed,
     run,
     // Each leg is held against the limits elsewhere. They do not change how much the policy asks for.
-    policy: { ...observed.policy, limits: null },
+    policy: { ...observed.policy, rules: { ...observed.policy.rules, limits: null } },
     // As if the run had sent nothing: what it has sent is in the balances by now, or on its way.
     observation: { ...observed.observation, trades: [], withdrawals: [] },
     batch: observed.batch === null ? null : { ...observed.batch, payable: stillPayable(observed) },
@@ -90,16 +90,16 @@ export async function readDemand(
   return { demand: sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? [])) };
 }
 
-async function readSaid(deps: Deps, mode: Mode, run: RunName): Promise<Said | null> {
+async function readOwnInput(deps: Deps, mode: Mode, run: RunName): Promise<ReadInput | null> {
   const input = (await deps.plans.find(mode, run))?.input ?? null;
   if (input === null || wrongInput(input) !== null) return null;
-  const said = readInput(deps, { ...input, run });
-  return said.kind === 'said' ? said : null;
+  const own = readInput(deps, { ...input, run });
+  return own.kind === 'read' ? own : null;
 }
 
 /** What other runs have traded on the date since the plan was made counts against the limit of the day (M4). */
 function brokenDay({ facts }: Deps, { policy, observation }: Seen, leg: Leg): Problem | null {
-  const { limits } = policy;
+  const { limits } = policy.rules;
   if (limits === null) return null;
   const own = observation.trades.filter(({ status }) => !facts.tradeStatuses.failed.includes(status));
   const gross = reservedBy([leg], []).map(({ currency, gross: value }) => ({ currency, value }));

@@ -3,6 +3,7 @@
  * has no switch for either.
  */
 import type { Info } from '@temporalio/activity';
+import type { Holders, Suspect } from '../domain/run/claims.ts';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { Mode, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
@@ -85,7 +86,7 @@ export type Deps = {
   /** The chunks of batches, and the runs that coordinate them, as Temporal shows them. */
   readonly chunks: {
     /**
-     * The input with which a Temporal run of a chunk was started, whoever started it. Without `runId`, that
+     * The input with which a Temporal run of a chunk was started, by any program. Without `runId`, that
      * of the newest one.
      */
     readInput(workflowId: string, runId?: string): Promise<ChunkInput | null>;
@@ -137,14 +138,8 @@ export type Deps = {
   readonly otherBatches: {
     /** Chunks that were open at some time since then, and may have some of these payments too. */
     suspects(of: OfBatch, names: readonly string[], sinceMs: number): Promise<readonly Suspect[]>;
-    /**
-     * Which payments these chunks have paid or hold, and for which run. `silent`: the run of a chunk that
-     * does not answer.
-     */
-    holders(
-      mode: Mode,
-      suspects: readonly Suspect[],
-    ): Promise<{ readonly held: ReadonlyMap<string, Holder>; readonly silent: string | null }>;
+    /** Which payments these chunks have paid or hold, and for which run. */
+    holders(mode: Mode, suspects: readonly Suspect[]): Promise<Holders>;
     /** Runs planned before this one, which this one may not have seen when it was planned at `madeAtMs`. */
     plannedBeside(of: OfBatch, madeAtMs: number): Promise<readonly RunName[]>;
   };
@@ -169,10 +164,7 @@ export type Deps = {
   readonly reached: (point: string) => void;
 };
 
-/** `withdrawalId`: the record by which the run has paid; null: it may still pay. */
-export type Holder = { readonly run: string; readonly withdrawalId: string | null };
 export type OfBatch = { readonly mode: Mode; readonly run: RunName };
-export type Suspect = { readonly run: RunName; readonly number: number; readonly names: readonly string[] };
 
 /**
  * The instructions of a run are missing although they were kept once, so that something may look allowed that

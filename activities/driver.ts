@@ -1,30 +1,26 @@
 /**
- * Carries out what the steps ask for: it signs, sends, reads instructions and lists, and keeps what came back as
- * evidence. Each activity call has one driver. The driver decides nothing about replies, but it never sends after the
+ * Carries out what the steps ask for: it signs, sends, reads instructions (`said.ts`) and lists, and keeps what came back
+ * as evidence. Each activity call has one driver. The driver decides nothing about replies, but it never sends after the
  * deadline of the attempt.
  */
 import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { ApplicationFailure, Context as ActivityContext, type Info } from '@temporalio/activity';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { makeProblem, type Problem } from '../domain/problems.ts';
+import type { Problem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
 import type { Closed } from '../domain/halt.ts';
-import { isNewStart } from '../domain/writes/doubt.ts';
-import type { Fact, Kept } from '../domain/people/instructions.ts';
 import type { ListScan } from '../domain/writes/lookups.ts';
 import type { Money } from '../domain/policy.ts';
-import type { Balances, Quote, Trade, Withdrawal } from '../domain/service/records.ts';
-import { keyMaterial, runName, type WriteEndpoint } from '../domain/references.ts';
+import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
+import { keyMaterial, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import type { Evidence } from '../domain/run/state.ts';
-import type { Call, Go } from '../domain/run/calls.ts';
+import type { Call } from '../domain/run/calls.ts';
 import {
   drive,
   nameOf,
   type Answer,
-  SLOW_LOOKUP_MS,
   type Attempt,
   type Context,
   type Effect,
@@ -44,49 +40,17 @@ import { readDemand } from './demand.ts';
 import { readFreeMoney } from './free-money.ts';
 import { isForTemporal, whatFailed } from './failures.ts';
 import { slept } from './polling.ts';
-import { ageMs, type Moment } from './moment.ts';
-import { SharedRead, type SharedReads } from './shared-read.ts';
-import { InstructionsMissing, type Deps } from './deps.ts';
-
-/** The items of a call share one read. It is at most this old when an item uses it. */
-const SHARED_READ_MS = 5_000;
-
-/**
- * A call may begin with what other calls have read, if that is no older than this. The calls of a chunk follow each
- * other quickly.
- */
-const ACROSS_CALLS_MS = 1_000;
-
-/**
- * A write that is found to be wanted must leave within this time, or it does not leave at all. It is signed in this
- * time, and may need a connection.
- */
-const LEAVES_WITHIN_MS = 3_000;
-
-/**
- * A write may leave the driver so long after the read of the instructions began. So it leaves the machine within 10 s
- * of that.
- */
-const HEEDED_MS = 10_000 - LEAVES_WITHIN_MS;
+import { evidenceOf } from './evidence.ts';
+import { LEAVES_WITHIN_MS, SaidForCall, TOO_LATE, type Heeded, type Said } from './said.ts';
+import { SHARED_READ_MS, SharedRead, type SharedReads } from './shared-read.ts';
+import type { Deps } from './deps.ts';
 
 /** How long other runs are asked. A run without a worker must not use up the time in which a write may leave. */
 const CLAIMS_MS = 5_000;
 
-/**
- * What decides whether anything may leave, read together. `go`: null where the call belongs to no chunk, or nobody
- * gives a go.
- */
-export type Said = { readonly kept: Kept; readonly go: Go | 'over' | null };
-
-/** The instructions that the steps of an item used, and when their read began. */
-type Heeded = { readonly kept: Kept; readonly at: Moment };
-
 /** If Temporal does not answer, the same attempt asks again: so often, and after so long. */
 const READ_TRIES = 3;
 const READ_AGAIN_MS = 500;
-
-const NEWLY_SAID = 'somebody has said something meanwhile; it is left to the next attempt';
-const TOO_LATE = 'this attempt took too long; it is left to the next one';
 
 /**
  * If an attempt reaches us later than this after it was scheduled, we ask Temporal whether it still counts before it
@@ -104,17 +68,10 @@ export class Driver {
    * nothing.
    */
   readonly #sendUntilMonotonicMs: number;
-  readonly #said: SharedRead<Said>;
-  /** What other calls have read, by their Temporal run; null: this kind of call shares nothing. */
-  readonly #saidToOthers: SharedReads<Said> | null;
-  /** True once this call has read the instructions. */
-  #hasRead = false;
+  readonly #said: SaidForCall;
   readonly #balances: SharedRead<Reply<Balances>>;
   /** Lets only so many payments ask the service at a time. What they share is read once for all of them. */
   readonly #inPlace: LimitFunction;
-  /** The Temporal run of the coordinator whose go was read last; null: the call belongs to no chunk. */
-  #coordinator: string | null = null;
-  #stopped: Problem | null = null;
   readonly evidence: Evidence[] = [];
   /** The turn, once the run has it. */
   #turn: OwnTurn | null = null;
@@ -126,13 +83,12 @@ export class Driver {
 
   /** Names who pays: the Temporal run, and for a chunk also its coordinator's. Null: a chunk that has no go. */
   get payer(): string | null {
-    if (this.#call.chunk === undefined) return this.runId;
-    return this.#coordinator === null ? null : `${this.#coordinator}/${this.runId}`;
+    return this.#said.payer;
   }
 
   /** Why nothing more of the batch may be sent, as its run said last; null: it may. */
   get stopped(): Problem | null {
-    return this.#stopped;
+    return this.#said.stopped;
   }
 
   /** True when an earlier attempt of this call may have sent something. */
@@ -181,10 +137,7 @@ export class Driver {
       sendWithinMs: WRITE_LIMITS.sendWithinMs,
     };
     this.#sendUntilMonotonicMs = deps.clock.monotonicMs() + WRITE_LIMITS.sendWithinMs;
-    const ask = (): Promise<Said> => readSaid(deps, call);
-    const isShared = said !== null && isUndisturbed(call, this.#attempt);
-    this.#said = isShared ? said.get(this.#attempt.runId, ask) : new SharedRead(deps.clock, ask);
-    this.#saidToOthers = said;
+    this.#said = new SaidForCall(deps, call, this.#attempt, said);
     this.#balances = new SharedRead(deps.clock, async () => this.#told(await deps.reader.balances()));
   }
 
@@ -217,38 +170,24 @@ export class Driver {
   async stop(): Promise<Wait | null> {
     for (let tries = 1; ; tries += 1) {
       try {
-        await Promise.all([this.#instructions(), this.#haltsRead()]);
+        await Promise.all([this.#said.read(), this.#haltsRead()]);
         return null;
       } catch (error) {
-        if (error instanceof WithoutGo) return error.wait;
-        if (error instanceof InstructionsMissing)
-          return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan) };
-        if (isForTemporal(error)) throw error;
         // This is returned, not thrown. So no later attempt is in doubt about something that this attempt has never
         // sent.
-        if (tries === READ_TRIES || !(await slept(this.#deps, READ_AGAIN_MS)))
-          return activityFailed(whatFailed(error), 1);
+        const wait = this.whyStopped(error);
+        const isSaid = this.#said.waitAfter(error) !== null;
+        if (isSaid || tries === READ_TRIES || !(await slept(this.#deps, READ_AGAIN_MS))) return wait;
       }
     }
   }
 
-  /**
-   * Reads the instructions. A chunk may send only while its run is open and gives it a go, so that the go is read with
-   * them. @throws WithoutGo
-   */
-  async #instructions(): Promise<Heeded> {
-    const { at, value } = this.#said.read(this.#hasRead ? SHARED_READ_MS : ACROSS_CALLS_MS);
-    this.#hasRead = true;
-    const { kept, go } = await value;
-    if (this.#call.chunk !== undefined) {
-      if (go === null || go === 'over' || !go.mayGo) {
-        this.#said.forget();
-        throw new WithoutGo();
-      }
-      this.#coordinator = go.runId;
-      this.#stopped = go.stopped;
-    }
-    return { kept, at };
+  /** What people are told of an error that stops a call or one of its items. @throws what is for Temporal */
+  whyStopped(error: unknown): Wait {
+    const wait = this.#said.waitAfter(error);
+    if (wait !== null) return wait;
+    if (isForTemporal(error)) throw error;
+    return activityFailed(whatFailed(error), 1);
   }
 
   /** Runs the steps of one item to their end. */
@@ -258,10 +197,11 @@ export class Driver {
       this.#deps.reached(`before ${effect.kind}`);
       let answer: Answer;
       if (effect.kind === 'read instructions') {
-        heeded = await this.#instructions();
+        heeded = await this.#said.read();
         answer = heeded.kept;
       } else answer = await this.#perform(effect, heeded);
-      this.#note(item, effect, answer);
+      const evidence = evidenceOf(item, effect, answer, this.#deps.clock.wallMs());
+      if (evidence !== null) this.evidence.push(evidence);
       this.#deps.reached(`after ${effect.kind}`);
       return answer;
     });
@@ -274,7 +214,7 @@ export class Driver {
     const { service, reader } = this.#deps;
     switch (effect.kind) {
       case 'note facts':
-        return this.#noted(effect.facts);
+        return this.#said.note(effect.facts);
       case 'read balances':
         return this.#balances.value(SHARED_READ_MS);
       case 'read claims': {
@@ -373,7 +313,7 @@ export class Driver {
       signal: ActivityContext.current().cancellationSignal,
       whyNot: async () => {
         await this.#haltsRead();
-        const unheeded = await this.#whyNotHeeded(heeded);
+        const unheeded = await this.#said.whyNotHeeded(heeded);
         return unheeded ?? (this.#tooLate() ? TOO_LATE : null);
       },
       whyNotNow: () => this.#whyHalted(currencies)?.problem.message ?? null,
@@ -388,18 +328,6 @@ export class Driver {
   /** Waits for a late reading of what is halted. */
   #haltsRead(): Promise<void> {
     return this.#deps.halts.settled({ policy: this.#call.plan.run.policy, currencies: [] });
-  }
-
-  /**
-   * Says why the instructions do not allow the write any more; null: they do. If the shared read is too old, it reads
-   * them again. They must still be the same.
-   */
-  async #whyNotHeeded(heeded: Heeded | null): Promise<string | null> {
-    const { clock } = this.#deps;
-    if (heeded === null || ageMs(clock, heeded.at) <= SHARED_READ_MS) return null;
-    const again = await this.#instructions();
-    if (!isDeepStrictEqual(again.kept, heeded.kept)) return NEWLY_SAID;
-    return ageMs(clock, again.at) <= HEEDED_MS ? null : TOO_LATE;
   }
 
   /** The key of an item is always the same. It is made from the credentials of the plan, never from this worker's. */
@@ -441,108 +369,19 @@ export class Driver {
     await this.#deps.turn.giveBack(this.#call.plan.run, mayHaveTraded).catch(() => {});
   }
 
-  /** Records facts in Temporal. False: Temporal did not take them, so that what follows from them must wait. */
-  async #noted(facts: readonly Fact[]): Promise<boolean> {
-    const { chunk, plan } = this.#call;
-    const { run, credentials } = plan;
-    // An API key is recorded with the run. A fact about a payment is recorded with its chunk.
-    const isOfRun = facts.some(({ kind }) => kind === 'api key');
-    try {
-      await this.#deps.instructions.note(credentials.mode, run, facts, isOfRun ? undefined : chunk);
-      return true;
-    } catch {
-      return false;
-    } finally {
-      // The next question must see these facts.
-      this.#said.forget();
-      this.#saidToOthers?.forget(this.#attempt.runId);
-    }
-  }
-
   #told<T>(reply: Reply<T>): Reply<T> {
     clockSkew.note(this.#deps.clock, reply);
     return reply;
   }
-
-  #note(item: string, effect: Effect, answer: Answer): void {
-    if (typeof answer === 'boolean' || 'instructions' in answer || 'claimed' in answer || 'rival' in answer)
-      return;
-    if ('turn' in answer || 'demand' in answer || 'free' in answer) return;
-    const at = new Date(this.#deps.clock.wallMs()).toISOString();
-    if (!('kind' in answer)) {
-      const found =
-        'complete' in answer
-          ? `${answer.records.length} record(s)${answer.complete ? '' : `, incomplete: ${answer.reason ?? ''}`}`
-          : '';
-      this.evidence.push({
-        at,
-        item,
-        call: effect.kind,
-        result: found,
-        traceId: null,
-        replayed: null,
-        quote: null,
-      });
-      return;
-    }
-    const facts = answer.kind === 'NOT_SENT' ? null : answer.facts;
-    this.evidence.push({
-      at,
-      item,
-      call: effect.kind,
-      result: nameOf(answer),
-      traceId: facts?.traceId ?? null,
-      replayed: facts?.replayed ?? null,
-      quote: answer.kind === 'DONE' ? quoteIn(answer.value) : null,
-    });
-  }
 }
 
 /**
- * True for payments that no call has had before, in a chunk that is fresh. Any other call must read the instructions
- * itself, from after its own beginning: a payment that has waited may have been woken by a new instruction, and
- * somebody else may have sent a payment before.
- */
-function isUndisturbed(call: Call & { readonly isFirstTry?: true }, attempt: Attempt): boolean {
-  const { chunk, isFirstTry = false } = call;
-  return chunk !== undefined && isFirstTry && attempt.number === 1 && !isNewStart({ ...call, attempt });
-}
-
-async function readSaid(deps: Deps, { plan, chunk }: Call): Promise<Said> {
-  const { run, credentials } = plan;
-  const [kept, go] = await Promise.all([
-    deps.instructions.read(credentials.mode, run, chunk),
-    chunk === undefined ? null : deps.chunks.readGo(credentials.mode, run, chunk),
-  ]);
-  return { kept, go };
-}
-
-/** The coordinator of the chunk has given no go, or has ended. */
-class WithoutGo extends Error {
-  override readonly name = 'WithoutGo';
-  readonly wait: Wait = { afterMs: 60_000, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) };
-}
-
-/**
- * Says which attempt this is. If somebody resets a pending activity (a button of Temporal's UI), Temporal counts from
+ * Says which attempt this is. If a person resets a pending activity (a button of Temporal's UI), Temporal counts from
  * one again. But the time at which it was first scheduled shows it. If this is not the first attempt, an earlier one
  * may have sent.
  */
 function numberOf({ attempt, scheduledTimestampMs, currentAttemptScheduledTimestampMs }: Info): number {
   return currentAttemptScheduledTimestampMs > scheduledTimestampMs ? Math.max(attempt, 2) : attempt;
-}
-
-/** Both amounts of a quote; null: the record is no quote. */
-function quoteIn(record: object | null): Evidence['quote'] {
-  if (record === null || !('quoteAmount' in record)) return null;
-  const { id, sellAmount, buyAmount, quoteAmount } = record as Quote;
-  return { id, sellAmount: sellAmount ?? quoteAmount, buyAmount: buyAmount ?? quoteAmount };
-}
-
-function instructionsMissing({ run }: Call['plan']): Problem {
-  return makeProblem('INSTRUCTIONS_MISSING', null, {
-    message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
-  });
 }
 
 function scanned<T>(records: readonly T[], stopped: Reply<unknown> | null): ListScan<T> {

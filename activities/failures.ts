@@ -1,6 +1,6 @@
 /**
  * What people and histories see of an error that an activity throws. The error's own text is left out,
- * because it may contain anybody's data (M6). Its class, its code and the place in our sources are enough to
+ * because it may contain data of the people who are paid (M6). Its class, its code and the place in our sources are enough to
  * report.
  */
 import { Context as ActivityContext } from '@temporalio/activity';

@@ -17,7 +17,7 @@ import { UNSETTLED_LOOK_BACK_MS } from '../service/observe.ts';
 import type { Deps } from './deps.ts';
 import { listsLagMs, reservationUnknown, unreadableService, untoldIn } from './observing.ts';
 
-type Asked = {
+type FreeMoneyQuestion = {
   readonly currencies: readonly string[];
   readonly turn: OwnTurn | null;
   readonly onReply: (reply: Reply<unknown>) => void;
@@ -27,7 +27,10 @@ type Asked = {
  * Reads first what others have reserved, then the balances. Money that moves in between is taken off twice,
  * which is safe; it is never spent twice.
  */
-export async function readFreeMoney(deps: Deps, { currencies, turn, onReply }: Asked): Promise<FreeMoney> {
+export async function readFreeMoney(
+  deps: Deps,
+  { currencies, turn, onReply }: FreeMoneyQuestion,
+): Promise<FreeMoney> {
   if (turn === null) return { wait: withoutTurn() };
   const others = await deps.turn.readReserved(turn.others);
   const untold = untoldIn(currencies, others);
@@ -59,7 +62,7 @@ function takenBy(others: readonly OthersReserved[], currency: string): string {
 async function stillLeaving(
   deps: Deps,
   turn: OwnTurn,
-  onReply: Asked['onReply'],
+  onReply: FreeMoneyQuestion['onReply'],
 ): Promise<{ readonly trades: readonly OnTheWay[] } | { readonly wait: Wait }> {
   if (deps.facts.saleLeavesWithdrawable === 'at_trade') return { trades: [] };
   const lagMs = listsLagMs(deps, turn);

@@ -8,7 +8,7 @@ import { saidOfExecuted, successorIn } from '../domain/people/instructions.ts';
 import { headOf } from '../domain/plan/plan.ts';
 import { makeProblem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
-import type { Observed, PlanInput } from '../domain/run/calls.ts';
+import type { NotObserved, PlanInput } from '../domain/run/calls.ts';
 import { safetyWaitText } from '../domain/waits.ts';
 import { othersSendMs } from '../domain/writes/doubt.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
@@ -24,8 +24,6 @@ import { foreignReader, told } from './polling.ts';
 /** When a write leaves, the instructions that it goes by are at most this old. */
 const HEEDED_MS = 10_000;
 
-type Stopped = Extract<Observed, { kind: 'refused' | 'wait' }>;
-
 /**
  * @param safeAtMs from this moment on, nothing of the other run can arrive, as the wait of an earlier call
  * said; null: no call has said it
@@ -35,7 +33,7 @@ export async function whyNotInstead(
   deps: Deps,
   { mode, run, insteadOf }: PlanInput,
   safeAtMs: number | null,
-): Promise<Stopped | null> {
+): Promise<NotObserved | null> {
   if (insteadOf === undefined) return null;
   const old = { policy: run.policy, id: insteadOf };
   const name = runName(old);
@@ -80,7 +78,7 @@ function safetyMs({ facts }: Deps): number {
   );
 }
 
-function waits(name: string, safeAtMs: number, nowMs: number): Stopped {
+function waits(name: string, safeAtMs: number, nowMs: number): NotObserved {
   const problem = makeProblem('INSTEAD_WAITS', null, {
     message: `It is planned once nothing of ${name}, whose place it takes, can be under way any more.`,
     fix: `It goes on by itself: ${safetyWaitText(safeAtMs, nowMs)}.`,
@@ -88,11 +86,11 @@ function waits(name: string, safeAtMs: number, nowMs: number): Stopped {
   return { kind: 'wait', wait: { afterMs: safeAtMs - nowMs + 1_000, reason: 'doubt', problem, safeAtMs } };
 }
 
-function found(name: string, what: string): Stopped {
+function found(name: string, what: string): NotObserved {
   const message = `Something of ${name}, whose place this run takes, was executed or may have been: ${what}.`;
   return { kind: 'refused', problems: [makeProblem('INSTEAD_FOUND', null, { message })] };
 }
 
-function refused(message: string): Stopped {
+function refused(message: string): NotObserved {
   return { kind: 'refused', problems: [makeProblem('INSTEAD_REFUSED', null, { message })] };
 }

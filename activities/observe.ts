@@ -16,7 +16,7 @@ import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 import { whyNotInstead } from './instead-of.ts';
 import { heldByLostRuns } from './lost-runs.ts';
-import { listsLagMs, observeInTurn, readInput, type InTurn, type Said } from './observing.ts';
+import { listsLagMs, observeInTurn, readInput, type InTurn, type ReadInput } from './observing.ts';
 import { lookBeforeTurn, seeInTurn, type BeforeTurn } from './observing-batch.ts';
 import { foreignMode } from './own-mode.ts';
 import { wrongInput } from './run-input.ts';
@@ -31,8 +31,8 @@ export const observe =
       return answer;
     });
 
-async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
-  const { originalPlanRunId, safeAtMs, ...input } = given;
+async function observed(deps: Deps, asked: ObserveInput): Promise<Observed> {
+  const { originalPlanRunId, safeAtMs, ...input } = asked;
   const wrong = wrongInput(input);
   if (wrong !== null) return { kind: 'refused', problems: [wrong] };
   const foreign = foreignMode(deps, input.mode);
@@ -43,22 +43,22 @@ async function observed(deps: Deps, given: ObserveInput): Promise<Observed> {
   const earlier = await deps.plans.readEarlier(input.mode, input.run, resetRunId);
   if (earlier !== null) return { kind: 'made', plan: keptPlan(earlier) };
 
-  const said = readInput(deps, input);
-  if (said.kind === 'refused') return said;
+  const given = readInput(deps, input);
+  if (given.kind === 'refused') return given;
   const stopped = await whyNotInstead(deps, input, safeAtMs);
-  return stopped ?? observedNow(deps, input, said);
+  return stopped ?? observedNow(deps, input, given);
 }
 
 /** As `observe`, where no plan was made before. */
-export async function observedNow(deps: Deps, input: PlanInput, said: Said): Promise<Observed> {
+export async function observedNow(deps: Deps, input: PlanInput, given: ReadInput): Promise<Observed> {
   const { mode, run } = input;
-  const { policy, manifest, date } = said;
+  const { policy, manifest, date } = given;
   const isPayout = policy.kind === 'payout' && manifest !== null;
   const looked = isPayout ? await lookBeforeTurn(deps, { mode, run, date, policy, manifest }) : null;
   if (looked !== null && looked.kind !== 'looked') return looked;
   const turn = await turnFor(deps, policy, run);
   if ('wait' in turn) return { kind: 'wait', wait: turn.wait };
-  const answer = await observedInTurn(deps, { input, said, looked, turn });
+  const answer = await observedInTurn(deps, { input, given, looked, turn });
   if (turn.isTaken && answer.kind !== 'observed') await deps.turn.giveBack(input.run, false).catch(() => {});
   return answer;
 }
@@ -67,18 +67,18 @@ async function observedInTurn(
   deps: Deps,
   of: {
     readonly input: PlanInput;
-    readonly said: Said;
+    readonly given: ReadInput;
     /** What was seen of the batch before the turn; null: there is no batch. */
     readonly looked: BeforeTurn | null;
     readonly turn: InTurn;
   },
 ): Promise<Observed> {
-  const { input, said, looked, turn } = of;
+  const { input, given, looked, turn } = of;
   const held = await heldByLostRuns(deps, input, looked?.seenRuns ?? null);
   if (held !== null) return { kind: 'wait', wait: held };
   const seen = looked === null ? null : await seeInTurn(deps, looked);
   if (seen !== null && seen.kind !== 'seen') return seen;
-  return observeInTurn(deps, input.run, said, turn, seen?.batch ?? null);
+  return observeInTurn(deps, input.run, given, turn, seen?.batch ?? null);
 }
 
 /**

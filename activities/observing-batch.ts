@@ -11,9 +11,9 @@ import { AccountBook, BatchTally, type Held } from '../domain/plan/batch-items.t
 import { SeenRuns } from '../domain/run/lost-runs.ts';
 import { ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
 import type { PayoutPolicy } from '../domain/policy.ts';
-import { makeProblem, type Problem } from '../domain/problems.ts';
+import { makeProblem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
-import type { Wait } from '../domain/waits.ts';
+import type { NotObserved } from '../domain/run/calls.ts';
 import { hashOfChunk } from '../language/batch/chunk-hash.ts';
 import { readAccounts } from '../service/observe.ts';
 import { chunkIdOf } from '../workflows/names.ts';
@@ -28,10 +28,6 @@ const ASK_AGAIN_MS = 15_000;
 /** So many chunks are read side by side. */
 const SIDE_BY_SIDE = 5;
 
-type Stopped =
-  | { readonly kind: 'wait'; readonly wait: Wait }
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
-
 /** A batch as its chunks have it; `book`: what the service says of its accounts. */
 export type ReadBatch = {
   readonly kind: 'read';
@@ -44,7 +40,7 @@ type OfManifest = OfBatch & { readonly manifest: Manifest };
 /** `date`: the business date of the run. */
 type OfPayout = OfManifest & { readonly policy: PayoutPolicy; readonly date: string };
 
-export async function readBatch(deps: Deps, of: OfManifest): Promise<ReadBatch | Stopped> {
+export async function readBatch(deps: Deps, of: OfManifest): Promise<ReadBatch | NotObserved> {
   const { manifest } = of;
   const chunks: (readonly BatchPayment[])[] = [];
   for (let first = 0; first < manifest.chunks.length; first += SIDE_BY_SIDE) {
@@ -73,9 +69,9 @@ export function tallyBatch(
   deps: Deps,
   { manifest, chunks, book }: ReadBatch,
   of: { readonly policy: PayoutPolicy; readonly held: Held; readonly alike: LookAlikes | null },
-): { readonly kind: 'seen'; readonly batch: SeenBatch } | Stopped {
+): { readonly kind: 'seen'; readonly batch: SeenBatch } | NotObserved {
   const tally = new BatchTally({
-    limits: of.policy.limits,
+    limits: of.policy.rules.limits,
     decimalsOf: (currency) => decimalsOf(currency, deps.facts.decimals),
     book,
     held: of.held,
@@ -112,7 +108,7 @@ const MOST_KEPT = 2;
 const KEPT_MS = 600_000;
 
 /** Reads the batch and looks for what others have paid of it: this takes a while, too long for the turn. */
-export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTurn | Stopped> {
+export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTurn | NotObserved> {
   const key = keyOf(of);
   const known = before.get(key);
   const nowMs = deps.clock.monotonicMs();
@@ -168,7 +164,7 @@ function ownSinceOf({ facts }: Deps, { date, policy }: OfPayout): number {
 }
 
 function askedOf({ clock }: Deps, { mode, run, policy }: OfPayout, { chunks }: ReadBatch) {
-  const sinceMs = clock.wallMs() - policy.payout.dedupeMs;
+  const sinceMs = clock.wallMs() - policy.payout.rules.dedupeMs;
   return { mode, run, names: chunks.flatMap((payments) => payments.map(nameOfPayment)), sinceMs };
 }
 
@@ -180,7 +176,7 @@ async function readChunk(
   deps: Deps,
   { mode, run, manifest }: OfManifest,
   number: number,
-): Promise<{ readonly payments: readonly BatchPayment[] } | Stopped> {
+): Promise<{ readonly payments: readonly BatchPayment[] } | NotObserved> {
   const input = await deps.chunks.readInput(chunkIdOf(mode, run, number));
   if (input === null) {
     const problem = makeProblem('CHUNK_MISSING', null, {

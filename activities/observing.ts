@@ -28,9 +28,9 @@ import { clockSkew } from './clock-skew.ts';
 import type { OwnTurn } from '../domain/turn.ts';
 import type { Deps } from './deps.ts';
 
-/** What a run was told to do. */
-export type Said = {
-  readonly kind: 'said';
+/** What a run was started with, once its policy and its files are read. */
+export type ReadInput = {
+  readonly kind: 'read';
   readonly policy: Policy;
   readonly policyHash: string;
   readonly date: string;
@@ -47,7 +47,7 @@ export type InTurn = { readonly isTaken: boolean; readonly others: readonly Othe
 export function readInput(
   deps: Deps,
   input: Pick<PlanInput, 'run' | 'policyText' | 'policyFile' | 'files' | 'batch'>,
-): Said | Refused {
+): ReadInput | Refused {
   const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
   if (!loaded.ok) return refused(loaded.problems);
   const { policy, hash } = loaded;
@@ -60,7 +60,7 @@ export function readInput(
     return { kind: 'refused', problems: [wrongBatch(policy)] };
   const rates = readRates(policy, input.files);
   if (!rates.ok) return refused(rates.problems);
-  return { kind: 'said', policy, policyHash: hash, date, referenceRates: rates.rates, manifest };
+  return { kind: 'read', policy, policyHash: hash, date, referenceRates: rates.rates, manifest };
 }
 
 /** For so long, the lists may not show yet what another run traded before this run got its turn. */
@@ -72,7 +72,7 @@ export function listsLagMs({ facts }: Deps, { tradedAgoMs }: OwnTurn): number {
 export async function observeInTurn(
   deps: Deps,
   run: RunName,
-  { policy, policyHash, date, referenceRates }: Said,
+  { policy, policyHash, date, referenceRates }: ReadInput,
   { isTaken, others }: InTurn,
   batch: SeenBatch | null,
 ): Promise<Observed> {
@@ -125,7 +125,7 @@ export async function observeInTurn(
 }
 
 /**
- * The first run that may still take the currency that this policy sells, where nobody can tell how much. A
+ * The first run that may still take the currency that this policy sells, where it is not known how much. A
  * rebalancing does not wait for it, but leaves the currency alone.
  */
 function untoldBy(policy: Policy, others: readonly OthersReserved[]): Untold | null {
@@ -133,7 +133,7 @@ function untoldBy(policy: Policy, others: readonly OthersReserved[]): Untold | n
   return untoldIn([policy.convert.sell], others);
 }
 
-/** The first run that may take one of these, where nobody can tell how much; null: there is none. */
+/** The first run that may take one of these, where it is not known how much; null: there is none. */
 export function untoldIn(currencies: readonly string[], others: readonly OthersReserved[]): Untold | null {
   for (const currency of currencies) {
     const isUntold = (one: Reserved): boolean => one.currency === currency && !one.isTold;
@@ -156,11 +156,11 @@ export function reservationUnknown({ currency, run }: Untold): Wait {
  * if it were traded.
  */
 function stillOnDate(
-  { name, limits }: Policy,
+  { name, rules }: Policy,
   date: string,
   others: readonly OthersReserved[],
 ): readonly Money[] {
-  const perDay = limits?.perDay ?? null;
+  const perDay = rules.limits?.perDay ?? null;
   if (perDay === null) return [];
   const { currency, value } = perDay;
   const sameDay = others.filter(({ run }) => run.policy === name && dateOfRunId(run.id) === date);

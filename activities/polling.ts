@@ -1,7 +1,7 @@
 /**
  * How a poll goes on. Short waits are slept inside one attempt, and its heartbeat tells what it waits for.
  * Once the waits add up to a minute, the attempt ends with a retryable failure "not yet", and waits for its
- * `nextRetryDelay` without using a slot of the worker. The failure is benign, so that it alarms nobody. When
+ * `nextRetryDelay` without using a slot of the worker. The failure is benign, so that Temporal counts and logs no error. When
  * the service cannot be asked, or this program has a fault, the poll ends with a wait that people see.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
@@ -136,7 +136,7 @@ export async function slept(deps: Deps, pauseMs: number): Promise<boolean> {
   return true;
 }
 
-/** A failure that alarms nobody: Temporal calls the activity again after so long. */
+/** A benign failure, which Temporal does not count as an error: it calls the activity again after so long. */
 export function notYet(what: string, nextRetryDelayMs: number): ApplicationFailure {
   return withoutStack(
     ApplicationFailure.create({

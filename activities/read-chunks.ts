@@ -4,6 +4,7 @@
  */
 import type { ChunksCall } from '../domain/run/calls.ts';
 import type { Activities } from '../workflows/calls.ts';
+import { allEnded } from './all-ended.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 import { ownRunId } from './tell-run.ts';
@@ -37,6 +38,6 @@ async function inParts<Result>(
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
   for (let first = 0; first < numbers.length; first += SIDE_BY_SIDE)
-    results.push(...(await Promise.all(numbers.slice(first, first + SIDE_BY_SIDE).map(one))));
+    results.push(...(await allEnded(numbers.slice(first, first + SIDE_BY_SIDE).map(one))));
   return results;
 }

@@ -103,7 +103,7 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
   const { batch } = plan;
   const planned = batch?.chunks[number - 1];
   if (batch === null || planned?.hash !== hash) return refused('CHUNK_DIFFERS', null);
-  const { parallel, stopAfter, canary } = batch;
+  const { rules } = batch;
   const isFirstRun = plan.madeFor === go.runId && input.isFirst && call.originalRunId === runId;
   const isFirst = isFirstRun && !call.isContinued;
   const ofChunk: OfChunk = {
@@ -116,7 +116,7 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     takenUpBy: `${go.runId}/${runId}`,
     wakes: go.wakes,
   };
-  const sideBySide = Math.floor(parallel / lanesOf(batch));
+  const sideBySide = Math.floor(rules.parallel / lanesOf(batch));
   // One scan answers both.
   const [now, alike] = await Promise.all([
     unpayableNow(deps, memory, ofChunk),
@@ -134,9 +134,10 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     most: go.most,
     stopped: go.stopped,
     wakes: go.wakes,
-    rules: { parallel, stopAfter, canary },
+    rules,
     sideBySide,
-    callSize: sideBySide === 1 || stopAfter !== null || canary !== null ? SMALL_CALL : LARGEST_CALL,
+    callSize:
+      sideBySide === 1 || rules.stopAfter !== null || rules.canary !== null ? SMALL_CALL : LARGEST_CALL,
     // A chunk that its run has known before must tell that it begins.
     beginsQuietly: isFirst && call.heard === null,
     runId: `${go.runId}/${runId}`,

@@ -86,7 +86,7 @@ function buysNothing({ batch, legs }: Plan): boolean {
 }
 
 /**
- * A plan is data that somebody may have changed. So all accounts, currencies and amounts in it must agree
+ * A plan is data that another program may have changed in Temporal. So all accounts, currencies and amounts in it must agree
  * with the policy.
  */
 function foreignPlan(deps: Deps, input: PlanInput, plan: Plan): Problem | null {

@@ -2,6 +2,9 @@
 import type { Clock } from './deps.ts';
 import { ageMs, momentOf, type Moment } from './moment.ts';
 
+/** The items of a call share one read. It is at most this old when an item uses it. */
+export const SHARED_READ_MS = 5_000;
+
 /** A read that is under way or done, and when it began. */
 export type Reading<T> = { readonly at: Moment; readonly value: Promise<T> };
 

@@ -46,11 +46,8 @@ type Scan = {
    * does not read on for them.
    */
   readonly followers: Askers;
-  /**
-   * This scan reads the list only back to this moment, because the memory has what is older. Null: the scan
-   * reads all that is asked for.
-   */
-  readonly goesOnFromMs: number | null;
+  /** What it builds on, which is this scan's own to its end. Null: the scan reads all that is asked for. */
+  readonly basis: Basis | null;
   /** The pages that it has read, for calls that may still join it. */
   readonly pages: (readonly Withdrawal[])[];
   /** `whole`: the list has no further page. `cut short`: no call wanted more, or a page failed. */
@@ -179,7 +176,7 @@ class OneByOne {
   #joinable(): Scan | null {
     const scan = this.#latest;
     if (scan === null || this.#clock.monotonicMs() - scan.beganAtMs >= JOINS_WITHIN_MS) return null;
-    return scan.goesOnFromMs === null ? scan : null;
+    return scan.basis === null ? scan : null;
   }
 
   #begin(): void {
@@ -193,12 +190,10 @@ class OneByOne {
     const askers = this.#next;
     const beganAtMs = this.#clock.monotonicMs();
     const questions = [...askers.keys()].map(({ question }) => question);
-    // Kept to the end of the scan: this scan's calls get it even if the memory forgets it meanwhile.
-    const known = this.#memory?.known ?? null;
-    const goesOnFromMs = known?.goesOnFrom(questions, beganAtMs) ?? null;
+    const basis = this.#memory?.basisFor(questions, beganAtMs) ?? null;
     const followers: Askers = new Map();
-    const scan: Scan = { beganAtMs, askers, followers, goesOnFromMs, pages: [], state: 'under way' };
-    const reading = this.#memory?.begin(known, goesOnFromMs) ?? null;
+    const scan: Scan = { beganAtMs, askers, followers, basis, pages: [], state: 'under way' };
+    const reading = this.#memory?.begin(basis) ?? null;
     // From here on the list is being read: calls that ask later need a later scan.
     this.#next = new Map();
     this.#latest = scan;
@@ -214,7 +209,7 @@ class OneByOne {
       if (scan.state === 'under way') scan.state = stopped === null ? 'whole' : 'cut short';
       if (stopped === null) reading?.end(scan.state === 'whole');
       for (const [asker, findings] of askers) {
-        if (goesOnFromMs !== null && stopped === null) known?.tell(findings, asker.question);
+        if (stopped === null) basis?.known.tell(findings, asker.question);
         asker.end(findings, stopped);
       }
     } catch (error) {
@@ -233,17 +228,17 @@ class OneByOne {
     const newestMs = newestMsOf(page);
     if (now - scan.beganAtMs < JOINS_WITHIN_MS) scan.pages.push(page);
     else scan.pages.length = 0;
-    const { goesOnFromMs } = scan;
+    const { basis } = scan;
     for (const [asker, findings] of scan.followers) {
       findings.take(page, newestMs);
       if (findings.isAll) asker.end(findings, null);
     }
     for (const [asker, findings] of scan.askers) {
-      // If the scan goes on from an earlier one, the memory has the rest, and calls get both at the end.
-      if (findings.take(page, newestMs) && goesOnFromMs === null) asker.end(findings, null);
+      // If the scan goes on from an earlier one, its basis has the rest, and calls get both at the end.
+      if (findings.take(page, newestMs) && basis === null) asker.end(findings, null);
       else if (now > asker.untilMs) asker.end(findings, unread(TOO_LONG));
     }
-    const isKnown = goesOnFromMs !== null && page.length > 0 && newestMs < goesOnFromMs;
+    const isKnown = basis !== null && page.length > 0 && newestMs < basis.backToMs;
     const isEnough = scan.askers.size === 0 || isKnown;
     if (isEnough) scan.state = 'cut short';
     return isEnough;
@@ -257,7 +252,7 @@ const FORGOTTEN_AFTER_MS = 60_000;
 
 /** Keeps what earlier scans have read, until no lookup has been made for a while. */
 class Memory {
-  known: KnownList | null = null;
+  #known: KnownList | null = null;
   readonly #clock: TimedClock;
   readonly #listLagMs: number;
   #takeBackForget: (() => void) | null = null;
@@ -267,11 +262,13 @@ class Memory {
     this.#listLagMs = listLagMs;
   }
 
-  /**
-   * A scan begins. What it reads is kept once it has ended well.
-   * @param goesOnFromMs as `known` says; null: the scan reads the list anew
-   */
-  begin(known: KnownList | null, goesOnFromMs: number | null) {
+  /** What a scan for these questions may build on; null: nothing, so that it reads the list anew. */
+  basisFor(questions: readonly Question<Withdrawal>[], nowMs: number): Basis | null {
+    return this.#known?.basisFor(questions, nowMs) ?? null;
+  }
+
+  /** A scan begins. What it reads is kept once it has ended well. */
+  begin(basis: Basis | null) {
     // By the service's clock, because the records have its times.
     const beganAtMs = this.#clock.wallMs() + (clockSkew.latestMs() ?? 0);
     const readAtMs = this.#clock.monotonicMs();
@@ -284,23 +281,29 @@ class Memory {
       },
       end: (isWhole: boolean): void => {
         // No call wanted the scan any more, so that it stopped before it had read back to the known scan.
-        if (goesOnFromMs !== null && !isWhole && oldestMs >= goesOnFromMs) return;
+        if (basis !== null && !isWhole && oldestMs >= basis.backToMs) return;
         const backToMs = isWhole ? Number.NEGATIVE_INFINITY : oldestMs;
-        const goesOn = goesOnFromMs === null ? null : known;
-        this.#keep(goesOn ?? new KnownList(this.#listLagMs, { readAtMs, beganAtMs, backToMs }));
-        this.known?.add(read, beganAtMs);
+        const known = basis?.known ?? new KnownList(this.#listLagMs, { readAtMs, beganAtMs, backToMs });
+        known.add(read, beganAtMs);
+        this.#keep(known);
       },
     };
   }
 
   #keep(known: KnownList): void {
-    this.known = known;
+    this.#known = known;
     this.#takeBackForget?.();
     this.#takeBackForget = this.#clock.wake(FORGOTTEN_AFTER_MS, () => {
-      this.known = null;
+      this.#known = null;
     });
   }
 }
+
+/**
+ * What a scan builds on. It reads the list back to `backToMs`, and takes what is older from `known`. The two are
+ * one value: a scan that stops early has what it needs for that, whatever the memory forgets meanwhile.
+ */
+type Basis = { readonly known: KnownList; readonly backToMs: number };
 
 /** What one scan has read of a list, back to some moment, with what later scans have added to it. */
 class KnownList {
@@ -327,11 +330,8 @@ class KnownList {
     this.#backToMs = scan.backToMs;
   }
 
-  /**
-   * The moment back to which a scan must read that goes on from what is known. Null: what is known is too
-   * old, or does not go back far enough.
-   */
-  goesOnFrom(questions: readonly Question<Withdrawal>[], nowMs: number): number | null {
+  /** Null: what is known is too old, or does not go back far enough. */
+  basisFor(questions: readonly Question<Withdrawal>[], nowMs: number): Basis | null {
     if (nowMs - this.#readAtMs > KNOWN_FOR_MS) return null;
     const isKnown = questions.every(
       ({ sinceMs, readAfterMs = Number.NEGATIVE_INFINITY }) =>
@@ -339,7 +339,7 @@ class KnownList {
     );
     if (!isKnown) return null;
     // Records that the list did not show yet when that scan began are younger than this.
-    return this.#beganAtMs - 2 * this.#listLagMs - 2 * CLOCK_TOLERANCE_MS;
+    return { known: this, backToMs: this.#beganAtMs - 2 * this.#listLagMs - 2 * CLOCK_TOLERANCE_MS };
   }
 
   /** @param beganAtMs when the scan began that has read these records */

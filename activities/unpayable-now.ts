@@ -70,10 +70,10 @@ async function heldSideBySide(
   const of = { mode: plan.credentials.mode, run: plan.run };
   const others = new Set((await deps.otherBatches.plannedBeside(of, plan.madeAtMs)).map(runName));
   if (others.size === 0 || names.length === 0) return new Map();
-  const sinceMs = deps.clock.wallMs() - batch.dedupeMs;
+  const sinceMs = deps.clock.wallMs() - batch.rules.dedupeMs;
   const all = await deps.otherBatches.suspects(of, names, sinceMs);
   const suspects = all.filter(({ run }) => others.has(runName(run)));
-  const held = await askOthers(deps, of, { suspects, paid: new Map(), failed: new Set() });
+  const held = await askOthers(deps, of, { suspects, records: new Map() });
   if ('wait' in held || held.size === 0) return held;
   // Only the list of the service shows which of their records have failed.
   const found = await findOthers(deps, { ...of, names: [...held.keys()], sinceMs });
@@ -92,7 +92,11 @@ function heldNow(
   const { plan, batch, takenUpBy } = of;
   const ask = async (): Promise<Held | { readonly wait: Wait }> => {
     const own = { mode: plan.credentials.mode, run: plan.run };
-    const found = await findOthers(deps, { ...own, names, sinceMs: deps.clock.wallMs() - batch.dedupeMs });
+    const found = await findOthers(deps, {
+      ...own,
+      names,
+      sinceMs: deps.clock.wallMs() - batch.rules.dedupeMs,
+    });
     return 'wait' in found ? found : askOthers(deps, own, found);
   };
   return remembered(held, takenUpBy, { maxAgeMs: Infinity, ask });

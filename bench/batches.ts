@@ -88,7 +88,7 @@ async function measure(chunks: Iterable<Uint8Array>): Promise<Measured> {
   };
   const reader = new BatchReader(source(), {
     file: 'bench.csv',
-    policy: { environment: 'sandbox', limits: null, payout: { columns: COLUMNS } },
+    policy: { environment: 'sandbox', rules: { limits: null }, payout: { columns: COLUMNS } },
     destinations: null,
     decimals: {},
     mostFindings: KEPT,

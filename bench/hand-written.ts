@@ -44,7 +44,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
     plan: call.plan,
     leg: leg.id,
     tradeId,
-    until: plan.settle.until,
+    until: plan.rules.settle.until,
     currency: leg.buy,
     unknownStatus: null,
     unpaid: [{ id: payment.id, account: payment.account, amount: buyAmount }],

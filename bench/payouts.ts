@@ -44,7 +44,7 @@ export async function measurePayouts(sizes: readonly [number, ...number[]]): Pro
     // What a worker loads and compiles once is no part of a payment.
     await payBatch(stage, 100, 'warm-up');
     const batches: Batch[] = [];
-    let asked: Asked | null = null;
+    let asked: AnswerTimes | null = null;
     for (const [index, size] of sizes.entries()) {
       const isLast = index === sizes.length - 1;
       const paying = payBatch(stage, size, `batch-${index}`);
@@ -74,7 +74,7 @@ export type Batch = {
 };
 
 /** How long `status` of a batch took, milliseconds. */
-type Asked = {
+type AnswerTimes = {
   /** While it was paid, asked in this process: another one would take time from what is measured. */
   readonly whileOpen: readonly number[];
   /** Once it had ended, as a user types it. */
@@ -83,7 +83,7 @@ type Asked = {
   readonly starts: readonly number[];
 };
 
-async function askWhile(stage: Stage, name: string, paying: Promise<unknown>): Promise<Asked> {
+async function askWhile(stage: Stage, name: string, paying: Promise<unknown>): Promise<AnswerTimes> {
   const run = `${name}.${idOfToday()}`;
   const whileOpen: number[] = [];
   const over = paying.then(
@@ -112,7 +112,7 @@ async function timeOf(ask: () => Promise<Ended>): Promise<readonly [ms: number, 
 
 function sectionOf(
   batches: readonly Batch[],
-  asked: Asked | null,
+  asked: AnswerTimes | null,
   { byHand, bare }: { readonly byHand: number; readonly bare: number },
 ): Section {
   const last = batches.at(-1);

@@ -5,7 +5,7 @@
 import type { Problem } from '../domain/problems.ts';
 
 /**
- * Node's own switch that accepts any certificate. With it, anybody between us and the service can read and answer
+ * Node's own switch that accepts any certificate. With it, every machine between us and the service can read and answer
  * everything.
  */
 export function uncheckedCertificates(env: NodeJS.ProcessEnv): readonly Problem[] {

@@ -1,6 +1,6 @@
 /**
  * What `cambist up` leaves in its folder for the other commands, `.cambist/dev.json`: where its sandbox and
- * its Temporal are. Anybody may have put a file into a folder. So the file is used only if it belongs to this
+ * its Temporal are. Another user may have put a file into the folder. So the file is used only if it belongs to this
  * user, names only this machine, and no service, key or mode is configured by hand. The mode is then always
  * SANDBOX and the key always the one beside the file, so that it never leads to a live key.
  */

@@ -1,6 +1,6 @@
 /**
  * Reads a file that a scheduled policy names, from the one folder of a worker that is meant for such files
- * (CAMBIST_FILES). Anybody may have put a policy into Temporal, so nothing outside the folder is read,
+ * (CAMBIST_FILES). Every program that may write to Temporal can put a policy there, so nothing outside the folder is read,
  * whatever path the policy names.
  */
 import { realpath } from 'node:fs/promises';

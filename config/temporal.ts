@@ -294,7 +294,7 @@ function loadProfile(env: NodeJS.ProcessEnv): ReturnType<typeof loadClientConnec
 }
 
 /**
- * Anybody who can write to Temporal can start runs, and anybody between us and Temporal can read the
+ * Every program that can write to Temporal can start runs, and every machine between us and Temporal can read the
  * policies. So live runs need a server whose address a person has set, which proves who it is, and which asks
  * who we are.
  */

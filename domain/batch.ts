@@ -1,8 +1,8 @@
 /**
- * A batch as it is submitted and as its run knows it. Its payments are in its chunks, each a workflow `payments`. The run
+ * A batch as it is submitted and as its run knows it. Its payments are in its chunks, each a workflow `chunk`. The run
  * has only counts, sums and hashes, so that no payload grows with the batch. Pure.
  */
-import type { Money, PayoutPolicy } from './policy.ts';
+import type { Money, PayoutRules } from './policy.ts';
 
 /** One payment as it is submitted. The amount has no needless zeros. Nothing else of a row ever leaves its file. */
 export type BatchPayment = readonly [id: string, account: string, currency: string, amount: string];
@@ -51,22 +51,19 @@ export type PlanBatch = Omit<Manifest, 'chunks'> & {
   /** The first runs that have paid or hold payments of this batch, which are not paid for that reason. */
   readonly heldBy: readonly string[];
   readonly chunks: readonly PlanChunk[];
-} & PayoutRules &
-  Pick<PayoutPolicy['payout'], 'dedupeMs'>;
-
-/** The rules of the policy for paying a batch. */
-export type PayoutRules = Pick<PayoutPolicy['payout'], 'parallel' | 'stopAfter' | 'canary'>;
+  readonly rules: PayoutRules;
+};
 
 /** At most this many chunks send side by side. While one waits for Temporal, the others send. */
 const MOST_LANES = 4;
 
 /** How many chunks of a batch send side by side. */
-export function lanesOf({ parallel, chunks }: Pick<PlanBatch, 'parallel' | 'chunks'>): number {
-  return Math.min(MOST_LANES, parallel, chunks.length);
+export function lanesOf({ rules, chunks }: Pick<PlanBatch, 'rules' | 'chunks'>): number {
+  return Math.min(MOST_LANES, rules.parallel, chunks.length);
 }
 
 /** A batch as one reading of the file and the service shows it, before it is planned. */
-export type SeenBatch = Omit<PlanBatch, keyof PayoutRules | 'dedupeMs'>;
+export type SeenBatch = Omit<PlanBatch, 'rules'>;
 
 /** At most this many runs that hold payments of a batch are named. */
 const MOST_HOLDERS = 3;

@@ -37,7 +37,7 @@ export function decimalsOf(currency: string, overrides: Decimals): number {
  * built-in table counts, so that every program writes the same text.
  */
 export function moneyText(value: string, currency: string, overrides: Decimals = {}): string {
-  // Somebody may have changed the report, so that this is no number. Then it is shown as it is.
+  // A report that a person has edited may hold something that is no number here. Then it is shown as it is.
   return `${isDecimal(value) ? withDecimals(value, decimalsOf(currency, overrides)) : value} ${currency}`;
 }
 

@@ -39,7 +39,7 @@ export type Closed = { readonly kind: 'halted' | 'unreadable'; readonly problem:
 /** No policy can have this name: a policy's name has no slash. */
 const DRILL = 'halt-drill/';
 
-/** The scope of a drill's halt: everything of a policy that nobody can have. */
+/** The scope of a drill's halt: everything of a policy with a name that no policy can have. */
 export function drillScope(name: string): HaltScope {
   return { policy: `${DRILL}${name}`, currency: null };
 }

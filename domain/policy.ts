@@ -21,9 +21,14 @@ export type PolicyHead = {
   readonly zone: string;
   /** Null: the policy runs only when a person starts it. */
   readonly schedule: Schedule | null;
-  readonly quote: QuoteSettings;
   /** Null: no price guard (refused by `check` in live). */
   readonly guard: Guard | null;
+  readonly rules: PolicyRules;
+};
+
+/** The rules by which a run executes its plan. The plan has them as the policy states them. */
+export type PolicyRules = {
+  readonly quote: QuoteSettings;
   readonly settle: SettleSettings;
   /** What happens to an item that lacks money: `skip` ends it, `hold` waits for money. */
   readonly shortfall: 'skip' | 'hold';
@@ -164,17 +169,22 @@ export type PayoutPolicy = Omit<PolicyHead, 'schedule'> & {
   readonly payout: {
     readonly fund: PayoutFund;
     readonly columns: BatchColumns;
-    /** At most this many payments are sent side by side. */
-    readonly parallel: number;
-    /** Null when the policy states no rule. */
-    readonly stopAfter: StopRule | null;
-    /** This many payments must be accepted before the others are sent; null: none. */
-    readonly canary: number | null;
-    /** A payment is refused when another batch of the policy has paid it or holds it within this time. */
-    readonly dedupeMs: number;
+    readonly rules: PayoutRules;
     /** The file, beside the policy, that lists the accounts that may be paid; null: any account may be paid. */
     readonly destinations: string | null;
   };
+};
+
+/** The rules by which a batch is paid. The plan has them as the policy states them. */
+export type PayoutRules = {
+  /** At most this many payments are sent side by side. */
+  readonly parallel: number;
+  /** Null when the policy states no rule. */
+  readonly stopAfter: StopRule | null;
+  /** This many payments must be accepted before the others are sent; null: none. */
+  readonly canary: number | null;
+  /** A payment is refused when another batch of the policy has paid it or holds it within this time. */
+  readonly dedupeMs: number;
 };
 
 /** Where the money for the payments comes from. */

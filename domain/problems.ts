@@ -396,11 +396,6 @@ export const PROBLEMS = {
     sentence: 'A fault of this program stopped the run.',
     advice: 'Report it; a reset is safe.',
   },
-  ANSWER_INCOMPLETE: {
-    ending: 'needs a human',
-    sentence: 'An activity gave no outcome for an item: a fault of this program stopped the run.',
-    advice: 'Report it; a reset is safe.',
-  },
   RUN_FAILED: {
     ending: 'needs a human',
     sentence: 'The run failed in Temporal without a report.',
@@ -686,7 +681,10 @@ export function makeProblem(
   return { code, item, message: more.message ?? sentence, fix: more.fix ?? advice };
 }
 
-/** A code as the service gave it. When it reads like a code of ours, it is marked, so that nobody takes it for one. */
+/**
+ * A code as the service gave it. When it reads like a code of ours, it is marked, so that no person or program takes it for
+ * one.
+ */
 export function serviceCode(code: string): ServiceCode {
   if (Object.hasOwn(DECISIONS, code)) return code as Code;
   const isOurs = isRunCode(code) || Object.keys(FILES_AT_FAULT).some((file) => code.startsWith(`${file}_`));

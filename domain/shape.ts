@@ -1,6 +1,6 @@
 /**
- * Closed shapes for data that somebody else may have made. A value that has passed has every field, each of its kind, and no
- * other field.
+ * Closed shapes for data that another program may have made. A value that has passed has every field, each of its kind, and
+ * no other field.
  */
 
 /** The value that was read, or why it was refused, in one short sentence. */

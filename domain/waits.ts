@@ -166,7 +166,7 @@ export function needsSomebody(waiting: Waiting, nowMs: number): boolean {
   return WAIT_REASONS[reason].needsSomebody || LATE.includes(problem.code);
 }
 
-/** A wait that only time ends troubles nobody for this long. */
+/** A wait that only time ends needs no person for this long. */
 const PATIENT_MS = 600_000;
 
 /** True for a safety wait that ends soon. */

@@ -24,7 +24,7 @@ import { completedOfId } from './listed.ts';
 
 /**
  * What Temporal has of the plan of a run. `isMade`: a plan was made. `hasFailed`: the newest `plan` has failed. `input`:
- * that of the newest `plan`. The caller checks it, because anybody may have started a `plan`.
+ * that of the newest `plan`. The caller checks it, because every program that may write to Temporal can start a `plan`.
  */
 export type FoundPlan = {
   readonly isMade: boolean;
@@ -199,7 +199,7 @@ export async function readPlannedText(client: Client, { credentials, run }: Plan
   return typeof text === 'string' ? text : null;
 }
 
-/** The input of the newest `plan`. The caller checks it, because anybody may have started a `plan`. */
+/** The input of the newest `plan`. The caller checks it, as with `FoundPlan`. */
 export async function readPlanInput(client: Client, mode: Mode, run: RunName): Promise<PlanInput | null> {
   return inputOf(client, { workflowId: planIdOf(mode, run) });
 }

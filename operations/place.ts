@@ -26,7 +26,7 @@ export type Caller = {
   readonly say: (message: string) => void;
 };
 
-/** The command waits this long for a Temporal that somebody may be starting at this moment. */
+/** The command waits this long for a Temporal that a person may be starting at this moment. */
 const PATIENCE_MS = 15_000;
 
 /** Connects, runs `work`, and closes the connection. `mode`: the mode in a workflow id, or null for the configured one. */

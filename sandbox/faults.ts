@@ -1,5 +1,5 @@
 // Which requests the faults hit, and how often they did. Only authentic requests are counted and hit; what an
-// effect means for a reply or a booking is carried out by whoever serves the request.
+// effect means for a reply or a booking is carried out by the code that serves the request.
 
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 

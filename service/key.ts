@@ -60,8 +60,8 @@ export async function readKeyFile(options: {
 }
 
 /**
- * Who else may use a file of this mode; null when nobody. In live, a group may read the file, since that is how services are
- * given their secrets. It may not write it: then it could replace the key.
+ * Which other users may use a file of this mode; null when none may. In live, a group may read the file, since that is how
+ * services are given their secrets. It may not write it: then it could replace the key.
  */
 function exposureOf(fileMode: number): { readonly who: string; readonly isBorne: boolean } | null {
   // Windows has no such bits.
@@ -123,7 +123,7 @@ async function readSmallFile(
 ): Promise<{ readonly text: string; readonly fileMode: number }> {
   let file;
   try {
-    // Without `O_NONBLOCK` the opening of a pipe waits for somebody who writes.
+    // Without `O_NONBLOCK` the opening of a pipe waits for a program that writes.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const facts = await file.stat();
     if (!facts.isFile())

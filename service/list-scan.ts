@@ -1,6 +1,6 @@
 /**
- * A list scan: reads a list of the service newest first, as far back as is asked, and keeps what is wanted. Whoever looks
- * something up calls it. A scan that was cut short proves nothing, and says what cut it short.
+ * A list scan: reads a list of the service, the newest record first, back to a moment, and keeps the records that are wanted.
+ * Every lookup calls it. A scan that stopped early proves nothing, and returns the reply that stopped it.
  */
 import type { Page } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
@@ -10,10 +10,14 @@ type Listed = { readonly id: string; readonly createdAt: string };
 type List<T> = (page: PageRequest) => Promise<Reply<Page<T>>>;
 
 /**
- * What somebody wants to know of a list: which of its records that were created since then, epoch milliseconds. `reference`:
- * only those that carry it, in whichever generation, or none at all, can be wanted; absent: any. `readAfterMs`: what a
- * record had come to by then must show; absent: that there is such a record is enough. `most`: so many records can be wanted
- * at most, and nobody reads on once they are found.
+ * What a lookup asks of a list. All moments are epoch milliseconds.
+ * - `sinceMs`: the records created since this moment must be read.
+ * - `wanted`: true for a record to keep.
+ * - `reference`: only records with this reference, in any generation, and records without a reference can be wanted. Absent:
+ *   any record can.
+ * - `readAfterMs`: the list must be read at this moment or later, because only statuses read since then count. Absent: an
+ *   older reading is enough, because only the presence of a record matters.
+ * - `most`: at most this many records can be wanted. The scan stops once it has found as many.
  */
 export type Question<T> = {
   readonly sinceMs: number;
@@ -30,10 +34,10 @@ export type Reading = {
   readonly bounds?: Bounds;
 };
 
-/** Records kept by a scan; `stopped` is the reply that cut it short, null when every page was read. */
+/** The records that a scan has kept. `stopped`: the reply that stopped it early; null: it read as far back as was asked. */
 export type Scanned<T> = { readonly records: readonly T[]; readonly stopped: Reply<unknown> | null };
 
-/** Reads a list back to what is asked for, and keeps what is wanted, each record once. */
+/** Reads a list as far back as the question asks, and keeps the wanted records, each once. */
 export async function scanList<T extends Listed>(
   list: List<T>,
   asked: Question<T> & Reading,
@@ -43,7 +47,7 @@ export async function scanList<T extends Listed>(
   return { records: findings.records, stopped };
 }
 
-/** What is found of one question while a list is read. */
+/** The records that are found for one question while a list is read. */
 export class Findings<T extends Listed> {
   readonly #question: Question<T>;
   readonly #kept = new Map<string, T>();
@@ -56,7 +60,7 @@ export class Findings<T extends Listed> {
     return [...this.#kept.values()];
   }
 
-  /** All records that can be wanted are found. */
+  /** True when as many records are found as can be wanted. */
   get isAll(): boolean {
     return this.#kept.size >= (this.#question.most ?? Number.POSITIVE_INFINITY);
   }
@@ -71,14 +75,14 @@ export class Findings<T extends Listed> {
   }
 }
 
-/** When the newest record of a page was created, epoch milliseconds; of an empty page nothing is told. */
+/** When the newest record of a page was created, epoch milliseconds; `-Infinity` for an empty page. */
 export function newestMsOf(page: readonly Listed[]): number {
   return Math.max(...page.map((record) => Date.parse(record.createdAt)));
 }
 
 /**
- * Reads a list newest first, until a page is enough or there is no further one.
- * @returns the reply that cut it short; null when none did
+ * Reads a list, the newest record first, until `isEnough` says so of a page or there is no further page.
+ * @returns the reply that stopped it early; null when none did
  */
 export async function readBack<T>(
   list: List<T>,

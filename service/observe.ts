@@ -49,7 +49,7 @@ export async function observeService(
   const { run, policy, date, facts, sinceMs, nowMs, settledBy, onReply = () => {}, signal } = options;
   const { currencies, accounts, onBalances } = needsOf(policy, options.paid ?? []);
   const isOurs = (trade: Trade): boolean => isOfRun(run, trade.clientReferenceId);
-  const countsDay = (policy.limits?.perDay ?? null) !== null;
+  const countsDay = (policy.rules.limits?.perDay ?? null) !== null;
   const isOfDate = ({ clientReferenceId, status }: Trade): boolean =>
     countsDay &&
     isOfRunsOn(run.policy, date, clientReferenceId) &&

@@ -6,7 +6,9 @@
 /** A code of the catalogue (heading "Codes"), known or not. Any other text is no code. */
 export const PLAIN_CODE = /^[A-Z][A-Z0-9_]{0,63}$/;
 
-/** Takes the place of each character that a plain word cannot have. No plain word has it, so that a changed text equals none. */
+/**
+ * Takes the place of each character that a plain word cannot have. No plain word has it, so that a changed text equals none.
+ */
 const MARK = '?';
 /** Stands at the end of a text that was cut, for the same reason. */
 const CUT = '…';
@@ -81,8 +83,8 @@ const SHOWN_VALUES: Readonly<Record<string, ReadonlySet<string>>> = {
 const PLAIN_DETAIL = /^[A-Za-z0-9_.:/+~-]{1,100}$/;
 
 /**
- * The details of an error that may go on: those that the code catalogue names, as numbers, yes or no, or single plain
- * words. A beneficiary's `address`, nested details and what nobody documented are dropped; nothing decides by them.
+ * The details of an error that may go on: those that the code catalogue names, as numbers, yes or no, or single plain words.
+ * A beneficiary's `address`, nested details and what the code catalogue does not name are dropped; nothing decides by them.
  */
 export function shownDetails(details: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(

@@ -132,7 +132,7 @@ export class RateLimiter {
     }
   }
 
-  /** Takes a place, where one is free and nobody waits for it. */
+  /** Takes a place, where one is free and no other request waits for it. */
   #startsNow(): boolean {
     if (this.#waiting.size > 0) return false;
     const now = this.#clock.nowMs();

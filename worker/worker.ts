@@ -18,7 +18,8 @@ import { startScheduled } from '../operations/start/by-schedule.ts';
 import { unknownRuns } from '../durable/other-runs/unknown.ts';
 import { keptForMs } from '../durable/retention.ts';
 import { requireRetention } from '../operations/watch/retention.ts';
-import { doneElsewhere, recordsOfOthers } from '../durable/other-runs/records.ts';
+import { ownersOf } from '../durable/other-runs/owners.ts';
+import { doneElsewhere } from '../durable/other-runs/rivals.ts';
 import { findPlan, readEarlierPlan, readPlan, startPlan } from '../durable/plans.ts';
 import {
   endInstructions,
@@ -122,8 +123,9 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       reached: options.reached ?? (() => {}),
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
       otherRuns: {
-        recordsOf: (mode, run, records, withinMs) =>
-          recordsOfOthers({ client, mode, run }, records, withinMs),
+        recordsOf: async (mode, run, records, withinMs) => [
+          ...(await ownersOf({ client, mode, run }, records, withinMs)).owners.keys(),
+        ],
         doneElsewhere: (mode, run, item) => doneElsewhere({ client, mode, run }, item),
         unknown: (mode, runs) => unknownRuns(client, mode, runs),
         keptForMs: () => keptForMs(client),

@@ -52,7 +52,7 @@ export type Activities = Pick<
   | 'recordInstruction'
   | 'tellRun'
 > & {
-  /** For `payments`: whether its payments may leave. */
+  /** For `chunk`: whether its payments may leave. */
   readGo(call: GoCall): Promise<GoAnswer>;
   awaitSettlement(call: SettlementCall): Promise<Settlement>;
   awaitWithdrawals(call: WithdrawalsCall): Promise<WithdrawalsAnswer>;

@@ -1,13 +1,13 @@
 /**
- * What the Temporal UI shows as the current details of a workflow: how it stands, and below that the last
- * events of Temporal's reset dialog. The dialog names no steps, so each event is shown with the step that
- * begins again when the run is reset to it.
+ * What the Temporal UI shows as the current details of a workflow: how it stands, and below that a table of the last
+ * events of Temporal's reset dialog. The dialog names no steps, so the table says which step begins again after a
+ * reset to each event.
  */
 import { log, setCurrentDetails, workflowInfo, type WorkflowInterceptorsFactory } from '@temporalio/workflow';
 import { SHOWN } from './names.ts';
 import { Steps, activityStep, signalStep, timerStep } from './steps.ts';
 
-/** More would not fit on a page; `explain-reset` shows all. */
+/** The table has at most this many steps; `explain-reset` shows all of them. */
 const MOST_STEPS = 15;
 
 const steps = new Steps();
@@ -64,7 +64,7 @@ function show(): void {
     [
       standing,
       '',
-      'Any event of the reset dialog is safe. The last ones, and what is done again from there; one that is not named goes on waiting:',
+      'A reset to any event is safe. This table shows the last events, and the step that begins again after a reset to each. After a reset to an event between them, the workflow goes on waiting:',
       '',
       '| event | step |',
       '| - | - |',

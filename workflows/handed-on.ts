@@ -1,6 +1,6 @@
 /**
- * Checks that state which a workflow begins with was handed on by Temporal, and not given by whoever started
- * it (design: "What a worker believes").
+ * Checks that state which a workflow begins with was handed on by Temporal, and not given by the program that
+ * started it (design: "What a worker believes").
  */
 import { ApplicationFailure, workflowInfo } from '@temporalio/workflow';
 import { withoutStack } from '../domain/without-stack.ts';

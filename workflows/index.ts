@@ -1,6 +1,6 @@
 /** Every workflow that a worker of Cambist runs. */
 export { instructions } from './instructions.ts';
-export { payments } from './payments.ts';
+export { chunk } from './chunk.ts';
 export { plan } from './plan.ts';
 export { run } from './run.ts';
 export { scheduled } from './scheduled.ts';

@@ -8,7 +8,7 @@ import type { Mode } from '../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Go, PlanInput } from '../domain/run/calls.ts';
 import type { ChunkState } from '../domain/run/chunk-state.ts';
-import type { ItemsOfChunk } from '../domain/run/held.ts';
+import type { Holds } from '../domain/run/claims.ts';
 import type { ProgressPage, RunPage } from '../domain/run/progress.ts';
 import type { Reserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer, TurnState } from '../domain/turn.ts';
@@ -18,7 +18,7 @@ import type { Fact, Instruction, Recorded, Saying } from '../domain/people/instr
 /** Workflow types as the Temporal UI shows them. */
 export const RUN_TYPE = 'run';
 export const PLAN_TYPE = 'plan';
-export const PAYMENTS_TYPE = 'payments';
+export const CHUNK_TYPE = 'chunk';
 export const INSTRUCTIONS_TYPE = 'instructions';
 export const TURN_TYPE = 'turn';
 export const SCHEDULED_TYPE = 'scheduled';
@@ -44,9 +44,15 @@ export function instructionsIdOf(mode: Mode, run: RunName, chunk?: number): stri
   return chunk === undefined ? id : `${id}-${String(chunk).padStart(4, '0')}`;
 }
 
-/** Id of one chunk of a batch, from 1: `<run>/payments-0001`. */
+/** Id of one chunk of a batch, from 1: `<run>/chunk-0001`. */
 export function chunkIdOf(mode: Mode, run: RunName, number: number): string {
-  return `${workflowIdOf(mode, run)}/payments-${String(number).padStart(4, '0')}`;
+  return `${workflowIdOf(mode, run)}/chunk-${String(number).padStart(4, '0')}`;
+}
+
+/** The number in the id of a chunk; null for other workflow ids. */
+export function chunkNumberOf(workflowId: string): number | null {
+  const digits = /\/chunk-(\d{4,})$/.exec(workflowId)?.[1];
+  return digits === undefined ? null : Number(digits);
 }
 
 /** What a worker logs when a workflow has shown how it stands. */
@@ -129,11 +135,11 @@ export type InstructionsInput = {
 /** What the run of a batch says to the chunk of this number, and how a chunk stands. */
 export const goQuery = defineQuery<Go, [number: number]>('go');
 export const chunkQuery = defineQuery<ChunkState>('chunk');
-/** What has become of some payments of a chunk, by their ids in small letters: another batch of the policy has them too. */
-export const itemsQuery = defineQuery<ItemsOfChunk, [names: readonly string[]]>('items');
-/** Every payment of a chunk for which the service has given a record, and the record's id. */
-export const recordsQuery =
-  defineQuery<readonly (readonly [item: string, withdrawalId: string])[]>('records');
+/**
+ * What a run or a chunk holds of these items, by their ids in small letters; of null: every item of which the service has
+ * shown a record. Other runs ask it.
+ */
+export const holdsQuery = defineQuery<Holds, [names: readonly string[] | null]>('holds');
 /**
  * There is news: of this chunk for its run, or of the run for its chunk. The signal carries nothing else and decides
  * nothing: the receiver reads what is new.
@@ -147,9 +153,9 @@ export const progressQuery = defineQuery<ProgressPage, [offset?: number]>('progr
 export const wakeSignal = defineSignal('wake');
 
 /**
- * The part of the memo of `plan` in which it says why it waits. Whoever describes the workflow is told it: no
- * worker is asked, and no other workflow stands in the way. Only a query tells the current details. Each change
- * of the memo costs one event.
+ * The part of the memo of `plan` in which it says why it waits. A program that describes the workflow gets it with the
+ * answer: no worker is asked, and no other workflow stands in the way. Only a query tells the current details. Each change of
+ * the memo costs one event.
  */
 export const WAITS_MEMO = 'waits';
 

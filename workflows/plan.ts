@@ -12,6 +12,7 @@ import {
 } from '@temporalio/workflow';
 import type { KeptPlan } from '../domain/plan/plan.ts';
 import { runName } from '../domain/references.ts';
+import { isObserved } from '../domain/run/answer-shapes.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
 import { makePlan, type PlanPorts } from '../domain/run/make-plan.ts';
 import { Pauses } from '../domain/run/pauses.ts';
@@ -43,7 +44,9 @@ function portsOf(input: PlanInput, state: { readonly waiting: Waiting | null }):
   return {
     observe: (safeAtMs) =>
       orStepFailed(
+        'observe',
         reads.observe({ ...input, originalPlanRunId: workflowInfo().originalExecutionRunId, safeAtMs }),
+        isObserved,
       ),
     giveTurnBack: async ({ mode, organisation }) => {
       try {

@@ -12,10 +12,21 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
+import { holdsOf } from '../domain/run/claims.ts';
 import { workflowIdOf } from '../domain/references.ts';
 import { makeReport, statusOf } from '../domain/run/report.ts';
 import { reservedIn } from '../domain/run/reserves.ts';
 import { newRunState, type RunState } from '../domain/run/state.ts';
+import {
+  isChunksAnswer,
+  isConfirmed,
+  isLegAnswer,
+  isNothing,
+  isPaymentsAnswer,
+  isPlanAnswer,
+  isSettlement,
+  isWithdrawalsAnswer,
+} from '../domain/run/answer-shapes.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import type { RunInput } from '../domain/run/calls.ts';
 import { Run } from '../domain/run/run.ts';
@@ -30,6 +41,7 @@ import {
   newsSignal,
   progressQuery,
   reportQuery,
+  holdsQuery,
   reservedQuery,
   runEndedSignal,
   stateAttribute,
@@ -65,6 +77,9 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   setHandler(reportQuery, (offset = 0) => runPage(state, offset));
   setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
   // A query leaves nothing in the history, so its answer may depend on which Temporal run this is.
+  setHandler(holdsQuery, (names) =>
+    holdsOf(state, { runId: workflowInfo().runId, heard: null, isFirst: false }, names),
+  );
   setHandler(reservedQuery, () => reservedIn(state, workflowInfo().runId));
   setHandler(goQuery, (number) => course.goFor(number));
   setHandler(newsSignal, (number) => course.hear(number));
@@ -113,37 +128,47 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
   // A start has set the status `RUNNING`. A new history inherits the status that was shown last.
   let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
-    readPlan: (call) => orStepFailed(reads.readPlan(call)),
-    readChunks: (call) => orStepFailed(reads.readChunks(call)),
-    confirmOutcomes: polls.confirmOutcomes,
+    readPlan: (call) => orStepFailed('readPlan', reads.readPlan(call), isPlanAnswer),
+    readChunks: (call) => orStepFailed('readChunks', reads.readChunks(call), isChunksAnswer),
+    confirmOutcomes: (call) => orStepFailed('confirmOutcomes', polls.confirmOutcomes(call), isConfirmed),
     requestQuote: (call) =>
       orStepFailed(
+        'requestQuote',
         writes.requestQuote.executeWithOptions({ summary: summaryOfQuote(call, state.cancelled) }, [call]),
+        isLegAnswer,
       ),
     executeTrade: (call) =>
       orStepFailed(
+        'executeTrade',
         writes.executeTrade.executeWithOptions({ summary: summaryOfTrade(call, state.cancelled) }, [call]),
+        isLegAnswer,
       ),
     createWithdrawals: (call) =>
       orStepFailed(
+        'createWithdrawals',
         writes.createWithdrawals.executeWithOptions({ summary: summaryOfPayments(call, state.cancelled) }, [
           call,
         ]),
+        isPaymentsAnswer,
       ),
     awaitWithdrawals: (call) => {
       const scope = new CancellationScope();
       const poll = () =>
         polls.awaitWithdrawals.executeWithOptions({ summary: summaryOfWithdrawals(call) }, [call]);
-      return { answer: scope.run(poll), giveUp: () => scope.cancel() };
+      const answer = orStepFailed('awaitWithdrawals', scope.run(poll), isWithdrawalsAnswer);
+      return { answer, giveUp: () => scope.cancel() };
     },
     // This call is made because of a cancel, so the cancel must not stop it.
     recordInstruction: (call) =>
-      CancellationScope.nonCancellable(() => orStepFailed(reads.recordInstruction(call))),
+      CancellationScope.nonCancellable(() =>
+        orStepFailed('recordInstruction', reads.recordInstruction(call), isNothing),
+      ),
     awaitSettlement: (call) => {
       const scope = new CancellationScope();
       const poll = () =>
         polls.awaitSettlement.executeWithOptions({ summary: summaryOfSettlement(call) }, [call]);
-      return { answer: scope.run(poll), giveUp: () => scope.cancel() };
+      const answer = orStepFailed('awaitSettlement', scope.run(poll), isSettlement);
+      return { answer, giveUp: () => scope.cancel() };
     },
     waitUntil,
     nowMs: () => Date.now(),

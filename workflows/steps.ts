@@ -1,35 +1,35 @@
 /**
- * Names the steps of a workflow, each by the event of Temporal's reset dialog from which it begins again. A
- * history that is read, and a workflow that describes itself, give the same steps. Pure.
+ * Names the steps of a workflow. Each step stands at the event of Temporal's reset dialog to which a person resets the
+ * workflow so that the step begins again. A command that reads the history and the workflow itself name the same steps. Pure.
  */
 import type { Activities } from './calls.ts';
 import { newsSignal, runEndedSignal } from './names.ts';
 
-/** Names of the activities, for histories that have no summary of them. */
+/** What each activity does, shown where its call has no summary. */
 const ACTIVITIES: Readonly<Record<keyof Activities, string>> = {
   readPlan: 'Read the plan',
   readChunks: 'Read how the chunks of the batch stand',
   readGo: 'Ask the run for the go',
-  confirmOutcomes: 'See that the service shows what was done',
-  recordInstruction: 'Keep what people said',
-  requestQuote: 'Price',
+  confirmOutcomes: 'Check at the service what was done',
+  recordInstruction: 'Record an instruction',
+  requestQuote: 'Ask for a price',
   executeTrade: 'Trade',
   createWithdrawals: 'Pay',
   awaitSettlement: 'Wait for the settlement',
   awaitWithdrawals: 'Wait until payments are paid',
-  tellRun: 'Ask which run it is',
-  observe: 'Look at the service',
-  takeOverInstructions: 'Take over what people said',
-  acceptInstruction: 'Accept what a person says',
+  tellRun: 'Ask whether the run was reset',
+  observe: 'Read what the service has',
+  takeOverInstructions: 'Read what people said before',
+  acceptInstruction: 'Accept an instruction',
   startScheduled: 'Start the run of the schedule',
 };
 
 const SIGNALS: Readonly<Record<string, string>> = {
-  [runEndedSignal.name]: 'Tells those who keep what people said that the run ends',
-  [newsSignal.name]: 'Tells its run that there is news',
+  [runEndedSignal.name]: 'Tells the workflow `instructions` that the run ends',
+  [newsSignal.name]: 'Tells the run that the chunk has news',
 };
 
-export const END_STEP = 'Its end';
+export const END_STEP = 'The workflow ends';
 
 /** @param summary the summary in the history; empty: none */
 export function activityStep(type: string, summary: string): string {
@@ -43,14 +43,14 @@ export function timerStep(summary: string): string {
 
 /** A signal to another workflow. */
 export function signalStep(name: string): string {
-  return SIGNALS[name] ?? `Tells another workflow: ${name}`;
+  return SIGNALS[name] ?? `Sends the signal ${name} to another workflow`;
 }
 
-/** The steps that each completed task of a workflow has begun, by the id of the event that completed it. */
+/** The steps that each workflow task has begun, by the id of the event that completed the task. */
 export class Steps {
   readonly #byTask = new Map<number, string>();
 
-  /** @param isTimer a timer beside a call adds no step: it only limits how long the workflow waits */
+  /** @param isTimer a timer. Beside a call it is no step: it only limits how long the workflow waits for the call. */
   add(task: number, step: string, isTimer = false): void {
     const before = this.#byTask.get(task);
     if (before === undefined) this.#byTask.set(task, step);
@@ -61,12 +61,12 @@ export class Steps {
     return this.#byTask.get(task);
   }
 
-  /** The last ones, the newest first. */
+  /** The last `most` steps, the newest first. */
   last(most: number): readonly (readonly [task: number, step: string])[] {
     return [...this.#byTask].slice(-most).toReversed();
   }
 
-  /** Forgets all but the last ones. */
+  /** Forgets all but the last `most` steps. */
   keepLast(most: number): void {
     for (const task of this.#byTask.keys()) {
       if (this.#byTask.size <= most) return;

@@ -21,40 +21,40 @@ import type { RunState } from '../domain/run/state.ts';
 import { shownFirst, type Waiting } from '../domain/waits.ts';
 import { adviceOf } from '../domain/writes/step.ts';
 
-/** More would not fit on a page; the report has all. */
+/** The details show at most this many waits or problems, and this many items. The report shows all of them. */
 const MOST_LINES = 20;
 /** Temporal takes 400 bytes beside an activity or a timer. */
 const LONGEST_SUMMARY = 120;
 
-/** @param isCancelled what is not sent stays unsent, and the call only makes sure of that */
+/** @param isCancelled the run is cancelled: the call sends nothing new, and finds out whether anything was sent before */
 export function summaryOfQuote(call: LegCall | TradedCall, isCancelled: boolean): string {
   const what = whatIsTraded(call.leg);
-  if ('traded' in call) return `See whether somebody has accepted the trade of ${what}`;
+  if ('traded' in call) return `See whether a person has accepted the trade of ${what}`;
   const { doubt, phase } = call.state;
   if (doubt !== null) return `Safety wait: look whether ${what} was traded`;
   if (isCancelled || call.unwanted !== null || phase.kind === 'refused') return endOfLeg(what);
   return phase.kind === 'spent' ? `Look whether ${what} was traded` : `Price for ${what}`;
 }
 
-/** @param isCancelled as of a quote */
+/** @param isCancelled as in `summaryOfQuote` */
 export function summaryOfTrade({ leg, unwanted }: LegCall, isCancelled: boolean): string {
   const what = whatIsTraded(leg);
   return isCancelled || unwanted !== null ? endOfLeg(what) : `Trade ${what}`;
 }
 
 function endOfLeg(what: string): string {
-  return `End ${what} untraded, unless it was traded`;
+  return `Record ${what} as not traded, unless the service shows a trade`;
 }
 
-/** @param isCancelled as for a quote; a chunk of a batch does not know it */
+/** @param isCancelled as in `summaryOfQuote`; a chunk of a batch does not know whether its run is cancelled */
 export function summaryOfPayments({ items }: PaymentsCall, isCancelled = false): string {
   const [first] = items;
-  if (first === undefined) return 'Pay nobody';
+  if (first === undefined) return 'Pay nothing';
   const { id, account, currency } = first.payment;
   if (isCancelled || items.every(({ wanted }) => wanted.unwanted !== null))
     return items.length > 1
-      ? `End ${items.length} payments unpaid, unless they were sent, ${id} first`
-      : `End ${id} unpaid, unless it was sent`;
+      ? `Record ${items.length} payments as not paid, unless they were sent, ${id} first`
+      : `Record ${id} as not paid, unless it was sent`;
   if (items.length > 1) return `Pay ${items.length} payments, ${id} first`;
   const amount = first.wanted.amount === null ? currency : money(first.wanted.amount, currency);
   return short(`Pay ${id} ${amount} to ${account}`);
@@ -83,13 +83,13 @@ export function endOf(state: RunState): string {
       ? `nothing was traded or paid of ${all} item${all === 1 ? '' : 's'}`
       : `${done} of ${all} items ${done === 1 ? 'is' : 'are'} done, the others are not`;
   const next = isCancelled
-    ? `What was cancelled stays unsent until somebody types \`npx cambist run POLICY --id ${run.id} --go-on\`.`
+    ? `What was cancelled stays unsent until a person types \`npx cambist run POLICY --id ${run.id} --go-on\`.`
     : `Mend the cause, then type \`npx cambist replay ${runName(run)}\`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice.`;
-  return `${isCancelled ? 'Cancelled' : 'Ended'}: ${what}. ${next} All of it: \`npx cambist report ${runName(run)}\`.`;
+  return `${isCancelled ? 'Cancelled' : 'Ended'}: ${what}. ${next} The whole report: \`npx cambist report ${runName(run)}\`.`;
 }
 
 const BEING_CANCELLED =
-  ', being cancelled: what is under way ends first. What is not sent stays unsent until somebody types `--go-on`.';
+  ', being cancelled: what is under way ends first. What is not sent stays unsent until a person types `--go-on`.';
 
 /** How each leg and payment stands, what the run waits for, and which command to type. */
 export function detailsOf(state: RunState): string {
@@ -146,7 +146,9 @@ export function detailsOf(state: RunState): string {
  */
 export function unpaidInBatch({ chunks, stopped, run }: RunState): readonly string[] {
   const lines = unpaidLines(unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
-  return lines.length === 0 ? [] : [...lines, `Each of them: \`npx cambist report ${runName(run)}\`.`];
+  return lines.length === 0
+    ? []
+    : [...lines, `All of them, one by one: \`npx cambist report ${runName(run)}\`.`];
 }
 
 const MOST_UNPAID = 8;
@@ -167,8 +169,12 @@ export function unpaidLines(
       const why = code === stopped?.code ? `${stopped.message} ` : '';
       return `\`${code}\` ${paymentsText(payments)}: ${why}${adviceOf(code)}`;
     }),
-    ...(others > 0 && unpaid.length > 0 ? [`${paymentsText(others)} besides are not paid.`] : []),
+    ...(others > 0 && unpaid.length > 0 ? [othersText(others)] : []),
   ];
+}
+
+function othersText(number: number): string {
+  return number === 1 ? '1 more payment is not paid.' : `${number} more payments are not paid.`;
 }
 
 function paymentsText(number: number): string {
@@ -183,7 +189,8 @@ function problemLine({ code, item, message, fix }: Problem): string {
 /** What waits, since when, and when the run looks again. */
 export function waitLine({ problem, wakeAtMs, sinceMs, reason, safeAtMs }: Waiting): string {
   const since = sinceMs === undefined ? '' : ` Since ${dayAndTime(sinceMs)}.`;
-  // A run that asks the service every few seconds shows no time. A safety wait shows when it ends.
+  // A run that waits for settlement asks the service every few seconds, so no time is shown. The problem of a safety wait says
+  // when the wait ends.
   const next =
     reason === 'settlement' || safeAtMs !== undefined ? '' : ` Looks again at ${clockTime(wakeAtMs)}.`;
   return `${problemLine(problem)}${since}${next}`;
@@ -193,7 +200,7 @@ function bounded(lines: readonly string[], what: string): readonly string[] {
   const more = lines.length - MOST_LINES;
   return more <= 0
     ? lines
-    : [...lines.slice(0, MOST_LINES), '', `And ${more} more ${what}; the report has all.`];
+    : [...lines.slice(0, MOST_LINES), '', `And ${more} more ${what}; the report shows all of them.`];
 }
 
 /** Writes commands and options as code, because Markdown would turn `--` into a dash. Code stays as it is. */
@@ -217,7 +224,7 @@ function dayAndTime(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** `15:40 UTC`, of the nearest day. */
+/** `15:40 UTC`, without its date. */
 function clockTime(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(11, 16)} UTC`;
 }

@@ -1,5 +1,5 @@
 /**
- * The pauses of `run` and `payments`: with one of Temporal's timers, and a text beside it for people, or
+ * The pauses of `run` and `chunk`: with one of Temporal's timers, and a text beside it for people, or
  * without a timer.
  */
 import { condition } from '@temporalio/workflow';

@@ -16,9 +16,9 @@ type ExplainOptions = JsonOption & { readonly event?: number };
 export function addExplainReset(command: Command, session: Session): void {
   command
     .description(
-      'Says what a reset of a run would do: which items are done and adopted, which are tried again, what people said that ' +
-        'counts again, and whether there is a safety wait. Below stand the events that the reset dialog of Temporal’s UI ' +
-        'lists, each with the step that the run was at. Every one is safe; changes nothing.',
+      'Says what a reset of a run would do: which items stay done, which are tried again, what people said that counts ' +
+        'again, and whether there is a safety wait. Below stand the events that the reset dialog of Temporal’s UI lists, ' +
+        'each with the step that the run was at. Every one is safe; changes nothing.',
     )
     .argument('<run>', 'the run as `policy.id`, or its workflow id')
     .option('--event <id>', 'the event to reset to; default: the one that `replay` takes', eventId)

@@ -122,7 +122,7 @@ function show(
   const unpaid = made.batch === null ? 0 : unpayableOf(made.batch).length;
   const shortfall = shortfallOf(made, input.observation);
   // A plan without a leg and without a batch waits for no money.
-  const waits = made.shortfall === 'hold' && (made.legs.length > 0 || made.batch !== null);
+  const waits = made.rules.shortfall === 'hold' && (made.legs.length > 0 || made.batch !== null);
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
   const document = {
     ...planDocument(made, input, prices),

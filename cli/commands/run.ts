@@ -209,7 +209,7 @@ function goOnOf({ goOn, by = userName(), reason: why = NO_REASON }: RunOptions):
 }
 
 /**
- * Starts the run, or finds it, and shows it. Begins again when somebody else has started or ended the run in the meantime.
+ * Starts the run, or finds it, and shows it. Begins again when another command has started or ended the run in the meantime.
  */
 async function bringAbout(use: Use): Promise<Ending> {
   const { output, options, approver, asked } = use;

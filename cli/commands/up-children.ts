@@ -16,7 +16,7 @@ export const UP_FILE = '.cambist/up.json';
 
 /**
  * Text in the command lines of the processes that `cambist up` starts. The number of a process that has ended may belong to
- * another process by now, and somebody else may have written the file. So a process without this text is never ended.
+ * another process by now, and another program may have written the file. So a process without this text is never ended.
  */
 const COMMANDS = ['server start-dev --ip=127.0.0.1', 'cambist.mjs worker --json'];
 

@@ -163,7 +163,7 @@ const SERVICE_FACTS = 'list_lag: 1s # the sandbox lists new records at once\n';
 
 /**
  * The environment of the worker, without variables for another service or another Temporal. It also has no build id, because
- * nobody makes a build current in this Temporal.
+ * no person makes a build current in this Temporal.
  */
 function workerEnvironment(
   env: NodeJS.ProcessEnv,

@@ -16,7 +16,7 @@ export function rateText(rate: string): string {
 
 /** The amount with the decimals of its currency: `9900` with 2 is `9900.00`. */
 export function amountText(value: string, decimals: number): string {
-  // Somebody may have changed the report, so that this is no number. Then it is shown as it is.
+  // A report that a person has edited may hold something that is no number here. Then it is shown as it is.
   return isDecimal(value) ? withDecimals(value, decimals) : value;
 }
 

@@ -2,7 +2,7 @@
 import { READING_HOLDS_MS, haltSentence, scopeOptions, type Halt } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
-import type { Stopped } from '../../operations/halt/drill.ts';
+import type { StoppedWorker } from '../../operations/halt/drill.ts';
 import type { Output } from '../terminal/output.ts';
 import { count, table } from '../terminal/text.ts';
 
@@ -32,7 +32,7 @@ export function haltDocument({ scope, by, why, atMs }: Halt): Record<string, unk
 }
 
 /** How fast each worker was stopped by a drill. */
-export function showDrill(output: Output, stopped: readonly Stopped[], isLeft: boolean): Ending {
+export function showDrill(output: Output, stopped: readonly StoppedWorker[], isLeft: boolean): Ending {
   const ending = isLeft ? 'detached' : 'done';
   const slowestMs = Math.max(0, ...stopped.map(({ afterMs }) => afterMs));
   output.document({ stopped, slowestMs, exitCode: EXIT_CODES[ending] });

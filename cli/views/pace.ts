@@ -8,7 +8,7 @@ type Seen = { readonly atMs: number; readonly sent: number };
 const WINDOW_MS = 120_000;
 /** A rate measured over a shorter time would be a guess. */
 const SHORTEST_MS = 3_000;
-/** A shorter rest is shown as this, since nobody could read it in time. */
+/** A shorter rest is shown as this, since a person could not read it in time. */
 const LEAST_LEFT_MS = 1_000;
 
 export class Pace {

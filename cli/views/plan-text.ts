@@ -9,7 +9,7 @@ import { expectedOf, leftOf, type Expected } from '../../domain/plan/cost.ts';
 import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
-import type { Money } from '../../domain/policy.ts';
+import type { Money, PolicyRules } from '../../domain/policy.ts';
 import { PROBLEMS, type Problem } from '../../domain/problems.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
 import { sentence } from '../../language/text/printable.ts';
@@ -37,10 +37,6 @@ export type PlanDocument = {
     readonly tradesUntil: string;
     readonly withdrawalsUntil: string;
   };
-  readonly quote: Plan['quote'];
-  readonly settle: Plan['settle'];
-  readonly limits: Plan['limits'];
-  readonly shortfall: Plan['shortfall'];
   readonly legs: readonly {
     readonly id: string;
     readonly reference: string;
@@ -106,10 +102,7 @@ export function planDocument(
       tradesUntil: new Date(plan.sendWindows.tradesUntilMs).toISOString(),
       withdrawalsUntil: new Date(plan.sendWindows.withdrawalsUntilMs).toISOString(),
     },
-    quote: plan.quote,
-    settle: plan.settle,
-    limits: plan.limits,
-    shortfall: plan.shortfall,
+    ...plan.rules,
     legs: plan.legs.map((leg) => ({
       id: leg.id,
       reference: leg.reference,
@@ -149,15 +142,15 @@ export function planDocument(
 
 /** Things that a person should consider before the run. None of them stops it. */
 function remarksOf(plan: Plan): readonly string[] {
-  const { date, sendWindows, payments, quote } = plan;
+  const { date, sendWindows, payments, rules } = plan;
   const uncovered = notCovered(plan);
-  const settledMs = settlesBeforeMs(date, quote.settlement);
+  const settledMs = settlesBeforeMs(date, rules.quote.settlement);
   const isLate = payments.length > 0 && settledMs > sendWindows.withdrawalsUntilMs - DAY_MS;
   return [
-    ...(uncovered === null ? [] : [`${uncovered} What is missing must be there as a balance.`]),
+    ...(uncovered === null ? [] : [`${uncovered} The rest must already be there as a balance.`]),
     ...(isLate
       ? [
-          `What is bought on ${date} and settles ${quote.settlement} may come as late as ${zonedTime(settledMs, 'UTC')}, less than a day before withdrawals stop. A holiday in between is too much: run it earlier in the week.`,
+          `What is bought on ${date} and settles ${rules.quote.settlement} may come as late as ${zonedTime(settledMs, 'UTC')}, less than a day before withdrawals stop. With one holiday in between it comes too late: run it earlier in the week.`,
         ]
       : []),
   ];
@@ -189,18 +182,18 @@ export function explainPlan(
     plan.batch === null ? [] : [paint.strong('Batch'), ...explainBatch(plan.batch)],
     [
       paint.strong('Settlement'),
-      ...(paysNothing(plan) ? [] : [SETTLED_BY[plan.settle.until]]),
-      `After ${formatDuration(plan.lateAfterMs.settlement)} it says that it is late, and goes on waiting.`,
+      ...(paysNothing(plan) ? [] : [SETTLED_BY[plan.rules.settle.until]]),
+      `After ${formatDuration(plan.lateAfterMs.settlement)} the run says that the settlement is late, and goes on waiting.`,
     ],
     [
       paint.strong('When it may send'),
       `Nothing before ${zonedTime(plan.sendWindows.opensAtMs, plan.zone)}, when the date begins.`,
-      `Trades until ${zonedTime(plan.sendWindows.tradesUntilMs, plan.zone)}: the date’s end and 2 h, so that yesterday’s reasons do not trade today.`,
+      `Trades until ${zonedTime(plan.sendWindows.tradesUntilMs, plan.zone)}: 2 h after the date ends, so that a plan of one day is not traded on the next.`,
       ...(paysNothing(plan) ? [] : [withdrawalsUntil(plan)]),
     ],
     [
       paint.strong('References'),
-      'Every trade and withdrawal carries its reference; its idempotency key is made from the reference (a trade’s also from its quote), the mode, the organisation and nothing else. Whatever is repeated, reset or started twice uses the same ones.',
+      'Every trade and withdrawal carries its reference. Its idempotency key is made only from the reference, the mode and the organisation, and for a trade also from the quote. A run that is repeated, reset or started twice uses the same references and keys.',
     ],
     foundText(observation, paint),
     shortfall === null ? [] : [`${paint.warn(shortfall.code)}: ${shortfall.message} ${shortfall.fix}`],
@@ -226,16 +219,16 @@ function explainBatch(batch: PlanBatch): readonly string[] {
     const of = letters.filter((one) => one === letter).length;
     return of === 0
       ? []
-      : [`${count(of, 'payment')} would not be paid nor funded: ${PROBLEMS[code].sentence}`];
+      : [`${count(of, 'payment')} would be neither funded nor paid: ${PROBLEMS[code].sentence}`];
   });
   return [`It has ${count(payments, 'payment')}: ${sums}.`, ...unpaid];
 }
 
 function withdrawalsUntil({ sendWindows, zone }: Plan): string {
-  return `Withdrawals until ${zonedTime(sendWindows.withdrawalsUntilMs, zone)}: 5 days 12 h after 00:00 UTC of the date, inside the 7 days for which the service remembers their keys.`;
+  return `Withdrawals until ${zonedTime(sendWindows.withdrawalsUntilMs, zone)}: 5 days 12 h after 00:00 UTC of the date, within the 7 days for which the service remembers their keys.`;
 }
 
-const SETTLED_BY: Readonly<Record<Plan['settle']['until'], string>> = {
+const SETTLED_BY: Readonly<Record<PolicyRules['settle']['until'], string>> = {
   funds: 'Payments go out when the withdrawable balance covers them (`settle.until: funds`).',
   status: 'Payments go out when the service calls the trade settled (`settle.until: status`).',
 };
@@ -257,19 +250,19 @@ function explainLeg(
     `${paint.strong(`Leg ${leg.id}`)}: ${amount}`,
     capital(sentence(whyLeg(leg))),
     `Reference: ${leg.reference}`,
-    `Withdrawable now: ${money(availableIn(input.observation, leg.sell), leg.sell)}. ${shortfallText(plan)}`,
-    quoteText(plan),
+    `Withdrawable now: ${money(availableIn(input.observation, leg.sell), leg.sell)}. ${shortfallText(plan.rules)}`,
+    quoteText(plan.rules),
     ...priceLines(leg, input, prices),
     guardText(leg),
-    limitsText(plan),
+    limitsText(plan.rules),
   ];
 }
 
-function shortfallText({ shortfall }: Plan): string {
-  return `Short of it: \`shortfall: ${shortfall}\`, ${shortfall === 'skip' ? 'the leg is not traded' : 'it waits for money'}.`;
+function shortfallText({ shortfall }: PolicyRules): string {
+  return `If money is missing, ${shortfall === 'skip' ? 'the leg is not traded' : 'the leg waits for it'} (\`shortfall: ${shortfall}\`).`;
 }
 
-function quoteText({ quote }: Plan): string {
+function quoteText({ quote }: PolicyRules): string {
   const { validForSeconds, settlement, maxQuotes } = quote;
   return `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`;
 }
@@ -362,9 +355,9 @@ function tradesOfRebalancing(
       ),
       ...missing,
       ...legs.map(boundText),
-      quoteText(plan),
-      shortfallText(plan).replace('Short of it', 'Short of money'),
-      limitsText(plan),
+      quoteText(plan.rules),
+      shortfallText(plan.rules),
+      limitsText(plan.rules),
       `Each trade has a reference of its own, such as ${first.reference}.`,
     ],
   ];
@@ -382,18 +375,18 @@ function afterwards(
   if (positions.length === 0 || (legs.length === 0 && batch === null)) return [];
   const all = positionsAndAfter(plan, input, prices);
   const settled =
-    'BALANCE is what stays when what is sold has gone; PROJECTED counts what is bought, once it has settled';
+    'BALANCE is what is left after the sales; PROJECTED adds what is bought, once it has settled';
   return [
     paint.strong('Afterwards'),
     ...(batch === null ? leftTable(all, width - 2) : leftOfBatchTable(all, width - 2)).split('\n'),
-    batch === null ? `${settled}.` : `${settled}; LEFT is what stays of it once the batch is paid.`,
+    batch === null ? `${settled}.` : `${settled}; LEFT is what is left of PROJECTED once the batch is paid.`,
   ];
 }
 
 /** From what the numbers of a table of trades are computed. */
 function expectedBy(all: readonly Expected['by'][], prices: readonly IndicativePrice[]): string {
   const by = [...new Set(all)].map((one) => EXPECTED_BY[one]);
-  const more = prices.length === 0 ? ' With --quote the service is asked for quotes.' : '';
+  const more = prices.length === 0 ? ' With --quote the command asks the service for quotes.' : '';
   return `EXPECTED is by ${by.join(', else by ')}.${more}`;
 }
 
@@ -405,7 +398,8 @@ const EXPECTED_BY: Readonly<Record<Expected['by'], string>> = {
 
 /** The lowest rate that the guard of a leg takes, in short. */
 function boundText({ id, sell, buy, guard }: Leg): string {
-  if (guard?.bound === undefined || guard.bound === null) return `${id}: no price is bounded.`;
+  if (guard === null) return `${id}: no guard, any price is taken.`;
+  if (guard.bound === null) return `${id}: nothing new is traded (${guard.text}).`;
   return `${id}: not traded below ${boundRateText(guard.bound)} ${buy} per ${sell} (${guard.text}).`;
 }
 
@@ -414,7 +408,7 @@ function guardText(leg: Leg): string {
   if (leg.guard === null) return 'Guard: none, any price is taken.';
   const { bound, text } = leg.guard;
   if (bound === null) return `Guard: ${text}: nothing new is traded.`;
-  const base = `Guard: ${text}. A price below ${boundRateText(bound)} ${leg.buy} per ${leg.sell} is not traded; exactly that passes.`;
+  const base = `Guard: ${text}. A price below ${boundRateText(bound)} ${leg.buy} per ${leg.sell} is not traded; that price itself is.`;
   if (leg.amount === null) return base;
   return leg.amount.side === 'sell'
     ? `${base} For ${money(leg.amount.value, leg.sell)} at least ${money(divide(multiply(leg.amount.value, bound.sellFactor), bound.buyFactor, 12), leg.buy)} must come.`
@@ -431,9 +425,9 @@ function worstRateOf(bound: PriceBound): string {
   return divide(bound.sellFactor, bound.buyFactor, 12);
 }
 
-function limitsText({ limits }: Plan): string {
+function limitsText({ limits }: PolicyRules): string {
   if (limits === null) return 'Limits: none.';
-  return `Limits: ${limitTexts(limits).join(', ')}; the amount keeps them, a quote that does not is not traded.`;
+  return `Limits: ${limitTexts(limits).join(', ')}; the amount is within them, and a quote beyond them is not traded.`;
 }
 
 function whyLeg({ amount, sell, why }: Leg): string {
@@ -447,7 +441,7 @@ function whyLeg({ amount, sell, why }: Leg): string {
     case 'found':
       return 'the amount is that of the trade that is at the service already';
     case 'forgotten':
-      return 'the amount came from balances that have changed since; it is not computed a second time, a person decides';
+      return 'the amount was computed from balances that have changed since, and is not computed again: a person decides';
   }
 }
 
@@ -506,12 +500,12 @@ function amountText({ amount, currency }: Payment): { readonly what: string; rea
     case 'proceeds':
       return {
         what: `the proceeds in ${currency}`,
-        why: `the amount is what leg ${amount.leg} brings, ${rounded}`,
+        why: `the amount is all that leg ${amount.leg} brings, ${rounded}`,
       };
     case 'rest':
       return {
         what: `the rest in ${currency}`,
-        why: `the amount is what the fixed payments leave of what leg ${amount.leg} brings, ${rounded}`,
+        why: `the amount is all that leg ${amount.leg} brings, less the fixed payments, ${rounded}`,
       };
   }
 }

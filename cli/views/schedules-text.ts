@@ -32,7 +32,7 @@ export function changeLines(change: ScheduleChange): readonly string[] {
 /** What a schedule may trade or pay by itself after this change; null when the change allows nothing new. */
 export function armedLine(change: ScheduleChange): string | null {
   if (change.kind !== 'create' && change.kind !== 'update') return null;
-  const { limits } = change.wanted.policy;
+  const { limits } = change.wanted.policy.rules;
   const bounds = limits === null ? 'without limits' : `at most ${limitTexts(limits).join(', ')}`;
   const paused = change.kind === 'update' && change.isPaused ? '; paused until it is resumed' : '';
   return `${change.name}: unattended at ${whenText(change.after)}; ${bounds}${paused}`;

@@ -31,7 +31,7 @@ export function shortfallOf(plan: Plan, observation: Observation): Problem | nul
     const available = availableIn(observation, leg.sell);
     if (compare(available, leg.amount.value) >= 0) continue;
     const consequence =
-      plan.shortfall === 'skip'
+      plan.rules.shortfall === 'skip'
         ? '`shortfall: skip`: the leg would not be traded, and no quote asked for'
         : '`shortfall: hold`: the run would wait for money';
     return {
@@ -48,7 +48,7 @@ export function shortfallOf(plan: Plan, observation: Observation): Problem | nul
  * The problem when money is missing now for a batch, counting what it buys; null: the money is there, or this is not known.
  */
 function shortfallOfBatch(plan: Plan, observation: Observation): Problem | null {
-  const { batch, positions, shortfall } = plan;
+  const { batch, positions, rules } = plan;
   if (batch === null || observation.withdrawals.length > 0) return null;
   const isFunded = positions.length > 0;
   const base = isFunded ? lackOfBase(plan) : [];
@@ -56,7 +56,7 @@ function shortfallOfBatch(plan: Plan, observation: Observation): Problem | null 
   const missing = [...base, ...bought];
   if (missing.length === 0) return null;
   const consequence =
-    shortfall === 'skip'
+    rules.shortfall === 'skip'
       ? '`shortfall: skip`: the payments for which there is no money would not be paid'
       : '`shortfall: hold`: the payments for which there is no money would wait for it';
   return {
@@ -74,10 +74,10 @@ function shortfallOfBatch(plan: Plan, observation: Observation): Problem | null 
  * in the base now.
  */
 function fixOfFunded(
-  { shortfall, positions }: Plan,
+  { rules, positions }: Plan,
   { isBaseMissing, isLessBought }: { readonly isBaseMissing: boolean; readonly isLessBought: boolean },
 ): string {
-  if (shortfall === 'skip')
+  if (rules.shortfall === 'skip')
     return 'Bring money in before the run starts, or change the limits of the policy that keep it from being bought: the run plans once what it buys. After the start, only money in the currency itself helps.';
   const from = positions[0]?.currency ?? '';
   return [

@@ -8,27 +8,31 @@ import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
 export const SUPERSEDED = 'superseded';
 
 /** What a person said. The command makes `id`, a uuid; two instructions with the same id are one. */
-type Said = { readonly id: string; readonly by: string; readonly why: string };
+type SaidByPerson = { readonly id: string; readonly by: string; readonly why: string };
 
 export type Instruction =
   /** Unsent items of the run stay unsent. */
-  | (Said & { readonly kind: 'cancel' })
+  | (SaidByPerson & { readonly kind: 'cancel' })
   /**
    * `item` null: takes back the cancel whose id is `takesBack`, and all before it, but none after it. An item: the cause of
    * its wait is gone, try it now; `takesBack` is null then, and also where the person has seen no cancel.
    */
-  | (Said & { readonly kind: 'go-on'; readonly item: string | null; readonly takesBack: string | null })
+  | (SaidByPerson & {
+      readonly kind: 'go-on';
+      readonly item: string | null;
+      readonly takesBack: string | null;
+    })
   /**
    * The item was executed, and this record of the service is its record. The run adopts the record if it exists and agrees
    * with the plan.
    */
-  | (Said & { readonly kind: 'executed'; readonly item: string; readonly recordId: string })
+  | (SaidByPerson & { readonly kind: 'executed'; readonly item: string; readonly recordId: string })
   /** The item was not executed; `why` is the evidence. It replaces the rest of the time that doubt takes. */
-  | (Said & { readonly kind: 'not executed'; readonly item: string })
+  | (SaidByPerson & { readonly kind: 'not executed'; readonly item: string })
   /**
    * Opens later generations of a payment. `follows`: the generation before them; `recordId`: the record of that generation.
    */
-  | (Said & {
+  | (SaidByPerson & {
       readonly kind: 'pay again';
       readonly item: string;
       readonly follows: number;
@@ -38,25 +42,25 @@ export type Instruction =
    * The same for several payments of one chunk of a batch. The workflow of the chunk keeps it. `seenOfRun`: the number of the
    * newest entry about the run that the person had seen, which is the place of this one among those.
    */
-  | (Said & {
+  | (SaidByPerson & {
       readonly kind: 'pay these again';
       readonly items: readonly PaidAgain[];
       readonly seenOfRun: number;
     })
   /** A person accepts a trade that came out worse than planned. */
-  | (Said & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
+  | (SaidByPerson & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
   /** Exactly these withdrawals look like payments of the batch, and none of them is one. So they stop no payment. */
-  | (Said & { readonly kind: 'approve look-alikes' } & LookAlikeApproval)
+  | (SaidByPerson & { readonly kind: 'approve look-alikes' } & LookAlikeApproval)
   /**
    * Nothing of the run was executed, and the run of the same policy with the id `instead` takes its place. From then on
-   * nothing of it is sent, and nobody can take that back. A run has at most one of these: its id is always `SUPERSEDED`.
+   * nothing of it is sent, and no person can take that back. A run has at most one of these: its id is always `SUPERSEDED`.
    */
-  | (Said & { readonly kind: 'superseded'; readonly instead: string })
+  | (SaidByPerson & { readonly kind: 'superseded'; readonly instead: string })
   /**
    * A person looks after the run. This changes nothing of the run, and no longer counts once the run's state is not
    * `standing` any more.
    */
-  | (Said & { readonly kind: 'acknowledge'; readonly standing: string });
+  | (SaidByPerson & { readonly kind: 'acknowledge'; readonly standing: string });
 
 /** One of several payments: the `item`, `follows` and `recordId` of an instruction about one payment. */
 export type PaidAgain = readonly [item: string, follows: number, recordId: string | null];

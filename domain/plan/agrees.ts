@@ -9,7 +9,8 @@ import { type Leg, type Payment, type PaymentAmount, type Plan } from './plan.ts
 
 /**
  * How the plan differs from its policy, in one sentence; null when they agree in everything that the policy fixes literally.
- * A plan is data that somebody may have changed, so no account, currency or amount of the plan counts against the policy.
+ * A plan is data that another program may have changed in Temporal, so no account, currency or amount of the plan counts
+ * against the policy.
  */
 export function planContradicts(plan: Plan, policy: Policy): string | null {
   if (plan.policy.name !== policy.name || plan.run.policy !== policy.name)
@@ -18,10 +19,8 @@ export function planContradicts(plan: Plan, policy: Policy): string | null {
     return `The plan counts dates in ${plan.zone}, the policy in ${policy.zone}.`;
   const difference = itemsContradict(plan, policy);
   if (difference !== null) return difference;
-  for (const field of ['quote', 'settle', 'shortfall', 'limits'] as const) {
-    if (canonical(plan[field]) !== canonical(policy[field]))
-      return `The plan says otherwise than the policy about \`${field}\`.`;
-  }
+  const rule = otherRule(plan.rules, policy.rules);
+  if (rule !== null) return `The plan says otherwise than the policy about \`${rule}\`.`;
   if (plan.legs.some((leg) => guardContradicts(leg, policy)))
     return 'The plan has another price guard than the policy.';
   return canonical(plan.totals) === canonical(totalsOf(plan))
@@ -89,9 +88,8 @@ function rebalanceContradicts(plan: Plan, { rebalance }: RebalancePolicy): strin
 function payoutContradicts(plan: Plan, { payout }: PayoutPolicy): string | null {
   const { fund } = payout;
   if (plan.payments.length > 0) return 'The plan has payments besides its batch.';
-  for (const rule of ['parallel', 'stopAfter', 'canary', 'dedupeMs'] as const)
-    if (canonical(plan.batch?.[rule]) !== canonical(payout[rule]))
-      return `The plan says otherwise than the policy about how a batch is paid (${rule}).`;
+  const rule = otherRule(plan.batch?.rules ?? {}, payout.rules);
+  if (rule !== null) return `The plan says otherwise than the policy about how a batch is paid (${rule}).`;
   const paid = new Set((plan.batch?.payable ?? []).map(({ currency }) => currency));
   for (const leg of plan.legs) {
     const { id, sell, buy, amount } = leg;
@@ -180,6 +178,15 @@ function guardContradicts({ guard, ...pair }: Leg, policy: Policy): boolean {
   // The bound by reference rates depends on their file, which the policy only names. It is never looser than the literal
   // bound.
   return literal !== null && guard.bound !== null && stricter(guard.bound, literal) !== guard.bound;
+}
+
+/** The first rule of the policy about which the plan says otherwise; null: there is none. */
+function otherRule(planned: object, stated: object): string | null {
+  const ofPlan = new Map(Object.entries(planned));
+  const other = Object.entries(stated).find(
+    ([name, value]) => canonical(ofPlan.get(name)) !== canonical(value),
+  );
+  return other?.[0] ?? null;
 }
 
 /** The same text for the same data, whatever the order of its fields. */

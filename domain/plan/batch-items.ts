@@ -158,9 +158,13 @@ export function unpayable(
   return makeProblem(UNPAYABLE[letter], id, { message: WORDS[letter]({ account, currency, heldBy }) });
 }
 
-type Said = { readonly account: string; readonly currency: string; readonly heldBy: readonly string[] };
+type UnpayableFacts = {
+  readonly account: string;
+  readonly currency: string;
+  readonly heldBy: readonly string[];
+};
 
-const WORDS: Readonly<Record<Unpayable, (said: Said) => string>> = {
+const WORDS: Readonly<Record<Unpayable, (facts: UnpayableFacts) => string>> = {
   m: ({ account }) => `Withdrawal account "${account}" is not in the service's list.`,
   u: ({ account }) => `Withdrawal account "${account}" is in a status to which the service pays nothing.`,
   c: ({ account, currency }) => `Withdrawal account "${account}" does not take ${currency}.`,

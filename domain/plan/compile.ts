@@ -58,11 +58,12 @@ export function compilePlan(input: CompileInput): CompileResult {
       ...withdrawalCurrencyProblems(payments),
       ...pairProblems(legs, observation.pairs),
       ...decimalsProblems(legs, payments, input.decimalsOf),
-      ...limitProblems(legs, payments, policy.limits, observation.tradedOnDate),
+      ...limitProblems(legs, payments, policy.rules.limits, observation.tradedOnDate),
       ...guardProblems(input),
     );
   if (problems.length > 0) return { ok: false, problems };
   const batch = batchOf(input);
+  const { lateAfterMs } = policy.rules.settle;
   return {
     ok: true,
     plan: Object.freeze({
@@ -75,14 +76,11 @@ export function compilePlan(input: CompileInput): CompileResult {
       zone: policy.zone,
       date: input.date,
       sendWindows,
-      quote: policy.quote,
-      settle: policy.settle,
+      rules: policy.rules,
       lateAfterMs: {
         ...input.lateAfterMs,
-        ...(policy.settle.lateAfterMs !== null && { settlement: policy.settle.lateAfterMs }),
+        ...(lateAfterMs !== null && { settlement: lateAfterMs }),
       },
-      shortfall: policy.shortfall,
-      limits: policy.limits,
       tradedOnDate: observation.tradedOnDate,
       legs,
       notNeeded,
@@ -99,9 +97,7 @@ export function compilePlan(input: CompileInput): CompileResult {
 
 /** The batch, with the rules of the policy for paying it. */
 function batchOf({ policy, batch }: CompileInput): PlanBatch | null {
-  if (policy.kind !== 'payout' || batch === null) return null;
-  const { parallel, stopAfter, canary, dedupeMs } = policy.payout;
-  return { ...batch, parallel, stopAfter, canary, dedupeMs };
+  return policy.kind !== 'payout' || batch === null ? null : { ...batch, rules: policy.payout.rules };
 }
 
 type Items = Pick<Plan, 'legs' | 'notNeeded' | 'positions' | 'payments'>;

@@ -24,7 +24,10 @@ export function legsOfPayout(input: CompileInput, fund: PayoutFund, found: boole
         minTrade: null,
         maxTrades: null,
       };
-      return legsOfRebalance(input, rebalance, { found, waitsForBase: input.policy.shortfall === 'hold' });
+      return legsOfRebalance(input, rebalance, {
+        found,
+        waitsForBase: input.policy.rules.shortfall === 'hold',
+      });
     }
   }
 }

@@ -9,9 +9,11 @@ import {
   type KeptPlan,
   type Leg,
   type Plan,
+  type PlanHead,
   type Position,
 } from './plan.ts';
 import { CHUNK } from '../batch.ts';
+import type { PayoutRules, PolicyRules } from '../policy.ts';
 import { isPart } from '../references.ts';
 import {
   isRecord,
@@ -107,16 +109,27 @@ const isChunk = recordOf({
   alike: (value) => value === undefined || lineOf(CHUNK.payments)(value),
 });
 
+const RULES = {
+  quote: isRecord,
+  settle: isRecord,
+  shortfall: oneOf('skip', 'hold'),
+  limits: orNull(isRecord),
+} as const satisfies Readonly<Record<keyof PolicyRules, Field>>;
+
+const PAYOUT_RULES = {
+  parallel: isCount,
+  stopAfter: orNull(isRecord),
+  canary: orNull(isCount),
+  dedupeMs: isCount,
+} as const satisfies Readonly<Record<keyof PayoutRules, Field>>;
+
 const isBatch = recordOf({
   payments: isCount,
   totals: listOf(isMoney),
   payable: listOf(isMoney),
-  dedupeMs: isCount,
   heldBy: listOf(lineOf(200)),
   chunks: listOf(isChunk),
-  parallel: isCount,
-  canary: orNull(isCount),
-  stopAfter: orNull(isRecord),
+  rules: recordOf(PAYOUT_RULES),
 });
 
 const VERSION_1 = {
@@ -133,11 +146,8 @@ const VERSION_1 = {
   zone: lineOf(100),
   date: (value) => typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value),
   sendWindows: recordOf({ opensAtMs: isMoment, tradesUntilMs: isMoment, withdrawalsUntilMs: isMoment }),
-  quote: isRecord,
-  settle: isRecord,
-  shortfall: oneOf('skip', 'hold'),
+  rules: recordOf(RULES),
   lateAfterMs: isRecord,
-  limits: orNull(isRecord),
   tradedOnDate: listOf(isMoney),
   legs: listOf(recordOf(LEG)),
   notNeeded: listOf(
@@ -151,6 +161,20 @@ const VERSION_1 = {
   foundRecords: isFlag,
   madeFor: lineOf(200),
 } as const satisfies Readonly<Record<keyof KeptPlan, Field>>;
+
+const {
+  policy: _policy,
+  legs: _legs,
+  payments: _payments,
+  batch: _batch,
+  positions: _positions,
+  ...HEAD_1
+} = VERSION_1;
+
+/** The plan as activities answer it: they have read it by `planOf`. */
+export const isKeptPlan: Field = recordOf(VERSION_1);
+/** The same of a plan without its items. */
+export const isPlanHead: Field = recordOf(HEAD_1 satisfies Readonly<Record<keyof PlanHead, Field>>);
 
 /** The versions that this program can read, each with its own shape. */
 const VERSIONS: Readonly<Record<Plan['version'], Fields>> = { 1: VERSION_1 };

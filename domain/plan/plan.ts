@@ -4,7 +4,7 @@
  */
 import type { PlanBatch } from '../batch.ts';
 import type { PriceBound, Worth } from './price-bounds.ts';
-import type { Limits, Money, QuoteSettings, SettleSettings } from '../policy.ts';
+import type { Money, PolicyRules } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
 import { reference, type RunName } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
@@ -175,12 +175,9 @@ export type Plan = {
   readonly zone: string;
   readonly date: string;
   readonly sendWindows: SendWindows;
-  readonly quote: QuoteSettings;
-  readonly settle: SettleSettings;
+  readonly rules: PolicyRules;
   /** From when on the run says that settlement of a leg, or payment of an accepted withdrawal, is late. */
   readonly lateAfterMs: ServiceFacts['lateAfterMs'];
-  readonly shortfall: 'skip' | 'hold';
-  readonly limits: Limits | null;
   /**
    * The amounts that other runs of the policy had traded on its date, which count against the limit of a day. Empty without
    * such a limit.
@@ -197,7 +194,8 @@ export type Plan = {
   /** Epoch milliseconds at which the service was observed. */
   readonly madeAtMs: number;
   /**
-   * The service already had records under this run's name: somebody has sent for it, though Temporal has forgotten the run.
+   * The service already had records under this run's name: a run of this name has sent something, though Temporal has
+   * forgotten that run.
    */
   readonly foundRecords: boolean;
   /**

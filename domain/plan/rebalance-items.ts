@@ -29,7 +29,8 @@ export function legsOfRebalance(
 
 function plannedLegs(input: CompileInput, rebalance: Rebalance, waitsForBase: boolean): RebalanceItems {
   const { policy, observation, decimalsOf } = input;
-  const { limits, guard } = policy;
+  const { guard } = policy;
+  const { limits } = policy.rules;
   const base = rebalance.base.currency;
   const rates = ratesOf(input);
   const { positions, trades } = planRebalancing({
@@ -79,7 +80,7 @@ function legOf(
 
 /** What the other runs of the policy on this date leave of the limit of a day; null: there is no such limit. */
 function leftOfDay({ policy, observation }: CompileInput): string | null {
-  const perDay = policy.limits?.perDay ?? null;
+  const perDay = policy.rules.limits?.perDay ?? null;
   if (perDay === null) return null;
   const traded = observation.tradedOnDate.filter(({ currency }) => currency === perDay.currency);
   return notNegative(subtract(perDay.value, sum(traded.map(({ value }) => value))));

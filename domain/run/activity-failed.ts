@@ -1,6 +1,6 @@
 /**
  * The wait of a step that has failed again and again. People see it with its reason, instead of retries that
- * nobody sees (M8). Pure; activities and workflows use it.
+ * no person sees (M8). Pure; activities and workflows use it.
  */
 import { growing } from './growing.ts';
 import type { Wait } from '../waits.ts';

@@ -2,7 +2,8 @@
  * What a run is started with, and what it asks of the world: the calls of its activities and their answers. Only data;
  * `workflows/calls.ts` names the activities, `activities/` carries them out.
  */
-import type { BatchPayment, Manifest, PayoutRules, SeenBatch } from '../batch.ts';
+import type { BatchPayment, Manifest, SeenBatch } from '../batch.ts';
+import type { PayoutRules } from '../policy.ts';
 import type { Observation } from '../plan/observation.ts';
 import type { KeptPlan, Leg, Payment, Plan, PlanHead, SendWindows } from '../plan/plan.ts';
 import type { Money, Policy, ReferenceRates, SettleSettings } from '../policy.ts';
@@ -29,7 +30,7 @@ export type RunInput = {
   /** Texts of the files that the policy names (reference rates), by the name in the policy. */
   readonly files: Readonly<Record<string, string>>;
   /**
-   * What a person has said yes to (`movesOf`). A plan that moves anything else is not carried out. Absent: nobody was
+   * What a person has said yes to (`movesOf`). A plan that moves anything else is not carried out. Absent: no person was
    * asked.
    */
   readonly shown?: readonly string[];
@@ -41,7 +42,7 @@ export type RunInput = {
   readonly insteadOf?: string;
 };
 
-/** What `payments`, a chunk of a batch, is started with, before the run is. */
+/** What `chunk`, the workflow of one chunk of a batch, is started with, before the run is. */
 export type ChunkInput = {
   readonly run: RunName;
   readonly mode: Mode;
@@ -85,6 +86,9 @@ export type Observed =
   | { readonly kind: 'wait'; readonly wait: Wait }
   /** No plan is made, nothing is sent: policy or files cannot be read, or the run may have no plan. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
+
+/** Why no plan is made now. */
+export type NotObserved = Extract<Observed, { kind: 'refused' | 'wait' }>;
 
 /** Where the making of a plan stands: the plan, a refusal, or what it waits for (null: it is at work). */
 export type PlanState =
@@ -167,7 +171,10 @@ export type PaymentsAnswer = {
     readonly traceId?: string;
   }[];
   readonly evidence: readonly Evidence[];
-  /** Who has paid; null: a chunk that has no go, so that nothing was sent, and nobody takes up what has ended. */
+  /**
+   * The Temporal run that has paid. Null: a chunk that has no go, so that nothing was sent, and no Temporal run takes up what
+   * has ended.
+   */
   readonly runId: string | null;
 };
 
@@ -243,7 +250,7 @@ export type WithdrawalsAnswer = {
     readonly paid: boolean | null;
     readonly isUnknown: boolean;
   }[];
-  /** Who has looked; null: a chunk that has no go, so that nobody takes up what has ended. */
+  /** The Temporal run that has looked. Null: a chunk that has no go, so that no Temporal run takes up what has ended. */
   readonly runId: string | null;
   /** The workflow `instructions` has been told that the run ends. A signal from the run itself would cost history. */
   readonly hasToldEnd: boolean;
@@ -266,7 +273,7 @@ export type GoAnswer =
   | {
       readonly kind: 'go';
       readonly plan: PlanHead;
-      /** The payments are this Temporal run's alone: nobody has sent any of them before. */
+      /** The payments are this Temporal run's alone: no worker has sent any of them before. */
       readonly isFresh: boolean;
       /** Of the plan, or, in a run that came after it, as the service says now. */
       readonly unpayable: string | null;
@@ -298,7 +305,7 @@ export type GoAnswer =
   | { readonly kind: 'over'; readonly runId: string }
   /** The run had ended before this chunk was reset, and was started again. */
   | { readonly kind: 'reopened'; readonly runId: string }
-  /** The coordinator has not given it yet, or nobody can be asked. */
+  /** The coordinator has not given it yet, or does not answer. */
   | { readonly kind: 'wait'; readonly wait: Wait }
   | { readonly kind: 'refused'; readonly problem: Problem };
 

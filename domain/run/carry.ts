@@ -66,9 +66,8 @@ type CarriedLeg = { readonly id: string } & (
 );
 
 /** A payment at its stage. `amount`: only if the plan does not say it. */
-type CarriedPayment = { readonly id: string; readonly amount?: string } & (
-  CarriedUnsent | CarriedSent | UnpaidPayment
-);
+type CarriedPayment = ItemOf<CarriedUnsent | CarriedSent | UnpaidPayment>;
+type ItemOf<Stage> = { readonly id: string; readonly amount?: string } & Stage;
 
 /** Only what differs from `asKnownIn`. Without `phase`, nothing keeps the payment from being sent. */
 type CarriedUnsent = {
@@ -273,8 +272,8 @@ function paymentFrom(item: CarriedPayment | undefined, payment: Payment, heir: H
     case 'paid':
       return { kind: item.kind, accepted: acceptedFrom(item, payment) };
     case 'failed': {
-      const endedIn = ofHeir(item.endedIn, heir);
-      return { kind: 'failed', accepted: acceptedFrom(item, payment), endedIn };
+      const { endedIn, ...sent } = item;
+      return { kind: 'failed', accepted: acceptedFrom(sent, payment), endedIn: ofHeir(endedIn, heir) };
     }
     case 'not paid':
       return { kind: 'not paid', problem: item.problem, endedIn: ofHeir(item.endedIn, heir) };
@@ -296,9 +295,8 @@ function phaseFrom(carried: CarriedPhase | undefined, item: string): PaymentPhas
 }
 
 function acceptedFrom(
-  { withdrawalId, atMs, status, reference, isAnew }: CarriedSent,
+  { id: _id, amount: _amount, kind: _kind, ...record }: ItemOf<Omit<CarriedSent, 'endedIn'>>,
   payment: Payment,
 ): Accepted {
-  const record = { withdrawalId, reference: reference ?? payment.reference, atMs, status };
-  return isAnew === true ? { ...record, isAnew } : record;
+  return { reference: payment.reference, ...record };
 }

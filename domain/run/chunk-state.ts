@@ -64,7 +64,7 @@ const MOST_WAITS = 3;
 const MOST_CODES = 5;
 
 /** What a chunk knows of itself. */
-export type Standing = {
+export type ChunkStanding = {
   readonly number: number;
   readonly heard: string | null;
   readonly isSending: boolean;
@@ -75,7 +75,7 @@ export type Standing = {
   readonly waiting: Waiting | null;
 };
 
-export function chunkStateOf(chunk: Standing): ChunkState {
+export function chunkStateOf(chunk: ChunkStanding): ChunkState {
   const { number, heard, payments } = chunk;
   return {
     number,
@@ -120,7 +120,7 @@ export function countsIn({
   planned,
   payments,
   waiting,
-}: Pick<Standing, 'planned' | 'payments' | 'waiting'>): ChunkCounts {
+}: Pick<ChunkStanding, 'planned' | 'payments' | 'waiting'>): ChunkCounts {
   const counts = { ...NONE, planned, open: planned - payments.length };
   if (isShown(waiting)) counts.waiting += counts.open;
   for (const record of payments) {
@@ -135,7 +135,10 @@ export function countsIn({
   return counts;
 }
 
-export function waitsIn({ payments, waiting }: Pick<Standing, 'payments' | 'waiting'>): readonly Waiting[] {
+export function waitsIn({
+  payments,
+  waiting,
+}: Pick<ChunkStanding, 'payments' | 'waiting'>): readonly Waiting[] {
   return shownFirst([waiting, ...payments.map((record) => record.waiting)]).slice(0, MOST_WAITS);
 }
 
@@ -149,19 +152,38 @@ const COLUMNS = {
 
 type Sums = { -readonly [Name in keyof ChunkTotal]: ChunkTotal[Name] };
 
-function totalsIn(payments: readonly PaymentRecord[]): readonly ChunkTotal[] {
+/** What the sums need of a payment, as an item or as a line of the report. */
+type Summand = {
+  readonly currency: string;
+  readonly amount: string | null;
+  readonly outcome: PaymentOutcome;
+  readonly withdrawalId: string | null;
+};
+
+/** The sums of payments, in the order of the currencies. */
+export function totalsOf(payments: readonly Summand[]): readonly ChunkTotal[] {
   const totals = new Map<string, Sums>();
-  for (const record of payments) {
-    const { currency } = record.payment;
-    const amount = record.amount ?? '0';
+  for (const { currency, amount, outcome, withdrawalId } of payments) {
+    const value = amount ?? '0';
     const total = totals.get(currency) ?? nothing(currency);
     totals.set(currency, total);
-    total.planned = add(total.planned, amount);
-    if (acceptedOf(record) !== null) total.accepted = add(total.accepted, amount);
-    const column = COLUMNS[paymentOutcome(record)];
-    if (column !== null) total[column] = add(total[column], amount);
+    total.planned = add(total.planned, value);
+    if (withdrawalId !== null) total.accepted = add(total.accepted, value);
+    const column = COLUMNS[outcome];
+    if (column !== null) total[column] = add(total[column], value);
   }
-  return [...totals.values()];
+  return [...totals.values()].toSorted((a, b) => (a.currency < b.currency ? -1 : 1));
+}
+
+export function totalsIn(payments: readonly PaymentRecord[]): readonly ChunkTotal[] {
+  return totalsOf(
+    payments.map((record) => ({
+      currency: record.payment.currency,
+      amount: record.amount,
+      outcome: paymentOutcome(record),
+      withdrawalId: acceptedOf(record)?.withdrawalId ?? null,
+    })),
+  );
 }
 
 function nothing(currency: string): Sums {
@@ -233,19 +255,21 @@ export function totalsOfChunks(
   chunks: readonly ChunkRecord[],
   batch: PlanBatch | null,
 ): readonly ChunkTotal[] {
-  const all = chunks.flatMap(({ state }) => state?.totals ?? []);
-  return (batch?.totals ?? []).map(({ currency, value }) => {
-    const total = (name: 'paid' | 'notPaid' | 'needsHuman' | 'accepted'): string =>
-      all.filter((one) => one.currency === currency).reduce((before, one) => add(before, one[name]), '0');
-    return {
-      currency,
-      planned: value,
-      paid: total('paid'),
-      notPaid: total('notPaid'),
-      needsHuman: total('needsHuman'),
-      accepted: total('accepted'),
-    };
-  });
+  const states = chunks.flatMap(({ state }) => state ?? []);
+  return (batch?.totals ?? []).map(({ currency, value }) =>
+    withTotals({ ...nothing(currency), planned: value }, states),
+  );
+}
+
+/** The sums with those of these chunks. What is planned stays. */
+export function withTotals(total: ChunkTotal, chunks: readonly ChunkState[]): ChunkTotal {
+  const all = { ...total };
+  for (const one of chunks.flatMap(({ totals }) => totals)) {
+    if (one.currency !== total.currency) continue;
+    for (const name of ['paid', 'notPaid', 'needsHuman', 'accepted'] as const)
+      all[name] = add(all[name], one[name]);
+  }
+  return all;
 }
 
 /** What a batch still has to pay in a currency, as far as its run knows. */

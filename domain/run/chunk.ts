@@ -2,8 +2,16 @@
  * One chunk of a batch. It waits for the go of its coordinator (the run of the batch), pays, follows what was accepted,
  * and stays open until the run has ended. So a reset of the run or of the chunk finds it there. It pays and follows as
  * every run does (`pay`, `track`). Nothing leaves without the go, which is asked for again before every write.
+ *
+ *               a go            payments are open
+ *     waiting ───────▶ resting ◀─────────────────▶ paying
+ *        │                │      nothing is open     │
+ *        └────────────────┴──── its run has ended ───┴──▶ over
+ *
+ * It asks its run for the go in each phase, and once more after `over`: when there is news, or when it was reset.
  */
 import { isUnpayable } from '../batch.ts';
+import { holdsOf, type Holds } from './claims.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import { paymentOf, unpayable } from '../plan/batch-items.ts';
 import { LOOK_ALIKE } from '../writes/look-alikes.ts';
@@ -12,9 +20,8 @@ import type { Alike } from '../writes/withdrawal.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { Call, ChunkInput, GoAnswer, GoCall } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
-import type { Standing } from './chunk-state.ts';
-import { itemsOfChunk, type ItemsOfChunk } from './held.ts';
-import { NOBODY, acceptedOf, isOpenPayment, isUnsent, paymentProblem } from './items.ts';
+import type { ChunkStanding } from './chunk-state.ts';
+import { NOBODY, isOpenPayment, isUnsent, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { Pauses } from './pauses.ts';
@@ -43,8 +50,18 @@ export type ChunkPorts = Pick<
 
 type GoOf = Extract<GoAnswer, { kind: 'go' }>;
 
-/** A chunk that has missed news from its run asks by itself after this time. */
+/** A chunk asks its run so long after it has asked last, because it may have missed news. */
 const LONGEST_SILENCE_MS = 600_000;
+
+type Phase =
+  /** Its run has given no go yet. */
+  | { readonly kind: 'waiting' }
+  /** It has a go, and nothing of it is sent or followed now. */
+  | { readonly kind: 'resting'; readonly go: GoOf }
+  /** Payments are open: it sends them one slice after the other (`isSending`), and follows them. */
+  | { readonly kind: 'paying'; readonly go: GoOf; readonly isSending: boolean }
+  /** Its run has ended. Null: it has given no go. */
+  | { readonly kind: 'over'; readonly go: GoOf | null };
 
 export class Chunk implements Paying {
   readonly input: ChunkInput;
@@ -53,45 +70,37 @@ export class Chunk implements Paying {
   readonly pauses: Pauses;
   releases = 0;
   hasToldEnd = false;
-  #isSending = false;
   readonly #carried: Carried | null;
-  #head: PlanHead | null = null;
-  #go: GoOf | null = null;
-  /**
-   * True when the run as it is now has given its go. A run that was started again for this chunk has given none yet.
-   */
-  #hasGo = false;
-  #isOver = false;
-  /** True once paying, tracking or listening has seen that nothing is open. */
-  #wasOver = false;
-  /** Who asked the coordinator last; null: nobody has heard from it yet. */
+  #phase: Phase = { kind: 'waiting' };
+  /** Who asked when the coordinator was heard last; null: it was not heard yet. */
   #heard: string | null = null;
-  /** How often the coordinator has sent news. */
-  #news = 0;
-  /** How much of that news had come when the chunk asked for its go last. */
-  #answered = 0;
-  /** How often in a row nobody could say whether the chunk has a go, and how soon it asks again by itself. */
-  #waits = 0;
-  #asksAgainMs = LONGEST_SILENCE_MS;
-  /** How the chunk stood when it last told the coordinator, and whether that has changed. */
+  /** True when the coordinator has sent news since the chunk last asked for its go. */
+  #hasNews = false;
+  /** It was not known whether the chunk has a go, so that it asks again after this time; null: it was known. */
+  #patienceMs: number | null = null;
+  /** How the chunk stood when it last told the coordinator. */
   #told = '';
-  #isToBeTold = false;
-  /** True when the coordinator need not be told that the chunk begins to send. */
-  #beginsQuietly = false;
+  /** How many calls that write are under way. */
   #writes = 0;
 
   /** @param carried what an earlier history of the same chunk knew; null at its start */
   constructor(input: ChunkInput, state: RunState, ports: ChunkPorts, carried: Carried | null) {
     this.input = input;
     this.state = state;
-    this.ports = { ...ports, show: () => this.#show(ports) };
+    this.ports = {
+      ...ports,
+      show: () => {
+        this.#restIfDone();
+        ports.show();
+      },
+    };
     this.pauses = new Pauses(this.ports, carried !== null);
     this.#carried = carried;
   }
 
   async complete(): Promise<void> {
     do {
-      this.#isOver = false;
+      if (this.#go !== null) this.#phase = { kind: 'resting', go: this.#go };
       await this.#askForGo();
       await this.#untilOver();
       // Its run may have been started again or reset while it asked, and counts on whom it has told: the answer of
@@ -103,10 +112,10 @@ export class Chunk implements Paying {
   }
 
   async #untilOver(): Promise<void> {
-    while (!this.#isOver) {
+    while (this.#phase.kind !== 'over') {
       if (this.state.payments.some(isOpenPayment)) {
-        this.isSending = true;
-        this.#wasOver = false;
+        this.#phase = { kind: 'paying', go: this.#requireGo(), isSending: true };
+        this.ports.show();
         await Promise.all([pay(this), track(this), this.#listen()]);
         await this.#tellNews();
       } else {
@@ -125,11 +134,6 @@ export class Chunk implements Paying {
     return (await runThatGoesOn(this.ports, (runId) => !hasHeard(runId))) !== null;
   }
 
-  /** True when news has come from the coordinator since the chunk last asked for its go. */
-  get #hasNews(): boolean {
-    return this.#news !== this.#answered;
-  }
-
   /**
    * While payments are open, the answer of the coordinator may change: the money of a currency comes, or another run
    * goes on.
@@ -143,36 +147,46 @@ export class Chunk implements Paying {
 
   /**
    * Waits until the coordinator has news, or until it is time to ask. Meanwhile the chunk tells the coordinator its own
-   * news.
+   * news, which does not put off the question.
    */
   async #untilNews(): Promise<void> {
-    const wasOver = this.isOver();
-    const isNews = (): boolean => this.#hasNews || this.isOver() !== wasOver;
-    for (;;) {
-      const isToGoOn = (): boolean => isNews() || this.#isToBeTold;
-      const isEarly = await this.ports.waitUntil(
-        isToGoOn,
-        this.#asksAgainMs,
+    const { kind } = this.#phase;
+    let isToAsk = false;
+    const untilToAsk = async (): Promise<void> => {
+      const isNews = (): boolean => this.#hasNews || this.#phase.kind !== kind;
+      await this.ports.waitUntil(
+        isNews,
+        this.#patienceMs ?? LONGEST_SILENCE_MS,
         'Waits for news of its run; then it asks the run',
       );
-      await this.#tellNews();
-      if (!isEarly || isNews()) return;
-    }
+      isToAsk = true;
+    };
+    const tell = async (): Promise<void> => {
+      for (;;) {
+        await this.ports.waitUntil(() => isToAsk || this.#isToBeTold);
+        await this.#tellNews();
+        if (isToAsk) return;
+      }
+    };
+    await Promise.all([untilToAsk(), tell()]);
   }
 
   /** Asks until there is a go, or until the run is over. */
   async #askForGo(): Promise<void> {
     const { ports, pauses, state, input } = this;
+    let hasFailed = false;
     for (let failures = 0; ;) {
       if (ports.historyIsLong()) await this.leaveLongHistory();
       const { asked } = pauses;
       // News that comes during the question may be missing in the answer.
-      this.#answered = this.#news;
+      this.#hasNews = false;
       const heard = this.#heard;
       const isContinued = this.#carried !== null;
-      const isOpen = this.#hasGo && this.state.payments.some(isOpenPayment);
+      // A run that was started again for this chunk has given no go yet.
+      const hasGo = heard !== null && heard === this.#go?.runId;
+      const isOpen = hasGo && state.payments.some(isOpenPayment);
       const { mode, run, number } = input;
-      // If nobody has heard of a reset yet, the next history must still know of it.
+      // If no activity has been told of a reset yet, the next history must still know of it.
       const originalRunId = this.#carried?.resetOf ?? ports.originalRunId;
       const answer = await ports
         .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen })
@@ -180,6 +194,7 @@ export class Chunk implements Paying {
       const isNews = (): boolean => this.#hasNews;
       if (answer instanceof StepFailed) {
         failures += 1;
+        hasFailed = true;
         await pauses.pause(state, activityFailed(answer.message, failures), asked, isNews);
         continue;
       }
@@ -187,28 +202,27 @@ export class Chunk implements Paying {
       switch (answer.kind) {
         case 'over':
           this.#heard = answer.runId;
-          this.#isOver = true;
+          this.#phase = { kind: 'over', go: this.#go };
           return this.#endAsHandedOn();
         case 'reopened':
           this.#heard = answer.runId;
-          this.#hasGo = false;
           continue;
         case 'refused':
           throw new RunRefused(answer.problem.code, 'The chunk cannot go on.', [answer.problem]);
         case 'wait': {
-          this.#waits += 1;
-          const afterMs = Math.min(answer.wait.afterMs * this.#waits, LONGEST_SILENCE_MS);
-          this.#asksAgainMs = afterMs;
+          // Each time later.
+          const afterMs = Math.min((this.#patienceMs ?? 0) + answer.wait.afterMs, LONGEST_SILENCE_MS);
+          this.#patienceMs = afterMs;
           const wait = { ...answer.wait, afterMs };
           // Payments that are on their way are followed without a go, too.
-          if (this.#head !== null) return pauses.show(state, wait);
+          if (this.#go !== null) return pauses.show(state, wait);
           await pauses.pause(state, wait, asked, isNews);
           continue;
         }
         case 'go':
-          this.#waits = 0;
-          this.#asksAgainMs = LONGEST_SILENCE_MS;
-          pauses.goesOn(state);
+          // Another wait, such as of the payments that it follows, still holds.
+          if (hasFailed || this.#patienceMs !== null) pauses.goesOn(state);
+          this.#patienceMs = null;
           return this.#take(answer);
       }
     }
@@ -228,14 +242,13 @@ export class Chunk implements Paying {
 
   #take(go: GoOf): void {
     const { state, ports, input } = this;
-    if (this.#go === null) this.#adopt(go.plan);
-    this.#beginsQuietly = this.#go === null && go.beginsQuietly;
-    this.#head = { ...go.plan, madeFor: go.isFresh ? ports.originalRunId : go.plan.madeFor };
-    let isOther = JSON.stringify(go) !== JSON.stringify(this.#go);
+    const before = this.#go;
+    if (before === null) this.#adopt(go.plan);
+    let isOther = JSON.stringify(go) !== JSON.stringify(before);
     // The coordinator or the chunk is another Temporal run now. A paid payment may have come back meanwhile.
-    if (this.#go?.runId !== go.runId) followAnew(state, ports.nowMs());
-    this.#go = go;
-    this.#hasGo = true;
+    if (before?.runId !== go.runId) followAnew(state, ports.nowMs());
+    // A chunk that rests does so until paying, following and listening have all ended. Then it pays anew.
+    this.#phase = this.#phase.kind === 'paying' ? { ...this.#phase, go } : { kind: 'resting', go };
     this.#heard = go.runId;
     takeUp(state, go.runId);
     let left = this.#leftOf(go);
@@ -256,6 +269,7 @@ export class Chunk implements Paying {
     }
     // Payments that wait are checked again.
     if (isOther) this.releases += 1;
+    if (before === null && go.beginsQuietly) this.#told = this.#standing({ isSending: true });
     ports.show();
   }
 
@@ -279,16 +293,16 @@ export class Chunk implements Paying {
 
   /** The coordinator has news. The chunk asks for its go again. */
   hear(): void {
-    this.#news += 1;
+    this.#hasNews = true;
   }
 
-  /** Somebody wants everything to be checked now. */
+  /** A person or a command wants everything to be checked now. */
   wake(): void {
     this.pauses.wake();
     this.hear();
   }
 
-  get standing(): Standing {
+  get standing(): ChunkStanding {
     const { payments, waiting } = this.state;
     return {
       number: this.input.number,
@@ -307,59 +321,40 @@ export class Chunk implements Paying {
     return { ...state, payments: input.payments.map((row) => newRecord(paymentOf(input.run, row))) };
   }
 
-  /** The answer to another batch that has payments with the same ids. */
-  items(names: readonly string[]): ItemsOfChunk {
+  /** The answer to other runs, as in `holdsOf`. */
+  holds(names: readonly string[] | null): Holds {
     const { runId, originalRunId } = this.ports;
     const isFirst = this.input.isFirst && this.#carried === null && originalRunId === runId;
-    return itemsOfChunk(
-      { runId, heard: this.#go?.runId ?? null, isFirst, payments: this.state.payments },
-      names,
-    );
-  }
-
-  /** The answer to a run that has found a record without a tag at the service, and asks whose it is. */
-  records(): readonly (readonly [item: string, withdrawalId: string])[] {
-    return this.state.payments.flatMap((record) => {
-      const accepted = acceptedOf(record);
-      return accepted === null ? [] : [[record.payment.id, accepted.withdrawalId] as const];
-    });
+    return holdsOf(this.state, { runId, heard: this.#go?.runId ?? null, isFirst }, names);
   }
 
   /** What the coordinator must hear at once. It need not hear each time a payment is accepted or paid. */
-  #standing(): string {
+  #standing({ isSending }: { readonly isSending: boolean } = this): string {
     const { payments, waiting } = this.state;
     const ended = payments.flatMap((record) => paymentProblem(record)?.code ?? []);
     const waits = [waiting, ...payments.map((record) => record.waiting)].filter(isShown);
     const codes = new Set(waits.map(({ problem }) => problem.code));
     const isOpen = payments.some(isOpenPayment);
-    return [this.#go?.runId, this.#isSending, isOpen, ended.length, ...codes].join();
+    return [this.#go?.runId, isSending, isOpen, ended.length, ...codes].join();
   }
 
-  #show(ports: Pick<ChunkPorts, 'show'>): void {
-    const standing = this.#standing();
-    if (this.#beginsQuietly && this.#isSending) {
-      this.#beginsQuietly = false;
-      this.#told = standing;
-    }
-    this.#isToBeTold = this.#head !== null && standing !== this.#told;
-    ports.show();
+  get #isToBeTold(): boolean {
+    return this.#go !== null && this.#standing() !== this.#told;
   }
 
   async #tellNews(): Promise<void> {
     if (!this.#isToBeTold) return;
     this.#told = this.#standing();
-    this.#isToBeTold = false;
     await this.ports.tellCoordinator();
   }
 
-  /** True while payments are being sent. */
   get isSending(): boolean {
-    return this.#isSending;
+    return this.#phase.kind === 'paying' && this.#phase.isSending;
   }
 
   set isSending(isSending: boolean) {
-    if (this.#isSending === isSending) return;
-    this.#isSending = isSending;
+    if (this.#phase.kind !== 'paying' || this.#phase.isSending === isSending) return;
+    this.#phase = { ...this.#phase, isSending };
     this.ports.show();
   }
 
@@ -380,12 +375,14 @@ export class Chunk implements Paying {
   // What paying and tracking need of the chunk.
 
   get lateAfterMs(): Pick<Plan['lateAfterMs'], 'withdrawal'> {
-    return this.#requireHead().lateAfterMs;
+    return this.#requireGo().plan.lateAfterMs;
   }
 
   call(): Call {
     const { originalRunId } = this.ports;
-    return { plan: this.#requireHead(), originalRunId, chunk: this.input.number };
+    const { plan, isFresh } = this.#requireGo();
+    const head = isFresh ? { ...plan, madeFor: originalRunId } : plan;
+    return { plan: head, originalRunId, chunk: this.input.number };
   }
 
   async write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed> {
@@ -452,18 +449,28 @@ export class Chunk implements Paying {
     return false;
   }
 
-  /**
-   * True when nothing is open. Paying, tracking and listening all end once one of them has seen this. In that moment
-   * news of another run may open payments again; then all three begin again.
-   */
+  /** Paying, tracking and listening all end once nothing is open. */
   isOver(): boolean {
-    this.#wasOver ||= this.#isOver || !this.state.payments.some(isOpenPayment);
-    return this.#wasOver;
+    return this.#phase.kind !== 'paying';
   }
 
-  #requireHead(): PlanHead {
-    if (this.#head === null) throw new RangeError('There is no go yet.');
-    return this.#head;
+  /**
+   * In the moment in which nothing is open any more, news of another run may open payments again. All the same the chunk
+   * rests, so that paying, tracking and listening end. Then all three begin again.
+   */
+  #restIfDone(): void {
+    if (this.#phase.kind !== 'paying' || this.state.payments.some(isOpenPayment)) return;
+    this.#phase = { kind: 'resting', go: this.#phase.go };
+  }
+
+  /** The newest go; null: there was none. */
+  get #go(): GoOf | null {
+    return this.#phase.kind === 'waiting' ? null : this.#phase.go;
+  }
+
+  #requireGo(): GoOf {
+    if (this.#go === null) throw new RangeError('There is no go yet.');
+    return this.#go;
   }
 }
 

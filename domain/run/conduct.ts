@@ -34,10 +34,28 @@ export type Conducting = {
 
 /** So many chunks are read or told in one call. A payload has room for many times as many. */
 const OF_ONE_CALL = 50;
-/** A chunk that says nothing for so long is read. */
+/** So often all chunks that are not done are read. */
 const LONGEST_SILENCE_MS = 600_000;
 
 export async function conduct(run: Conducting): Promise<void> {
+  let isConducted = false;
+  const readAndTell = async (): Promise<void> => {
+    await untilOver(run);
+    isConducted = true;
+  };
+  await Promise.all([readAndTell(), readNowAndThen(run, () => isConducted)]);
+}
+
+/** Reads all chunks that are not done now and then, however much some of them say: the news of one may be lost. */
+async function readNowAndThen({ state, ports, news }: Conducting, isConducted: () => boolean): Promise<void> {
+  for (;;) {
+    const isEarly = await ports.waitUntil(isConducted, LONGEST_SILENCE_MS, 'Then it reads all open chunks');
+    if (isEarly) return;
+    for (const chunk of state.chunks) if (!isDone(chunk, state.knownAs)) news.add(chunk.number);
+  }
+}
+
+async function untilOver(run: Conducting): Promise<void> {
   const { state, ports, pauses, news } = run;
   const { chunks } = state;
   for (const { number } of chunks) news.add(number);
@@ -48,12 +66,9 @@ export async function conduct(run: Conducting): Promise<void> {
     const toTell = chunks.filter((chunk) => isToBeTold(run, chunk)).slice(0, OF_ONE_CALL);
     if (read.length + toTell.length === 0) {
       if (run.isOver()) return;
-      const isEarly = await ports.waitUntil(
+      await ports.waitUntil(
         () => run.isOver() || news.size > 0 || chunks.some((chunk) => isToBeTold(run, chunk)),
-        LONGEST_SILENCE_MS,
-        'Waits for news of its chunks; then it asks them',
       );
-      if (!isEarly) for (const chunk of chunks) if (!isDone(chunk, state.knownAs)) news.add(chunk.number);
       continue;
     }
     for (const number of read) news.delete(number);
@@ -104,7 +119,7 @@ function decide(run: Conducting): void {
   // Refusals under an earlier Temporal run do not count, because these payments are tried again.
   const own = chunks.filter(({ state: standing }) => hasHeard(standing, state.knownAs));
   const refusals = own.flatMap((chunk) => chunk.state?.refusals ?? []);
-  const stopped = state.stopped ?? stopOf(batch, refusals);
+  const stopped = state.stopped ?? stopOf(batch.rules, refusals);
   const isTested = state.isTested || isCanaryAccepted(batch, state);
   if (stopped !== state.stopped || isTested !== state.isTested) run.releases += 1;
   Object.assign(state, { stopped, isTested });
@@ -114,7 +129,7 @@ function decide(run: Conducting): void {
  * Whether the first payments are accepted: as many as the canary says, but no more than can be paid, as the
  * plan and the first chunk say.
  */
-function isCanaryAccepted({ canary }: PlanBatch, { chunks: [first], knownAs }: RunState): boolean {
+function isCanaryAccepted({ rules: { canary } }: PlanBatch, { chunks: [first], knownAs }: RunState): boolean {
   if (canary === null || first === undefined) return true;
   const { state: standing } = first;
   const { unpayable, payments } = first.planned;

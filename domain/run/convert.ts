@@ -2,10 +2,11 @@
 import { asForgotten } from '../writes/doubt.ts';
 import { SLOW_LOOKUP_MS } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
+import { minuteText } from '../waits.ts';
 import type { LegAnswer } from './calls.ts';
 import { fundingOf, withoutItsBatch } from './funding.ts';
 import { openLeg, type ConvertingLeg, type LegRecord, type TradedLeg } from './items.ts';
-import { follows, heldBack, tradedBeside, withoutItsSale } from './leg-order.ts';
+import { follows, heldBack, tradedBeside, withoutItsSale, type HeldBack } from './leg-order.ts';
 import { StepFailed } from './ports.ts';
 import type { Carrying } from './parts.ts';
 import { addEvidence } from './state.ts';
@@ -15,7 +16,7 @@ export async function convert(run: Carrying, record: LegRecord): Promise<void> {
   const { state, pauses } = run;
   let failures = 0;
   for (;;) {
-    await run.untilItMayGo(record);
+    await untilItMayGo(run, record);
     const stage = openLeg(record);
     if (stage === null) {
       record.isAtWork = false;
@@ -143,4 +144,35 @@ async function holdForAcceptance(
     stage.needsHuman = false;
     payment.waiting = null;
   }
+}
+
+/**
+ * A leg that must come after another one waits for it, as long as it may be traded at all. Then it is at work. Only one leg
+ * is at work at a time, because what it is about to trade counts against the limits of the next.
+ */
+async function untilItMayGo(run: Carrying, record: LegRecord): Promise<void> {
+  const { state, ports } = run;
+  const isOther = (): boolean => state.legs.some(({ isAtWork }) => isAtWork);
+  for (let isInTime = true; !record.isAtWork;) {
+    const held = state.cancelled || !isInTime ? null : heldBack(state.legs, record);
+    if (held !== null) isInTime = await untilFree(run, record, held);
+    else if (isOther()) await ports.waitUntil(() => !isOther());
+    else record.isAtWork = true;
+  }
+}
+
+/** False: the leg still has to wait, and it is too late to trade it. */
+async function untilFree(run: Carrying, record: LegRecord, held: HeldBack): Promise<boolean> {
+  const { state, ports, pauses, plan } = run;
+  const { tradesUntilMs } = plan.sendWindows;
+  const leftMs = Math.max(1, tradesUntilMs - ports.nowMs());
+  pauses.show(record, { ...held, afterMs: leftMs });
+  const isFree = await ports.waitUntil(
+    () => state.cancelled || heldBack(state.legs, record) === null,
+    leftMs,
+    `${record.leg.id} is not traded any more from ${minuteText(tradesUntilMs)} on`,
+  );
+  record.waiting = null;
+  ports.show();
+  return isFree;
 }

@@ -18,7 +18,8 @@ export function fundingOf(
 ): Funding | null {
   const { plan, legs } = state;
   const { leg } = record;
-  if (plan === null || plan.batch === null || plan.shortfall !== 'hold' || !isFromBalances(leg)) return null;
+  if (plan === null || plan.batch === null || plan.rules.shortfall !== 'hold' || !isFromBalances(leg))
+    return null;
   const before = legs
     .slice(0, legs.indexOf(record))
     // A leg that waits for a person takes no money from the legs behind it.

@@ -6,7 +6,7 @@ import type { Leg, Payment } from '../plan/plan.ts';
 import type { Problem } from '../problems.ts';
 import type { Waiting } from '../waits.ts';
 import { NEW_LEG, type LegState, type Traded } from '../writes/leg-state.ts';
-import { NEW_PAYMENT, type Alike, type PaymentState } from '../writes/withdrawal.ts';
+import { NEW_PAYMENT, type Accepted as Shown, type Alike, type PaymentState } from '../writes/withdrawal.ts';
 
 /** A leg that is being quoted and traded. `needsHuman`: its last call has left it to a person. */
 export type ConvertingLeg = { readonly kind: 'converting'; state: LegState; needsHuman: boolean };
@@ -60,9 +60,7 @@ export const NOBODY = '';
 export type Release = { readonly unwanted: Problem | null; readonly alike?: Alike };
 
 /** The service's record of a payment: when it was taken for accepted, epoch milliseconds, and its last known status. */
-export type Accepted = {
-  readonly withdrawalId: string;
-  readonly reference: string;
+export type Accepted = Omit<Shown, 'amount' | 'status'> & {
   readonly atMs: number;
   status: string;
   /**

@@ -1,7 +1,6 @@
 /** What the parts of a run take of it: paying and tracking (`Paying`) take less than carrying out a leg (`Carrying`). */
 import type { Plan } from '../plan/plan.ts';
 import type { Call, RunInput } from './calls.ts';
-import type { LegRecord } from './items.ts';
 import type { Ports, StepFailed } from './ports.ts';
 import type { RunState } from './state.ts';
 import type { Pauses } from './pauses.ts';
@@ -31,7 +30,7 @@ export type Paying = {
   leaveLongHistory(): Promise<never>;
   /** Temporal runs in which something has ended that another one takes up at once. */
   undoneIn(): readonly string[];
-  /** An answer has come from this Temporal run: takes up what another one has ended. Null: nobody takes anything up. */
+  /** An answer has come from this Temporal run: takes up what another one has ended. Null: nothing is taken up. */
   takeUp(runId: string | null): boolean;
   /**
    * The Temporal run in which an item ends: the one that has answered. For a chunk that has no go at the moment (null), it is
@@ -61,8 +60,6 @@ export type Carrying = Omit<Paying, 'state' | 'ports'> &
     readonly plan: Plan;
     /** Whether the service has accepted any item: tells a wrong item from a fault of ours. */
     othersAccepted(): boolean;
-    /** A leg that must come after another one waits for it; then it is at work. */
-    untilItMayGo(record: LegRecord): Promise<void>;
     /** The run was cancelled by an instruction that its history may know nothing of. */
     knowCancelled(): void;
   };

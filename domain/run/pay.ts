@@ -9,7 +9,7 @@ import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts'
 import type { PaymentsAnswer } from './calls.ts';
 import { acceptedOf, isUnsent, moveTo, type PaymentRecord, type UnsentRecord } from './items.ts';
 import type { Paying } from './parts.ts';
-import { RunRefused, StepFailed } from './ports.ts';
+import { StepFailed } from './ports.ts';
 import { addEvidence } from './state.ts';
 import { itemFailed } from './pauses.ts';
 
@@ -21,7 +21,7 @@ const NOTHING: Promise<null> = Promise.resolve(null);
 
 export async function pay(paying: Paying): Promise<void> {
   const { state, ports, pauses } = paying;
-  // Counted by timers alone, never by the clock: a worker that takes over while somebody asks how the run stands may
+  // Counted by timers alone, never by the clock: a worker that takes over while a command asks how the run stands may
   // see an older time than a later replay, which must ask for the same.
   const leftMs = new Map<PaymentRecord, number>();
   const failures = new Map<PaymentRecord, number>();
@@ -43,7 +43,7 @@ export async function pay(paying: Paying): Promise<void> {
         if (paying.isOver()) return;
       } else {
         const nextMs = Math.min(...unsent.map(leftOf));
-        // Whoever wakes the run wants every payment looked at now, and so does a leg that has brought money.
+        // A person who wakes the run wants every payment looked at now. So does a leg that has brought money.
         const isNews = (): boolean => paying.releases !== releases;
         const isEarly = await pauses.sleep(nextMs, asked, isNews, whyOf(unsent, ports.nowMs()));
         if (isEarly) leftMs.clear();
@@ -56,7 +56,7 @@ export async function pay(paying: Paying): Promise<void> {
     }
     for (const record of due) record.isAtWork = true;
     let sent: readonly UnsentRecord[] = [];
-    const answer = await paying.write(() => {
+    const answered = await paying.write(() => {
       // Before it may write, a chunk may have heard of another run, which has not released them yet.
       sent = due.filter(isUnsent);
       if (sent.length === 0) return NOTHING;
@@ -76,6 +76,7 @@ export async function pay(paying: Paying): Promise<void> {
       });
     });
     for (const record of due) record.isAtWork = false;
+    const answer = whole(sent, answered);
     if (answer instanceof StepFailed) {
       for (const record of sent) {
         const times = (failures.get(record) ?? 0) + 1;
@@ -92,10 +93,10 @@ export async function pay(paying: Paying): Promise<void> {
 
   function takeAnswer(sent: readonly UnsentRecord[], { items, evidence, runId }: PaymentsAnswer): void {
     addEvidence(state, evidence);
+    const byId = new Map(items.map((item) => [item.id, item]));
     for (const record of sent) {
-      const item = items.find(({ id }) => id === record.payment.id);
-      if (item === undefined)
-        throw new RunRefused('ANSWER_INCOMPLETE', `No outcome for payment "${record.payment.id}".`, []);
+      const item = byId.get(record.payment.id);
+      if (item === undefined) continue;
       record.traceId = item.traceId ?? record.traceId;
       takeStep(record, item.step, runId);
     }
@@ -129,6 +130,18 @@ export async function pay(paying: Paying): Promise<void> {
     record.stage.needsHuman = paced.reason === 'person';
     pauses.note(record, paced);
   }
+}
+
+/** An answer that leaves payments out is none: they may have been sent. */
+function whole(
+  sent: readonly UnsentRecord[],
+  answer: PaymentsAnswer | StepFailed | null,
+): PaymentsAnswer | StepFailed | null {
+  if (answer === null || answer instanceof StepFailed) return answer;
+  const ids = new Set(answer.items.map(({ id }) => id));
+  return sent.every(({ payment }) => ids.has(payment.id))
+    ? answer
+    : new StepFailed('createWithdrawals: its answer leaves payments out');
 }
 
 /** Beside the timer of payments that wait. */

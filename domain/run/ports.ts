@@ -102,7 +102,10 @@ export class RunRefused extends Error {
   }
 }
 
-/** A call that failed at all its attempts: people are told, and it is tried again later. */
+/**
+ * A call that has ended without an answer of its own: it failed at all its attempts, or somebody else ended it. People are
+ * told, and it is tried again later. If it may write, what it has sent is in doubt.
+ */
 export class StepFailed extends Error {
   override readonly name = 'StepFailed';
 }

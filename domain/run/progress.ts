@@ -14,13 +14,14 @@ import {
   countsOf,
   isDone,
   sumOfCounts,
+  totalsOf,
   totalsOfChunks,
+  withTotals,
   type ChunkCounts,
   type ChunkRecord,
   type ChunkState,
   type ChunkTotal,
 } from './chunk-state.ts';
-import { add, sum } from '../money.ts';
 
 /** Where a run stands, for a terminal: one line per step. */
 export type Progress = {
@@ -131,6 +132,7 @@ export function progressOfEnded(report: Report, { isBatch }: { readonly isBatch:
 
 function standingOfReport({ payments, totals, problems }: Report): BatchStanding {
   const accepted = payments.filter(({ withdrawalId }) => withdrawalId !== null);
+  const seen = totalsOf(payments);
   const of = (outcome: PaymentOutcome): number => payments.filter((one) => one.outcome === outcome).length;
   return {
     counts: {
@@ -146,23 +148,11 @@ function standingOfReport({ payments, totals, problems }: Report): BatchStanding
     },
     totals: totals.map((total) => ({
       ...total,
-      accepted: sum(
-        accepted.flatMap(({ currency, amount }) => (currency === total.currency ? (amount ?? []) : [])),
-      ),
+      accepted: seen.find(({ currency }) => currency === total.currency)?.accepted ?? '0',
     })),
     codes: firstCodes([problems.map(({ code }) => code)]),
     waiting: null,
   };
-}
-
-function withTotals(total: ChunkTotal, chunks: readonly ChunkState[]): ChunkTotal {
-  const all = { ...total };
-  for (const one of chunks.flatMap(({ totals }) => totals)) {
-    if (one.currency !== total.currency) continue;
-    for (const name of ['paid', 'notPaid', 'needsHuman', 'accepted'] as const)
-      all[name] = add(all[name], one[name]);
-  }
-  return all;
 }
 
 /** The part of the progress that begins at this payment: item by item, in words, for a terminal. */

@@ -3,11 +3,19 @@
  * Pure: the same state gives the same bytes, `evidence` aside. Upholds M3: paid, not paid and undecided add up to the plan.
  */
 import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
-import { codesOf, countsOf, totalsOfChunks, type ChunkState } from './chunk-state.ts';
+import {
+  codesOf,
+  countsOf,
+  totalsIn,
+  totalsOf,
+  totalsOfChunks,
+  type ChunkState,
+  type ChunkTotal,
+} from './chunk-state.ts';
 import { costOf, leftOf, type Cost, type Left } from '../plan/cost.ts';
 import type { LegAmount, LegReason, Position } from '../plan/plan.ts';
 import { rateOf } from '../plan/price-bounds.ts';
-import { compare, sum } from '../money.ts';
+import { compare } from '../money.ts';
 import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import { isShown, type Waiting } from '../waits.ts';
@@ -93,13 +101,7 @@ export type ReportPayment = {
   readonly reason: string | null;
 };
 
-export type ReportTotal = {
-  readonly currency: string;
-  readonly planned: string;
-  readonly paid: string;
-  readonly notPaid: string;
-  readonly needsHuman: string;
-};
+export type ReportTotal = Omit<ChunkTotal, 'accepted'>;
 
 /** The report of a run as it stands. */
 export function makeReport(state: RunState): Report {
@@ -125,19 +127,28 @@ export type ReportPage = {
 /**
  * A payment without the names of its fields, so that one part mostly has all payments of a chunk. For each
  * further part, a worker would have to read the whole history of a chunk that has ended once more.
- * `reference` is null where it is the payment's first one.
  */
-export type PaymentRow = readonly [
-  id: string,
-  reference: string | null,
-  account: string,
-  currency: string,
-  amount: string | null,
-  withdrawalId: string | null,
-  status: string | null,
-  outcome: PaymentOutcome,
-  reason: string | null,
-];
+export type PaymentRow = readonly (string | null)[];
+
+/** A payment of a row. `reference` is null where it is the payment's first one. */
+type RowPayment = Omit<ReportPayment, 'reference'> & { readonly reference: string | null };
+
+/** The fields of a payment, in the order of a row. */
+const ROW = Object.keys({
+  id: true,
+  reference: true,
+  account: true,
+  currency: true,
+  amount: true,
+  withdrawalId: true,
+  status: true,
+  outcome: true,
+  reason: true,
+} satisfies Record<keyof ReportPayment, true>) as readonly (keyof ReportPayment)[];
+
+export function paymentOfRow(row: PaymentRow): RowPayment {
+  return Object.fromEntries(ROW.map((name, index) => [name, row[index] ?? null])) as RowPayment;
+}
 
 /** The result of a chunk. It has `firstPage`, so that reading this part needs no worker. */
 export type ChunkResult = ChunkState & { readonly firstPage: ReportPage };
@@ -185,10 +196,9 @@ function pageFrom<T>(state: RunState, offset: number, shape: (record: PaymentRec
 
 function rowOf(run: string): (record: PaymentRecord) => PaymentRow {
   return (record) => {
-    const { id, reference, account, currency, amount, withdrawalId, status, outcome, reason } =
-      reportPayment(record);
-    const isOwn = reference === `${run}.${id}`;
-    return [id, isOwn ? null : reference, account, currency, amount, withdrawalId, status, outcome, reason];
+    const payment = reportPayment(record);
+    const isOwn = payment.reference === `${run}.${payment.id}`;
+    return ROW.map((name) => (name === 'reference' && isOwn ? null : payment[name]));
   };
 }
 
@@ -196,19 +206,10 @@ function rowOf(run: string): (record: PaymentRecord) => PaymentRow {
 function withoutRows({ rows, ...page }: ReportPage): ReportPage {
   if (rows === undefined) return page;
   const { run } = page.report;
-  const payments = rows.map(
-    ([id, reference, account, currency, amount, withdrawalId, status, outcome, reason]): ReportPayment => ({
-      id,
-      reference: reference ?? `${run}.${id}`,
-      account,
-      currency,
-      amount,
-      withdrawalId,
-      status,
-      outcome,
-      reason,
-    }),
-  );
+  const payments = rows.map(paymentOfRow).map((payment) => ({
+    ...payment,
+    reference: payment.reference ?? `${run}.${payment.id}`,
+  }));
   return { ...page, report: { ...page.report, payments } };
 }
 
@@ -235,7 +236,8 @@ export async function* reportPages(
   for (let number = 1; number <= first.chunks || asked.length > 0;) {
     for (; number <= first.chunks && asked.length < SIDE_BY_SIDE; number += 1) {
       const pages = pagesOf(ofChunk(number));
-      // A failure is thrown where the page is awaited. If nobody awaits the page any more, its failure does not matter.
+      // A failure is thrown where the page is awaited. If the reader has stopped before that page, its failure does not
+      // matter.
       pages.catch(() => {});
       asked.push(pages);
     }
@@ -290,11 +292,11 @@ export function joined(parts: readonly Report[]): Report {
  * A run hears late of what its chunks have paid. If all payments of the plan are in the report, the totals
  * are counted from them.
  */
-function totalsSeen(
+export function totalsSeen(
   told: readonly ReportTotal[],
   payments: readonly ReportPayment[],
 ): readonly ReportTotal[] {
-  const seen = new Map(totalsOf(payments).map((total) => [total.currency, total]));
+  const seen = new Map(totalsOf(payments).map((total) => [total.currency, asReported(total)]));
   const isWhole = told.every(
     ({ currency, planned }) => compare(seen.get(currency)?.planned ?? '0', planned) === 0,
   );
@@ -448,46 +450,13 @@ function reportPayment(record: PaymentRecord): ReportPayment {
   };
 }
 
-function totalsNow(state: RunState): readonly ReportTotal[] {
-  return state.chunks.length > 0 ? totalsOfBatch(state) : totalsOf(state.payments.map(summandOf));
+function totalsNow({ chunks, payments, plan }: RunState): readonly ReportTotal[] {
+  const totals = chunks.length > 0 ? totalsOfChunks(chunks, plan?.batch ?? null) : totalsIn(payments);
+  return totals.map(asReported);
 }
 
-/** What the totals need of a payment. */
-type Summand = Pick<ReportPayment, 'currency' | 'amount' | 'outcome'>;
-
-function summandOf(record: PaymentRecord): Summand {
-  return {
-    currency: record.payment.currency,
-    amount: record.amount,
-    outcome: paymentOutcome(record),
-  };
-}
-
-function totalsOf(payments: readonly Summand[]): readonly ReportTotal[] {
-  const currencies = [...new Set(payments.map(({ currency }) => currency))].toSorted();
-  return currencies.map((currency) => {
-    const inCurrency = payments.filter((payment) => payment.currency === currency);
-    const of = (outcome: PaymentOutcome | null): string =>
-      sum(
-        inCurrency.flatMap((payment) =>
-          (outcome === null || payment.outcome === outcome) && payment.amount !== null
-            ? [payment.amount]
-            : [],
-        ),
-      );
-    return {
-      currency,
-      planned: of(null),
-      paid: of('PAID'),
-      notPaid: of('NOT_PAID'),
-      needsHuman: of('NEEDS_HUMAN'),
-    };
-  });
-}
-
-function totalsOfBatch({ chunks, plan }: RunState): readonly ReportTotal[] {
-  const totals = totalsOfChunks(chunks, plan?.batch ?? null);
-  return totals.map(({ accepted: _accepted, ...total }) => total);
+function asReported({ accepted: _accepted, ...total }: ChunkTotal): ReportTotal {
+  return total;
 }
 
 /** True for a problem about a trade that came out worse than its guard, or above a limit. */

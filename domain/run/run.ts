@@ -4,23 +4,22 @@
  * in `writes/` do) and knows no Temporal: everything that it awaits comes through `Ports`, so that a model
  * can drive the same code. It ends when no item is open, and never while something is in doubt (M3, M8).
  */
-import { minuteText } from '../waits.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
-import { activityFailed } from './activity-failed.ts';
+import { recordCancel, takeOverShown } from './again.ts';
 import type { Call, Go, RunInput } from './calls.ts';
-import { carry, takeOver, type Carried } from './carry.ts';
+import { carry, type Carried } from './carry.ts';
 import { isDone } from './chunk-state.ts';
 import { conduct, releasedIn, tellEnd } from './conduct.ts';
 import { convert } from './convert.ts';
 import { NOBODY, acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
-import { heldBack, isResting, type HeldBack } from './leg-order.ts';
+import { isResting } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
 import { pay } from './pay.ts';
-import { HistoryIsLong, RunRefused, StepFailed, failed, runThatGoesOn, type Ports } from './ports.ts';
+import { HistoryIsLong, RunRefused, failed, runThatGoesOn, type Ports, type StepFailed } from './ports.ts';
 import { readPlan } from './read-plan.ts';
 import { fixAmounts, isDecided, release } from './release.ts';
 import { settle } from './settle.ts';
-import { adoptPlan, forgetAllBut, isUndone, takeUp, undoneIn, type RunState } from './state.ts';
+import { adoptPlan, isUndone, takeUp, undoneIn, type RunState } from './state.ts';
 import { track } from './track.ts';
 import { Pauses } from './pauses.ts';
 
@@ -86,33 +85,11 @@ export class Run implements Carrying {
     }
   }
 
-  /**
-   * If another Temporal run of this history was refused the plan, asks for the plan once more, because a reset to any
-   * event means that. As in `#takesUpAgain`, the run asks last of all which Temporal run it is. Null: the run ends;
-   * else the Temporal run that asks now.
-   */
-  async #asksAgain({ problems }: RunRefused, askedIn: string): Promise<string | null> {
-    const { state, ports } = this;
-    state.refusals = problems;
-    await this.#end();
-    if (this.#plan !== null) return null;
-    await this.#cancelKept;
-    await ports.tellEnd();
-    this.hasToldRefusal = true;
-    const runId = await runThatGoesOn(ports, (told) => told !== askedIn);
-    if (runId === null) return null;
-    this.hasToldRefusal = false;
-    state.refusals = [];
-    state.ended = false;
-    ports.show();
-    return runId;
-  }
-
   async #carryOut(plan: Plan): Promise<void> {
     this.#plan = plan;
     this.#head = headOf(plan);
     adoptPlan(this.state, plan);
-    if (this.#carried !== null) await this.#takeOver(plan, this.#carried);
+    if (this.#carried !== null) await takeOverShown(this, plan, this.#carried);
     this.#release();
     this.ports.show();
     do await Promise.all(this.#parts());
@@ -142,36 +119,6 @@ export class Run implements Carrying {
     );
   }
 
-  /**
-   * A leg that must come after another one waits for it, as long as it may be traded at all. Then it is at work. Only
-   * one leg is at work at a time, because what it is about to trade counts against the limits of the next.
-   */
-  async untilItMayGo(record: LegRecord): Promise<void> {
-    const { state, ports } = this;
-    const isOther = (): boolean => state.legs.some(({ isAtWork }) => isAtWork);
-    for (let isInTime = true; !record.isAtWork;) {
-      const held = state.cancelled || !isInTime ? null : heldBack(state.legs, record);
-      if (held !== null) isInTime = await this.#untilFree(record, held);
-      else if (isOther()) await ports.waitUntil(() => !isOther());
-      else record.isAtWork = true;
-    }
-  }
-
-  /** False: the leg still has to wait, and it is too late to trade it. */
-  async #untilFree(record: LegRecord, held: HeldBack): Promise<boolean> {
-    const { state, ports, pauses } = this;
-    const leftMs = Math.max(1, this.plan.sendWindows.tradesUntilMs - ports.nowMs());
-    pauses.show(record, { ...held, afterMs: leftMs });
-    const isFree = await ports.waitUntil(
-      () => state.cancelled || heldBack(state.legs, record) === null,
-      leftMs,
-      `${record.leg.id} is not traded any more from ${minuteText(this.plan.sendWindows.tradesUntilMs)} on`,
-    );
-    record.waiting = null;
-    ports.show();
-    return isFree;
-  }
-
   /** Carries out a leg. A leg that a reset takes up again goes the same way once more. */
   async #carryOutLeg(record: LegRecord): Promise<void> {
     const { state, ports } = this;
@@ -190,12 +137,63 @@ export class Run implements Carrying {
   }
 
   #release(): void {
-    release(this.state, this.plan.limits);
+    release(this.state, this.plan.rules.limits);
     this.releases += 1;
   }
 
+  async #end(): Promise<void> {
+    this.state.ended = true;
+    this.pauses.goesOn(this.state);
+    this.ports.show();
+    await tellEnd(this);
+  }
+
+  /** Every leg is decided, and every open payment accepted. */
+  isLast(): boolean {
+    const { legs, payments, chunks, cancelled } = this.state;
+    return (
+      chunks.length === 0 &&
+      legs.every((record) => isDecided(record, cancelled)) &&
+      !payments.some(({ stage }) => stage.kind === 'unsent')
+    );
+  }
+
+  /** Nothing is open: no leg, and no payment. */
+  isOver(): boolean {
+    const { legs, payments, chunks, knownAs, cancelled } = this.state;
+    return (
+      legs.every((record) => isDecided(record, cancelled)) &&
+      !payments.some(isOpenPayment) &&
+      chunks.every((chunk) => isDone(chunk, knownAs))
+    );
+  }
+
+  // A reset means: try again what is not done.
+
   /**
-   * A reset means: try again what is not done. Before a run ends with something undone, it asks, last of all, which
+   * If another Temporal run of this history was refused the plan, asks for the plan once more, because a reset to any
+   * event means that. As in `#takesUpAgain`, the run asks last of all which Temporal run it is. Null: the run ends;
+   * else the Temporal run that asks now.
+   */
+  async #asksAgain({ problems }: RunRefused, askedIn: string): Promise<string | null> {
+    const { state, ports } = this;
+    state.refusals = problems;
+    await this.#end();
+    if (this.#plan !== null) return null;
+    await this.#cancelKept;
+    await ports.tellEnd();
+    this.hasToldRefusal = true;
+    const runId = await runThatGoesOn(ports, (told) => told !== askedIn);
+    if (runId === null) return null;
+    this.hasToldRefusal = false;
+    state.refusals = [];
+    state.ended = false;
+    ports.show();
+    return runId;
+  }
+
+  /**
+   * Before a run ends with something undone, it asks, last of all, which
    * Temporal run it is. Then it takes up again what another Temporal run has ended.
    */
   async #takesUpAgain(): Promise<boolean> {
@@ -240,33 +238,6 @@ export class Run implements Carrying {
 
   undoneIn(): readonly string[] {
     return undoneIn(this.state);
-  }
-
-  /** Every leg is decided, and every open payment accepted. */
-  isLast(): boolean {
-    const { legs, payments, chunks, cancelled } = this.state;
-    return (
-      chunks.length === 0 &&
-      legs.every((record) => isDecided(record, cancelled)) &&
-      !payments.some(({ stage }) => stage.kind === 'unsent')
-    );
-  }
-
-  /** Nothing is open: no leg, and no payment. */
-  isOver(): boolean {
-    const { legs, payments, chunks, knownAs, cancelled } = this.state;
-    return (
-      legs.every((record) => isDecided(record, cancelled)) &&
-      !payments.some(isOpenPayment) &&
-      chunks.every((chunk) => isDone(chunk, knownAs))
-    );
-  }
-
-  async #end(): Promise<void> {
-    this.state.ended = true;
-    this.pauses.goesOn(this.state);
-    this.ports.show();
-    await tellEnd(this);
   }
 
   // What the parts of a run need of the run.
@@ -322,27 +293,6 @@ export class Run implements Carrying {
     return runId === this.ports.originalRunId ? (this.#carried?.knownAs ?? runId) : runId;
   }
 
-  /**
-   * Takes over what an earlier history handed on. It counts only for the plan that was read again, and only as far as
-   * the service shows it.
-   */
-  async #takeOver(plan: Plan, carried: Carried): Promise<void> {
-    const { state, ports, pauses } = this;
-    if (!takeOver(state, carried, ports.originalRunId)) return;
-    const tradeIds = state.legs.flatMap((record) => tradeOf(record)?.tradeId ?? []);
-    const withdrawalIds = state.payments.flatMap((record) => acceptedOf(record)?.withdrawalId ?? []);
-    while (tradeIds.length + withdrawalIds.length > 0) {
-      const { asked } = pauses;
-      const answer = await ports.confirmOutcomes({ plan: headOf(plan), tradeIds, withdrawalIds });
-      if (answer.kind === 'shown') {
-        pauses.goesOn(state);
-        return forgetAllBut(state, answer);
-      }
-      if (ports.historyIsLong()) await this.leaveLongHistory();
-      await pauses.pause(state, answer.wait, asked);
-    }
-  }
-
   // People.
 
   /**
@@ -352,7 +302,7 @@ export class Run implements Carrying {
   goFor(number: number): Go {
     const { state, ports } = this;
     const mayGo = state.chunks[number - 1]?.mayGo === true;
-    const most = state.isTested ? null : (state.plan?.batch?.canary ?? null);
+    const most = state.isTested ? null : (state.plan?.batch?.rules.canary ?? null);
     const { ended: isOver, stopped } = state;
     const wakes = this.pauses.asked;
     const runId = this.knownAs(ports.runId);
@@ -397,18 +347,7 @@ export class Run implements Carrying {
   /** Records a cancel as an instruction, also one by Temporal's own button, so that no reset loses it. */
   async keepCancel(): Promise<void> {
     if (!this.state.cancelled) return;
-    this.#cancelKept ??= this.#recordCancel();
+    this.#cancelKept ??= recordCancel(this);
     await this.#cancelKept;
-  }
-
-  async #recordCancel(): Promise<void> {
-    const { mode, run } = this.input;
-    const instruction = { kind: 'cancel', by: 'Temporal', why: 'Cancel was pressed' } as const;
-    for (let failures = 1; ; failures += 1) {
-      const { asked } = this.pauses;
-      const kept = await this.ports.recordInstruction({ mode, run, instruction }).catch(failed);
-      if (!(kept instanceof StepFailed)) return this.pauses.goesOn(this.state);
-      await this.pauses.pause(this.state, activityFailed(kept.message, failures), asked);
-    }
   }
 }

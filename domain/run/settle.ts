@@ -5,7 +5,8 @@ import type { SettlementCall } from './calls.ts';
 import type { Carrying } from './parts.ts';
 import { isOpenPayment, type LegRecord, type TradedLeg } from './items.ts';
 import { undoneIn } from './state.ts';
-import { backedOff, statusUnknown } from './pauses.ts';
+import { backedOff, itemFailed, statusUnknown } from './pauses.ts';
+import { StepFailed, failed } from './ports.ts';
 import { fundedIn } from './funding.ts';
 
 /** What people are told of a settlement, and how often in a row its poll was stopped. */
@@ -36,7 +37,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     plan: run.call().plan,
     leg: record.leg.id,
     tradeId: stage.traded.tradeId,
-    until: run.plan.settle.until,
+    until: run.plan.rules.settle.until,
     currency: record.leg.buy,
     unknownStatus: watch.unknownStatus,
     unpaid: stillToPay(run, record),
@@ -63,7 +64,11 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     await answer.catch(() => undefined);
     return;
   }
-  const settlement = await answer;
+  const settlement = await answer.catch(failed);
+  if (settlement instanceof StepFailed) {
+    watch.stops += 1;
+    return pauses.pause(record, itemFailed(record.leg.id, settlement, watch.stops), asked);
+  }
   watch.stops = settlement.kind === 'wait' ? watch.stops + 1 : 0;
   switch (settlement.kind) {
     case 'wait':
@@ -127,7 +132,7 @@ function settlementWait(
     problem: {
       code: isLate ? 'SETTLEMENT_LATE' : 'AWAITING_SETTLEMENT',
       item: leg.id,
-      message: `Leg "${leg.id}" is traded; its ${leg.buy} ${NOT_YET[plan.settle.until]} yet${isLate ? ', later than expected' : ''}.`,
+      message: `Leg "${leg.id}" is traded; its ${leg.buy} ${NOT_YET[plan.rules.settle.until]} yet${isLate ? ', later than expected' : ''}.`,
       fix: 'Nothing to do: it looks again by itself.',
     },
   };

@@ -3,8 +3,8 @@
  * since the run took it up, and `canary`, its first payments, which must be accepted before the others leave.
  * Pure.
  */
-import type { PlanBatch } from '../batch.ts';
 import { compare } from '../money.ts';
+import type { PayoutRules } from '../policy.ts';
 import { isRunCode, makeProblem, type Problem } from '../problems.ts';
 import { acceptedOf, type PaymentRecord } from './items.ts';
 
@@ -16,8 +16,6 @@ export type Refusals = {
   /** The newest refusals in a row with the same code; null: the last payment was not refused. */
   readonly inARow: { readonly code: string; readonly times: number } | null;
 };
-
-type Rules = Pick<PlanBatch, 'stopAfter' | 'canary'>;
 
 /** @param runId the Temporal run whose refusals count; what another one has ended is tried again */
 export function refusalsIn(payments: readonly PaymentRecord[], runId: string | null): Refusals {
@@ -40,7 +38,10 @@ export function refusalsIn(payments: readonly PaymentRecord[], runId: string | n
 }
 
 /** Why nothing more of a batch is sent; null: nothing stands against it. */
-export function stopOf({ stopAfter, canary }: Rules, all: readonly Refusals[]): Problem | null {
+export function stopOf(
+  { stopAfter, canary }: Pick<PayoutRules, 'stopAfter' | 'canary'>,
+  all: readonly Refusals[],
+): Problem | null {
   const total = (name: 'refused' | 'sent'): number => all.reduce((sum, one) => sum + one[name], 0);
   const [refused, sent] = [total('refused'), total('sent')];
   if (canary !== null && refused > 0 && sent <= canary)

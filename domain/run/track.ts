@@ -5,10 +5,12 @@
  */
 import type { Problem } from '../problems.ts';
 import { minuteText, type Wait } from '../waits.ts';
+import { activityFailed } from './activity-failed.ts';
 import type { WithdrawalsCall } from './calls.ts';
 import type { Paying } from './parts.ts';
 import { NOBODY, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
+import { StepFailed, failed } from './ports.ts';
 
 /** What people are told of an accepted payment that has no terminal status. */
 type Follow = { isWatched: boolean; isUnknown: boolean; isLate: boolean };
@@ -74,7 +76,15 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       await answer.catch(() => undefined);
       continue;
     }
-    const { ended, wait, runId, hasToldEnd } = await answer;
+    const told = await answer.catch(failed);
+    if (told instanceof StepFailed) {
+      stops += 1;
+      await pauses.pause(state, activityFailed(told.message, stops), asked, isOutdated);
+      pauses.goesOn(state);
+      ports.show();
+      continue;
+    }
+    const { ended, wait, runId, hasToldEnd } = told;
     paying.hasToldEnd = hasToldEnd;
     for (const { id, status, paid, isUnknown } of ended) {
       const record = byId.get(id);

@@ -50,8 +50,8 @@ export const NOTHING_SENT = Object.freeze({
 /** A send can be accepted until its token has expired on the service's clock. */
 const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
 /**
- * Nobody restores a backup faster than this. The time includes the twenty seconds by which a clock that agrees may be set in
- * the meantime. After more time, somebody may have restored a backup without our notice.
+ * No operator restores a backup faster than this. The time includes the twenty seconds by which a clock that agrees may be
+ * set in the meantime. After more time, an operator may have restored a backup without our notice.
  */
 const FRESH_MS = 30_000;
 
@@ -79,8 +79,8 @@ export function othersSendMs({
 /**
  * Tells what this call may have forgotten (step 4 of the six). `fresh`: nothing. This run itself made the plan and found no
  * record, it has not sent the item, this is the first attempt, and for a trade the plan is young. `known`: this history
- * shows everything about the item. `stale`: it does, unless somebody has restored a backup since. `forgotten`: somebody may
- * have sent the item, and this history does not show it.
+ * shows everything about the item. `stale`: it does, unless an operator has restored a backup since. `forgotten`: a
+ * worker may have sent the item, and this history does not show it.
  */
 export function recall(
   context: Context,
@@ -105,8 +105,8 @@ export function recall(
 }
 
 /**
- * True when nobody can have restored a backup since this was confirmed, or since the earliest end of the doubt. Before the
- * doubt ended nobody sent anything new, so that a restore before that does not matter.
+ * True when no operator can have restored a backup since this was confirmed, or since the earliest end of the doubt. Before
+ * the doubt ended no worker sent anything new, so that a restore before that does not matter.
  */
 export function isRecent(
   context: Pick<Context, 'nowMs'>,
@@ -119,8 +119,8 @@ export function isRecent(
 }
 
 /**
- * True when nobody can have restored a backup since then. A time in the future is from a clock that was wrong and has been
- * set since.
+ * True when no operator can have restored a backup since then. A time in the future is from a clock that was wrong and has
+ * been set since.
  */
 function isYoung(atMs: number, now: number): boolean {
   return atMs <= now + CLOCK_TOLERANCE_MS && now - atMs < FRESH_MS;
@@ -137,7 +137,8 @@ export function asKnownNow<State extends SendState>(context: Context, state: Sta
 }
 
 /**
- * The state, with the assumption that somebody has sent the item and that this was forgotten. That attempt began before now.
+ * The state, with the assumption that an attempt has sent the item and that this was forgotten. That attempt began before
+ * now.
  */
 export function assumeSent<State extends SendState>(context: Context, state: State): State {
   const lastSendMs = context.nowMs() + othersSendMs(context);

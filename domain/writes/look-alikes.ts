@@ -67,14 +67,14 @@ export type Judging = {
 };
 
 /** The look-alikes of payments with the same key. `wereShown`: all of them were there when a person approved. */
-type Standing = { readonly records: readonly Withdrawal[]; readonly wereShown: boolean };
+type KeyLookAlikes = { readonly records: readonly Withdrawal[]; readonly wereShown: boolean };
 
 /** The look-alikes of the payments of a batch, chunk by chunk. */
 export class LookAlikes {
   readonly #judging: Judging;
   readonly #digest: Digest;
   readonly #byKey = new Map<string, Withdrawal[]>();
-  readonly #standing = new Map<string, Standing>();
+  readonly #standing = new Map<string, KeyLookAlikes>();
   readonly #keyDigests = new Map<string, string>();
   readonly #approved: ReadonlySet<string>;
 
@@ -96,7 +96,7 @@ export class LookAlikes {
   }
 
   /** Computed once for all payments with this key. */
-  #standingOf(key: string): Standing {
+  #standingOf(key: string): KeyLookAlikes {
     const known = this.#standing.get(key);
     if (known !== undefined) return known;
     const { approval } = this.#judging;

@@ -16,7 +16,7 @@ import {
   type Kept,
   type RecordedOf,
 } from '../people/instructions.ts';
-import type { Look } from './lookups.ts';
+import { CREATED_SLACK_MS, type Look } from './lookups.ts';
 import type { Trade, Withdrawal } from '../service/records.ts';
 import {
   SLOW_LOOKUP_MS,
@@ -96,7 +96,7 @@ export type Ready<State, Found> = {
   readonly looked: Looked<Found> | null;
   /** True when another API key than this worker's may have sent for this run. */
   readonly otherKeys: boolean;
-  /** True when the state was confirmed so long ago that somebody may have restored a backup since. */
+  /** True when the state was confirmed so long ago that an operator may have restored a backup since. */
   readonly isStale: boolean;
 };
 
@@ -336,7 +336,7 @@ function namedAtMs({ credentials }: Context, kept: Kept): number | null {
 
 /**
  * The service may keep idempotency keys per API key, and a send under another API key may be forgotten. So this worker's API
- * key is recorded first. Nothing is sent before the lists have shown that nobody has sent the item.
+ * key is recorded first. Nothing is sent before the lists have shown that no worker has sent the item.
  */
 function* provenForThisKey<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
@@ -500,11 +500,13 @@ export function countNotExecuted<
     case 'found':
       return { step: subject.adopt(said, state, look.record) };
     case 'unproven': {
-      const isNewer = (look.newestAtMs ?? 0) > decision.atMs;
-      if (!look.complete || isNewer) return { step: unsettled(subject, state, look) };
+      if (!look.complete) return { step: unsettled(subject, state, look) };
+      // The service's clock may have been wrong when it made the record.
+      if ((look.newestAtMs ?? 0) > decision.atMs - CREATED_SLACK_MS)
+        return { step: waits(state, 'person', SLOW_LOOKUP_MS, tooYoung(subject, look.reason, decision)) };
       break;
     }
-    // The record contradicts the plan, or it could be the item and is no newer than the decision. The person has judged it.
+    // The record contradicts the plan, or it could be the item and is older than the decision. The person has judged it.
     case 'differs':
     case 'absent':
       break;
@@ -582,6 +584,16 @@ function couldBeIt({ item, name }: Named, reason: string): Problem {
     item,
     message: `Whether ${name} was accepted cannot be proven: ${reason}.`,
     fix: 'A person decides: name the record if it is this one, or say that it was not executed.',
+  };
+}
+
+/** The record that could be the item may have come about after the person had looked. */
+function tooYoung(named: Named, reason: string, { by }: RecordedOf<'not executed'>): Problem {
+  const problem = couldBeIt(named, reason);
+  return {
+    ...problem,
+    message: `${problem.message} That ${by} called it not executed does not count: the record was made later, or in the 10 minutes before.`,
+    fix: 'A person decides, once the record is 10 minutes old: name it if it is this one, or say again that it was not executed.',
   };
 }
 

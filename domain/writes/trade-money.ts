@@ -70,7 +70,7 @@ export function* lookForMoney(context: Context, leg: Leg, state: LegState): Step
     message: `The leg sells ${moneyText(needed, leg.sell)}, but ${moneyText(available, leg.sell)} are there.`,
     fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else type \`npx cambist replay ${runName(context.plan.run)}\`.`,
   };
-  return context.plan.shortfall === 'skip' ? { kind: 'end', problem } : asShort(state, problem);
+  return context.plan.rules.shortfall === 'skip' ? { kind: 'end', problem } : asShort(state, problem);
 }
 
 function asThere({ nowMs }: Context, state: LegState, available: string): Money {

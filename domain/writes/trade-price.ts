@@ -21,8 +21,8 @@ export function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boo
         ? `it is for ${quote.sellCurrency} to ${quote.buyCurrency}`
         : amount === null || echoed === null || !equal(echoed, amount.value)
           ? `its ${amount?.side ?? ''} amount is ${echoed ?? 'not given'}`
-          : quote.settlementWindow !== null && quote.settlementWindow !== context.plan.quote.settlement
-            ? `it settles ${quote.settlementWindow}, asked was ${context.plan.quote.settlement}`
+          : quote.settlementWindow !== null && quote.settlementWindow !== context.plan.rules.quote.settlement
+            ? `it settles ${quote.settlementWindow}, asked was ${context.plan.rules.quote.settlement}`
             : null;
   if (difference === null) return null;
   return {
@@ -43,7 +43,7 @@ function tradedBefore({ tradedSoFar, plan }: Context): TradedBefore {
 
 /** The problem when the quote breaks the price guard or a limit (M4); null when it keeps all of them. */
 export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): Problem | null {
-  const { limits } = context.plan;
+  const { limits } = context.plan.rules;
   const { guard } = leg;
   const sold = { value: quote.sellAmount, currency: leg.sell };
   const bought = { value: quote.buyAmount, currency: leg.buy };
@@ -70,7 +70,7 @@ export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): P
 
 /** Takes a quote in hand. It lives as long as the service grants, counted by our clock from just before the request left. */
 export function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
-  const asked = context.plan.quote.validForSeconds * 1000;
+  const asked = context.plan.rules.quote.validForSeconds * 1000;
   const granted =
     quote.expiresAt === null ? asked : Date.parse(quote.expiresAt) - Date.parse(quote.createdAt);
   const lifeMs = Number.isFinite(granted) ? Math.min(granted, asked) : asked;
@@ -94,11 +94,11 @@ export function isQuotedAmount(leg: Leg, quote: QuoteInHand, trade: Trade): bool
 }
 
 /**
- * The problem when a trade came out worse than its quote, the guard or a limit. Nobody can undo the trade, but a person must
+ * The problem when a trade came out worse than its quote, the guard or a limit. A trade cannot be undone, but a person must
  * know.
  */
 export function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | null {
-  const { limits } = context.plan;
+  const { limits } = context.plan.rules;
   const { guard } = leg;
   const { tradeId, sellAmount, buyAmount } = trade;
   const fix =

@@ -59,7 +59,7 @@ export function tooManyQuotes(context: Context, leg: Leg): Problem {
   return {
     code: 'QUOTES_USED_UP',
     item: leg.id,
-    message: `${context.plan.quote.maxQuotes} quotes came and none could be traded.`,
+    message: `${context.plan.rules.quote.maxQuotes} quotes came and none could be traded.`,
     fix: `See the evidence of the report; type \`npx cambist replay ${runName(context.plan.run)}\`, or raise \`quote.max_quotes\`.`,
   };
 }

@@ -144,7 +144,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if (leg.amount === null) return waitForPerson(before, forgottenAmount(leg));
   const stale = staleReference(context, leg);
   if (stale !== null) return yield* end(item, before, stale);
-  if (before.quotes >= context.plan.quote.maxQuotes)
+  if (before.quotes >= context.plan.rules.quote.maxQuotes)
     return yield* end(item, before, tooManyQuotes(context, leg));
 
   // A quote lives only for seconds, so none is asked for while nothing may be traded.
@@ -183,8 +183,8 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
       sell: leg.sell,
       buy: leg.buy,
       amount: leg.amount,
-      validForSeconds: context.plan.quote.validForSeconds,
-      settlement: context.plan.quote.settlement,
+      validForSeconds: context.plan.rules.quote.validForSeconds,
+      settlement: context.plan.rules.quote.settlement,
     },
   });
   if (reply.kind !== 'DONE') return yield* refusedQuote(item, state, reply);
@@ -344,7 +344,7 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
       return yield* lookThen(item, { ...sent, phase: { kind: 'spent', problem } }, problem, 1_000);
     case 'shortfall rule': {
       const dead: LegState = { ...sent, quote: null };
-      if (context.plan.shortfall === 'skip') return yield* endRefused(item, dead, problem);
+      if (context.plan.rules.shortfall === 'skip') return yield* endRefused(item, dead, problem);
       const isShown = isShownByBalances(problem.code) && neededOf(context, leg) !== null;
       const afterMs = isShown ? MONEY_POLL_MS : BLIND_RETRY_MS;
       const { available } = state;
@@ -536,7 +536,7 @@ function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<
     case 'ask again':
       return wait(tried, serviceWait(problem, waitMs(reply, state.tries)));
     case 'shortfall rule': {
-      if (context.plan.shortfall === 'skip') return yield* end(item, tried, problem);
+      if (context.plan.rules.shortfall === 'skip') return yield* end(item, tried, problem);
       return wait(
         { ...shortOf(tried, problem), held: true },
         { afterMs: BLIND_RETRY_MS, reason: 'money', problem },

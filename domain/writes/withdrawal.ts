@@ -225,7 +225,8 @@ function* send(
     const step = yield* afterWithdrawal(item, state, { tag, reply, causeGone, available });
     if (step.kind !== 'next generation') return step;
     state = step.state;
-    causeGone = false;
+    // A person who says that the cause is gone opens one generation. This walks those that were opened before on the way to it.
+    causeGone &&= ready.said.opened.some(({ generation }) => generation === step.state.generation);
   }
 }
 
@@ -638,7 +639,7 @@ function* afterRefusal(
     if (passed !== null) return passed;
   }
   if (standing === 'hold') return wait(clear, configurationWait(problem, state.tries));
-  if (standing === 'shortfall rule' && context.plan.shortfall === 'hold') {
+  if (standing === 'shortfall rule' && context.plan.rules.shortfall === 'hold') {
     const afterMs = isShownByBalances(problem.code) ? MONEY_POLL_MS : BLIND_RETRY_MS;
     const there = availableIn(reply) ?? available;
     const despite = there === null ? null : { available: there, atMs: now };

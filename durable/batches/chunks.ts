@@ -1,6 +1,6 @@
 /**
  * The chunks of a batch and the run that coordinates them, as Temporal shows them. Each is asked directly;
- * nothing is remembered here. Anybody may have started a chunk, so the caller checks the input.
+ * nothing is remembered here. Every program that may write to Temporal can start a chunk, so the caller checks the input.
  */
 import {
   WorkflowExecutionAlreadyStartedError,
@@ -9,13 +9,14 @@ import {
 } from '@temporalio/client';
 import type { Mode } from '../../domain/service/records.ts';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
+import type { Holds } from '../../domain/run/claims.ts';
 import type { ChunkInput, Go } from '../../domain/run/calls.ts';
 import type { ChunkState } from '../../domain/run/chunk-state.ts';
-import type { ChunkResult } from '../../domain/run/report.ts';
+import { paymentOfRow, type ChunkResult, type ReportPage } from '../../domain/run/report.ts';
 import { isRecord } from '../../domain/shape.ts';
 import { hashOfChunk, hashesOfNames } from '../../language/batch/chunk-hash.ts';
 import {
-  PAYMENTS_TYPE,
+  CHUNK_TYPE,
   RUN_TYPE,
   chunkIdOf,
   chunkQuery,
@@ -54,7 +55,7 @@ async function readChunkInput(
   runId?: string,
 ): Promise<ChunkInput | null> {
   const start = await readStart(client, workflowId, runId);
-  return start?.type === PAYMENTS_TYPE && isRecord(start.input) ? (start.input as ChunkInput) : null;
+  return start?.type === CHUNK_TYPE && isRecord(start.input) ? (start.input as ChunkInput) : null;
 }
 
 /** What the run of a batch says to a chunk. `over`: the run has ended by itself. Null: it cannot be asked. */
@@ -78,7 +79,7 @@ async function readChunkState(
 ): Promise<{ readonly state: ChunkState; readonly isClosed: boolean } | null> {
   const handle = client.workflow.getHandle(chunkIdOf(mode, run, number));
   const shown = await describe(client, handle.workflowId);
-  if (shown === null || shown.type !== PAYMENTS_TYPE) return null;
+  if (shown === null || shown.type !== CHUNK_TYPE) return null;
   const result = await resultOf(client, shown);
   if (result !== null) return { state: stateIn(result), isClosed: true };
   const state = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () => handle.query(chunkQuery));
@@ -91,23 +92,23 @@ async function readChunkState(
  */
 export async function readChunkResult(client: Client, workflowId: string): Promise<ChunkResult | null> {
   const shown = await describe(client, workflowId);
-  return shown?.type === PAYMENTS_TYPE ? resultOf(client, shown) : null;
+  return shown?.type === CHUNK_TYPE ? resultOf(client, shown) : null;
 }
 
 /**
- * Which record of the service each accepted payment of a chunk has, by the chunk's result; null: the chunk
- * must be asked.
+ * The records of all payments of a chunk, by its result; null: the chunk must be asked.
  * @param shown the Temporal run of the chunk that is wanted
  */
-export async function readEndedRecords(
-  client: Client,
-  shown: Shown,
-): Promise<readonly (readonly [item: string, withdrawalId: string])[] | null> {
-  const page = (await resultOf(client, shown))?.firstPage;
+export async function endedHolds(client: Client, shown: Shown): Promise<Holds | null> {
+  const result = await resultOf(client, shown);
+  const page: Partial<ReportPage> | undefined = result?.firstPage;
   if (page?.rows === undefined || page.next !== null) return null;
-  return page.rows.flatMap(([item, , , , , withdrawalId]) =>
-    withdrawalId === null ? [] : [[item, withdrawalId]],
-  );
+  const items = page.rows
+    .map(paymentOfRow)
+    .flatMap(({ id, outcome, withdrawalId }): Holds['items'] =>
+      withdrawalId === null ? [] : [[id, outcome, withdrawalId]],
+    );
+  return { runId: shown.runId, heard: result?.heard ?? null, isFirst: false, hasPlan: true, items };
 }
 
 type Shown = Pick<WorkflowExecutionInfo, 'workflowId' | 'runId' | 'status'>;
@@ -184,7 +185,7 @@ export async function startChunk(
 ): Promise<boolean> {
   const { mode, run, number, payments } = input;
   try {
-    await client.workflow.start(PAYMENTS_TYPE, {
+    await client.workflow.start(CHUNK_TYPE, {
       workflowId: chunkIdOf(mode, run, number),
       taskQueue,
       args: [input],

@@ -7,32 +7,31 @@ import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { nameOfPayment } from '../../domain/batch.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { runName, workflowIdOf, type RunName, runOfAnyWorkflowId } from '../../domain/references.ts';
-import { isHeld, recordOf, type Coordinator, type ItemsOfChunk } from '../../domain/run/held.ts';
+import {
+  isHeld,
+  recordIn,
+  type Coordinator,
+  type Holder,
+  type Holders,
+  type Suspect,
+} from '../../domain/run/claims.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { hashOfName, readHashes } from '../../language/batch/chunk-hash.ts';
 import {
-  PAYMENTS_TYPE,
+  CHUNK_TYPE,
   PLAN_TYPE,
   RUN_TYPE,
   chunkIdOf,
-  itemsQuery,
+  chunkNumberOf,
   planIdOf,
 } from '../../workflows/names.ts';
 import { describe, hasEndedByItself, isOpen } from '../described.ts';
+import { readHolds } from '../other-runs/holds.ts';
 import { IS_OPEN, completedOfId, listed } from '../listed.ts';
 import { isPlanMade, readPlan } from '../plans.ts';
 import { readChunk } from './submitted-chunk.ts';
 
 type Of = { readonly mode: Mode; readonly run: RunName };
-
-/** A chunk of another batch that may have these payments too; `names` as of `nameOfPayment`. */
-export type Suspect = { readonly run: RunName; readonly number: number; readonly names: readonly string[] };
-
-/** `withdrawalId`: the record by which the run has paid; null: it may still pay. */
-export type Holder = { readonly run: string; readonly withdrawalId: string | null };
-
-/** `silent`: a run that may hold some of the payments and does not answer; null: all have answered. */
-export type Holders = { readonly held: ReadonlyMap<string, Holder>; readonly silent: string | null };
 
 const QUESTION_LIMIT_MS = 5_000;
 const ASKED_AT_ONCE = 5;
@@ -73,11 +72,11 @@ async function suspectsOf(
 ): Promise<readonly Suspect[]> {
   const byHash = new Map(names.map((name) => [hashOfName(name), name]));
   const found = new Map<string, Suspect>();
-  for await (const info of listOthers(client, of, [PAYMENTS_TYPE], `${since(sinceMs)} OR ${IS_OPEN}`)) {
+  for await (const info of listOthers(client, of, [CHUNK_TYPE], `${since(sinceMs)} OR ${IS_OPEN}`)) {
     if (found.has(info.workflowId)) continue;
     const run = runOfAnyWorkflowId(info.workflowId);
-    const number = Number(/\/payments-(\d{4,})$/.exec(info.workflowId)?.[1]);
-    if (run === null || !Number.isSafeInteger(number)) continue;
+    const number = chunkNumberOf(info.workflowId);
+    if (run === null || number === null) continue;
     const hashes = readHashes(info.memo?.['items']);
     // A chunk without such a memo may have all of the names.
     const suspected = hashes === null ? names : hashes.flatMap((hash) => byHash.get(hash) ?? []);
@@ -125,14 +124,14 @@ async function heldBy(
   if (there.length === 0) return [];
   // The chunk is asked first, then its run. If the batch is taken up again in between, the chunk does not
   // know the new run yet.
-  const answer = await answerOf(client, chunkIdOf(mode, run, number), there);
+  const chunkId = chunkIdOf(mode, run, number);
+  const answer = await readHolds(client, { workflowId: chunkId }, there, QUESTION_LIMIT_MS);
   const coordinator = await coordinatorOf(client, mode, run);
   if (answer === null) return null;
   return there.flatMap((name) => {
     const isWanted = (letters[indexes.get(name) ?? 0] ?? '.') === '.';
-    const asked = { name, isWanted, madeFor: plan.madeFor };
-    if (!isHeld(answer, coordinator, asked)) return [];
-    return [[name, { run: runName(run), withdrawalId: recordOf(answer, asked) }]];
+    if (!isHeld(answer, coordinator, { name, isWanted, madeFor: plan.madeFor })) return [];
+    return [[name, { run: runName(run), withdrawalId: recordIn(answer, name) }]];
   });
 }
 
@@ -141,21 +140,6 @@ async function planOfRun(client: Client, mode: Mode, run: RunName): Promise<Plan
   const state = await readPlan(client, mode, run, QUESTION_LIMIT_MS);
   if (state.kind === 'plan') return state.plan;
   throw new Error(`The plan of run ${runName(run)} cannot be read.`);
-}
-
-/** Null: the chunk does not answer. */
-async function answerOf(
-  client: Client,
-  workflowId: string,
-  names: readonly string[],
-): Promise<ItemsOfChunk | null> {
-  try {
-    return await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
-      client.workflow.getHandle(workflowId).query(itemsQuery, names),
-    );
-  } catch {
-    return null;
-  }
 }
 
 async function coordinatorOf(client: Client, mode: Mode, run: RunName): Promise<Coordinator> {
@@ -172,7 +156,7 @@ async function coordinatorOf(client: Client, mode: Mode, run: RunName): Promise<
  */
 async function plannedBeside(client: Client, of: Of, madeAtMs: number): Promise<readonly RunName[]> {
   const runs = new Map<string, RunName>();
-  const types = [RUN_TYPE, PLAN_TYPE, PAYMENTS_TYPE];
+  const types = [RUN_TYPE, PLAN_TYPE, CHUNK_TYPE];
   for await (const { workflowId } of listOthers(client, of, types, since(madeAtMs - SLACK_MS))) {
     const run = runOfAnyWorkflowId(workflowId);
     if (run !== null) runs.set(runName(run), run);

@@ -4,7 +4,7 @@ import type { BatchPayment } from '../../domain/batch.ts';
 import type { RunName } from '../../domain/references.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { isRecord, lineOf, listOf } from '../../domain/shape.ts';
-import { PAYMENTS_TYPE, chunkIdOf } from '../../workflows/names.ts';
+import { CHUNK_TYPE, chunkIdOf } from '../../workflows/names.ts';
 import { readStart } from '../history.ts';
 
 export type SubmittedChunk =
@@ -24,7 +24,7 @@ export async function readChunk(
   if (start === null) return { kind: 'none' };
   const { type, input } = start;
   const isOwn =
-    type === PAYMENTS_TYPE &&
+    type === CHUNK_TYPE &&
     isRecord(input) &&
     isRecord(input['run']) &&
     input['run']['policy'] === run.policy &&

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { moneyText, WITHDRAWAL_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
 import { compare, normalise } from '../../domain/money.ts';
-import type { BatchColumns, Limits, Money, PayoutPolicy } from '../../domain/policy.ts';
+import type { BatchColumns, Limits, Money, PayoutPolicy, PolicyRules } from '../../domain/policy.ts';
 import type { Destinations } from '../load-destinations.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint } from '../text/yaml-source.ts';
@@ -42,7 +42,8 @@ export type BatchRow = {
 export type BatchRules = {
   /** The file's name, which is only shown. */
   readonly file: string;
-  readonly policy: Pick<PayoutPolicy, 'environment' | 'limits'> & {
+  readonly policy: Pick<PayoutPolicy, 'environment'> & {
+    readonly rules: Pick<PolicyRules, 'limits'>;
     readonly payout: Pick<PayoutPolicy['payout'], 'columns'>;
   };
   /** Null: any account may be paid. */
@@ -228,7 +229,8 @@ export class BatchReader {
   /** Checks the limits of the policy, and what the interface says about the currency. An amount equal to a limit passes. */
   #checkMoney(piece: RowPiece, money: Money): void {
     const { currency, value } = money;
-    const { limits, environment } = this.#rules.policy;
+    const { rules, environment } = this.#rules.policy;
+    const { limits } = rules;
     const total = this.totals.count(money);
     const amount = (complaint: () => Complaint): void =>
       this.findings.mistake(piece, () => piece.placeOf(this.#columns.amount), complaint);

@@ -10,7 +10,7 @@ import { nearest } from '../text/nearest.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint, Place } from '../text/yaml-source.ts';
 import { otherCellComplaint } from './cells.ts';
-import { mistakeOf, tooLongRow, type Piece, type RowPiece, type Standing } from './pieces.ts';
+import { mistakeOf, tooLongRow, type Piece, type RowPiece, type LineText } from './pieces.ts';
 import { ENDLESS_ROW, MOST_ROW_BYTES, type PlainBytes } from './plain-bytes.ts';
 
 /** The characters that may separate cells. */
@@ -78,7 +78,7 @@ export async function* csvRows(
   for await (const { record, raw } of parser as AsyncIterable<Parsed>) {
     if (broken.afterRecords !== null && records >= broken.afterRecords) break;
     records += 1;
-    const standing: Standing = { line, text: raw.replace(/\r?\n$|\r$/, '') };
+    const standing: LineText = { line, text: raw.replace(/\r?\n$|\r$/, '') };
     line += 1 + lineEndsIn(standing.text);
     if (record.length === 1 && standing.text.trim() === '') continue;
     if (names !== null) {
@@ -114,7 +114,7 @@ function lineEndsIn(text: string): number {
 }
 
 function headerMistakes(
-  standing: Standing,
+  standing: LineText,
   names: readonly string[],
   separator: Separator,
   columns: BatchColumns,
@@ -182,7 +182,7 @@ function missingColumn(of: {
 const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
 
 function rowOf(
-  standing: Standing,
+  standing: LineText,
   record: readonly string[],
   names: readonly string[],
   separator: Separator,

@@ -4,7 +4,7 @@
  */
 import { excerptOf, type PolicyProblem } from '../text/problem.ts';
 import type { Complaint, Place } from '../text/yaml-source.ts';
-import type { Standing } from './pieces.ts';
+import type { LineText } from './pieces.ts';
 
 export class Findings {
   readonly #file: string;
@@ -19,12 +19,12 @@ export class Findings {
   }
 
   /** Notes a mistake, which refuses the batch. */
-  mistake(at: Standing, placeOf: () => Place, complain: () => Complaint): void {
+  mistake(at: LineText, placeOf: () => Place, complain: () => Complaint): void {
     this.#note(this.#mistakes, at, placeOf, complain);
   }
 
   /** Notes something that is allowed but that the person probably did not mean. */
-  warning(at: Standing, placeOf: () => Place, complain: () => Complaint): void {
+  warning(at: LineText, placeOf: () => Place, complain: () => Complaint): void {
     this.#note(this.#warnings, at, placeOf, complain);
   }
 
@@ -36,7 +36,7 @@ export class Findings {
     return this.#warnings;
   }
 
-  #note(kept: Kept, at: Standing, placeOf: () => Place, complain: () => Complaint): void {
+  #note(kept: Kept, at: LineText, placeOf: () => Place, complain: () => Complaint): void {
     kept.count += 1;
     if (kept.first.length >= this.#most) return;
     const { mistake, message, fix } = complain();
@@ -56,7 +56,7 @@ export class Findings {
 type Kept = { count: number; readonly first: PolicyProblem[] };
 
 /** The line on which a place begins: a cell in quotes may hold line ends. */
-function lineOf({ line, text }: Standing, { start, end }: Place): Standing & Place {
+function lineOf({ line, text }: LineText, { start, end }: Place): LineText & Place {
   const before = text.slice(0, start).split(/\r\n|\n|\r/);
   const column = before.at(-1)?.length ?? 0;
   const [own = ''] = text.slice(start - column).split(/[\r\n]/, 1);

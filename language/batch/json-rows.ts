@@ -8,7 +8,7 @@ import { money, readMoney } from '../text/leaves.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint, Place } from '../text/yaml-source.ts';
 import { otherCellComplaint } from './cells.ts';
-import { mistakeOf, tooLongRow, type OddCell, type Piece, type Standing } from './pieces.ts';
+import { mistakeOf, tooLongRow, type OddCell, type Piece, type LineText } from './pieces.ts';
 import type { ControlTotals } from './totals.ts';
 
 /** The rows of a file. */
@@ -33,7 +33,7 @@ export async function* jsonRows(bytes: AsyncIterable<Buffer>, columns: BatchColu
   }
 }
 
-function pieceOf(standing: Standing, columns: BatchColumns): Piece {
+function pieceOf(standing: LineText, columns: BatchColumns): Piece {
   const long = tooLongRow(standing);
   if (long !== null) return long;
   const value = parsed(standing.text);
@@ -65,7 +65,7 @@ function pieceOf(standing: Standing, columns: BatchColumns): Piece {
   return rowOf(standing, fields, columns);
 }
 
-function textAt({ text }: Standing, { start, end }: Place): string {
+function textAt({ text }: LineText, { start, end }: Place): string {
   return text.slice(start, end);
 }
 
@@ -77,7 +77,7 @@ function escapedName(name: string): Complaint {
   };
 }
 
-function rowOf(standing: Standing, fields: readonly Field[], columns: BatchColumns): Piece {
+function rowOf(standing: LineText, fields: readonly Field[], columns: BatchColumns): Piece {
   const { text } = standing;
   const own = new Set(Object.values(columns));
   const cells: Record<string, string> = Object.create(null) as Record<string, string>;
@@ -138,7 +138,7 @@ function fieldsOf(text: string): readonly Field[] {
 
 const MONEY = money({ description: '', example: '"12345.67 EUR"' });
 
-function trailerOf(standing: Standing, place: Place): Piece {
+function trailerOf(standing: LineText, place: Place): Piece {
   const written = textAt(standing, place);
   const names = fieldsOf(written).map(({ name }) => name);
   const expected = new Set(names).size === names.length ? expectedOf(parsed(written)) : null;

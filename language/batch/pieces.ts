@@ -3,10 +3,10 @@ import type { Complaint, Place } from '../text/yaml-source.ts';
 import type { ControlTotals } from './totals.ts';
 
 /** A text and the line of the file (from 1) on which it begins. */
-export type Standing = { readonly line: number; readonly text: string };
+export type LineText = { readonly line: number; readonly text: string };
 
 /** One payment, as the file has it. */
-export type RowPiece = Standing & {
+export type RowPiece = LineText & {
   readonly kind: 'row';
   /** The cells by column; in JSON some may be missing. */
   readonly cells: Readonly<Record<string, string>>;
@@ -25,18 +25,18 @@ export type OddCell = 'no text' | 'escaped';
 export type Piece =
   | RowPiece
   /** A mistake that is found before any cell is read. `isRow`: the line was meant as a payment. */
-  | (Standing & {
+  | (LineText & {
       readonly kind: 'mistake';
       readonly place: Place;
       readonly complaint: Complaint;
       readonly isRow: boolean;
     })
   /** The count and the sums that the file gives for its own rows. No line may follow. */
-  | (Standing & { readonly kind: 'trailer'; readonly expected: ControlTotals });
+  | (LineText & { readonly kind: 'trailer'; readonly expected: ControlTotals });
 
 /** A mistake of a whole line. */
 export function mistakeOf(
-  { line, text }: Standing,
+  { line, text }: LineText,
   complaint: Complaint,
   {
     place = { start: 0, end: text.length },
@@ -50,7 +50,7 @@ export function mistakeOf(
 const MOST_CHARACTERS = 16 * 1024;
 
 /** The mistake of a row that is too long to be one; null: it is not. */
-export function tooLongRow(standing: Standing): Piece | null {
+export function tooLongRow(standing: LineText): Piece | null {
   const { length } = standing.text;
   if (length <= MOST_CHARACTERS) return null;
   return mistakeOf(

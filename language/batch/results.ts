@@ -9,15 +9,17 @@ import type { RowPiece } from './pieces.ts';
 import { PlainBytes } from './plain-bytes.ts';
 import { readPieces } from './read-pieces.ts';
 
-/** The outcome of a payment. A field is null when there is no such value. */
-export type RowResult = {
-  readonly outcome: string;
-  readonly withdrawalId: string | null;
-  readonly status: string | null;
-  readonly reason: string | null;
-  /** With this id the service's support finds the last reply. */
-  readonly traceId: string | null;
-};
+/** The columns of the results, by what they say of a payment. With a trace id the service's support finds the last reply. */
+const COLUMNS = {
+  outcome: 'outcome',
+  withdrawalId: 'withdrawal_id',
+  status: 'status',
+  reason: 'reason',
+  traceId: 'trace_id',
+} as const;
+
+/** The outcome of a payment. A field is null, or absent, when there is no such value. */
+export type RowResult = { readonly [Name in keyof typeof COLUMNS]?: string | null };
 
 /**
  * The lines of the results, without their ends.
@@ -39,18 +41,14 @@ export async function* resultLines(
       continue;
     }
     const { separator } = header;
-    if (isFirst) yield [header.text, ...NAMES.map((name) => free(name, header.names))].join(separator);
+    if (isFirst)
+      yield [header.text, ...FIELDS.map((field) => free(COLUMNS[field], header.names))].join(separator);
     isFirst = false;
-    yield [piece.text, ...valuesOf(result).map((value) => cellOf(value, separator))].join(separator);
+    yield [piece.text, ...FIELDS.map((field) => cellOf(result[field] ?? null, separator))].join(separator);
   }
 }
 
-const NAMES = ['outcome', 'withdrawal_id', 'status', 'reason', 'trace_id'] as const;
-
-function valuesOf(result: RowResult): readonly (string | null)[] {
-  const { outcome, withdrawalId, status, reason, traceId } = result;
-  return [outcome, withdrawalId, status, reason, traceId];
-}
+const FIELDS = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];
 
 /** A name for a new column. When the file has a column of this name already, that column is kept. */
 function free(name: string, names: readonly string[]): string {
@@ -68,10 +66,9 @@ function cellOf(value: string | null, separator: string): string {
 
 function jsonLine({ text, cells }: RowPiece, result: RowResult): string {
   const names = Object.keys(cells);
-  const values = valuesOf(result);
-  const fields = NAMES.map((name, index) => {
-    const value = values[index] ?? null;
-    return `${JSON.stringify(free(name, names))}:${JSON.stringify(value === null ? null : printable(value))}`;
+  const fields = FIELDS.map((field) => {
+    const value = result[field] ?? null;
+    return `${JSON.stringify(free(COLUMNS[field], names))}:${JSON.stringify(value === null ? null : printable(value))}`;
   });
   return `${text.trimEnd().replace(/\s*\}$/, '')},${fields.join(',')}}`;
 }

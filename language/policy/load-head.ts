@@ -188,19 +188,21 @@ export function toHead(
     environment: parsed.environment,
     zone: parsed.zone,
     schedule: parsed.schedule === undefined ? null : toSchedule(parsed.schedule),
-    quote: {
-      validForSeconds: VALID_FOR_SECONDS[parsed.quote.valid_for],
-      settlement: parsed.quote.settlement,
-      maxQuotes: parsed.quote.max_quotes,
-    },
     guard: parsed.guard === undefined ? null : { worstRates, reference: toReference(parsed.guard) },
-    settle: {
-      until: parsed.settle.until,
-      lateAfterMs:
-        parsed.settle.late_after === undefined ? null : stated(parseDuration(parsed.settle.late_after)),
+    rules: {
+      quote: {
+        validForSeconds: VALID_FOR_SECONDS[parsed.quote.valid_for],
+        settlement: parsed.quote.settlement,
+        maxQuotes: parsed.quote.max_quotes,
+      },
+      settle: {
+        until: parsed.settle.until,
+        lateAfterMs:
+          parsed.settle.late_after === undefined ? null : stated(parseDuration(parsed.settle.late_after)),
+      },
+      shortfall: parsed.shortfall,
+      limits,
     },
-    shortfall: parsed.shortfall,
-    limits,
   };
 }
 

@@ -218,10 +218,12 @@ function toPayoutPolicy(parsed: Parsed): PayoutPolicy {
     payout: {
       fund: toFund(fund),
       columns,
-      parallel,
-      stopAfter: toStopRule(stopAfter),
-      canary: canary ?? null,
-      dedupeMs: stated(parseDuration(dedupe)),
+      rules: {
+        parallel,
+        stopAfter: toStopRule(stopAfter),
+        canary: canary ?? null,
+        dedupeMs: stated(parseDuration(dedupe)),
+      },
       destinations: destinations ?? null,
     },
   };

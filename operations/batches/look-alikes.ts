@@ -44,7 +44,7 @@ export type Ours = {
   readonly accountFor: (records: readonly Withdrawal[]) => Promise<readonly string[]>;
 };
 
-type Asked = {
+type LookAlikesQuestion = {
   readonly settings: Settings;
   readonly run: RunName;
   readonly batch: BatchFile;
@@ -60,9 +60,9 @@ export async function seeLookAlikes({
   batch,
   ours,
   now,
-}: Asked): Promise<SeenLookAlikes | null> {
+}: LookAlikesQuestion): Promise<SeenLookAlikes | null> {
   const { policy } = batch.policyFile;
-  const sinceMs = now() - policy.payout.dedupeMs;
+  const sinceMs = now() - policy.payout.rules.dedupeMs;
   const approval = ours?.approval ?? null;
   const alike = new Alike();
   let rows = 0;

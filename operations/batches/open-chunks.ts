@@ -9,7 +9,7 @@ import { standingWith, withStanding, type BatchStanding, type Progress } from '.
 import type { Mode } from '../../domain/service/records.ts';
 import { chunkIdOf, chunkQuery } from '../../workflows/names.ts';
 
-type Asked = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
+type BatchInTemporal = { readonly client: Client; readonly mode: Mode; readonly run: RunName };
 
 /** The command asks this many chunks side by side. */
 const SIDE_BY_SIDE = 8;
@@ -19,7 +19,7 @@ const QUESTION_LIMIT_MS = 3_000;
  * The progress of a run, with what the open chunks of its batch say now. When one of them does not answer, the result is
  * what the run itself knows.
  */
-export async function readLive(asked: Asked, progress: Progress): Promise<Progress> {
+export async function readLive(asked: BatchInTemporal, progress: Progress): Promise<Progress> {
   const standing = await readStanding(asked, progress);
   return standing === null ? progress : withStanding(progress, standing);
 }
@@ -33,13 +33,13 @@ const PAUSE_TIMES = 9;
 
 /** The same for a person who watches: the chunks are asked again and again, with pauses. */
 export class LiveBatch {
-  readonly #asked: Asked;
+  readonly #asked: BatchInTemporal;
   readonly #nowMs: () => number;
   #askAgainAtMs = -Infinity;
   #standing: BatchStanding | null = null;
 
   /** @param nowMs a clock that never goes back */
-  constructor(asked: Asked, nowMs: () => number) {
+  constructor(asked: BatchInTemporal, nowMs: () => number) {
     this.#asked = asked;
     this.#nowMs = nowMs;
   }
@@ -62,7 +62,7 @@ export class LiveBatch {
 }
 
 /** Null when one of the chunks does not answer. */
-async function readStanding(asked: Asked, { batch }: Progress): Promise<BatchStanding | null> {
+async function readStanding(asked: BatchInTemporal, { batch }: Progress): Promise<BatchStanding | null> {
   if (batch === null) return null;
   const states: ChunkState[] = [];
   for (let first = 0; first < batch.open.length; first += SIDE_BY_SIDE) {
@@ -77,7 +77,7 @@ async function readStanding(asked: Asked, { batch }: Progress): Promise<BatchSta
 }
 
 /** Asks the newest Temporal run of the chunk's id. */
-function ask({ client, mode, run }: Asked, number: number): Promise<ChunkState> {
+function ask({ client, mode, run }: BatchInTemporal, number: number): Promise<ChunkState> {
   return client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
     client.workflow.getHandle(chunkIdOf(mode, run, number)).query(chunkQuery),
   );

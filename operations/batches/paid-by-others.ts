@@ -9,7 +9,7 @@ import type { ServiceClient } from '../../service/client.ts';
 import { scanList } from '../../service/list-scan.ts';
 import { serviceFailure } from '../preflight.ts';
 
-type Asked = {
+type PaidByOthersQuestion = {
   readonly run: RunName;
   /** Of the payments, as of `nameOfPayment`. */
   readonly names: ReadonlySet<string>;
@@ -22,7 +22,7 @@ type Asked = {
 /** @throws CommandFailure when the list cannot be read whole */
 export async function paidByOthers(
   client: Pick<ServiceClient, 'listWithdrawals'>,
-  { run, names, sinceMs, facts, address }: Asked,
+  { run, names, sinceMs, facts, address }: PaidByOthersQuestion,
 ): Promise<Held> {
   const { failed } = facts.withdrawalStatuses;
   const { records, stopped } = await scanList(client.listWithdrawals, {

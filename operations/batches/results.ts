@@ -1,6 +1,7 @@
 /**
  * Writes the outcome of each payment of a batch behind its row, into a new file. The file gets its name only when it is
- * complete, so that nobody ever reads half of it. Rows are written as they are read: memory does not grow with the batch.
+ * complete, so that no person or program ever reads half of it. Rows are written as they are read: memory does not grow with
+ * the batch.
  */
 import { access, constants, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
@@ -12,13 +13,7 @@ import { readPayments, type TracedPayment } from '../follow/read-run.ts';
 import type { RunFacts } from '../follow/runs.ts';
 
 /** The result of a row about which the run says nothing yet. */
-const PENDING: RowResult = {
-  outcome: 'PENDING',
-  withdrawalId: null,
-  status: null,
-  reason: null,
-  traceId: null,
-};
+const PENDING: RowResult = { outcome: 'PENDING' };
 
 /** This many lines are written at once. */
 const LINES = 500;

@@ -1,5 +1,5 @@
 /**
- * Submits a batch: the command starts one workflow `payments` for each chunk of the file, which keeps its payments and
+ * Submits a batch: the command starts one workflow `chunk` for each chunk of the file, which keeps its payments and
  * waits. This sends nothing, and it is safe to repeat: a chunk that is there already stays as it is, if it is the same.
  */
 import type { RunName } from '../../domain/references.ts';
@@ -17,7 +17,7 @@ import { readChunk } from '../../durable/batches/submitted-chunk.ts';
 export type Submission = {
   readonly run: RunName;
   readonly batch: ReadBatch;
-  /** Whether Temporal knows nothing of the run yet. Then nobody can have sent anything of a chunk. */
+  /** Whether Temporal knows nothing of the run yet. Then no worker can have sent anything of a chunk. */
   readonly isFirst: boolean;
   /** Called with the number of payments that are submitted by now. */
   readonly onSubmitted: (payments: number) => void;

@@ -36,7 +36,7 @@ export async function tallyBatch(
     unusable: facts.accountStatuses.unusable,
   });
   const tally = new BatchTally({
-    limits: batch.policyFile.policy.limits,
+    limits: batch.policyFile.policy.rules.limits,
     decimalsOf: (currency) => decimalsOf(currency, facts.decimals),
     book: new AccountBook(listed),
     held: heldOf === null ? new Map() : await heldOf(names),

@@ -3,10 +3,10 @@
  * half-way. Nothing of them was sent, and nothing will be. Reads only.
  */
 import type { Client } from '@temporalio/client';
-import { runName, type RunName, runOfWorkflowId } from '../../domain/references.ts';
+import { runName, type RunName, runOfAnyWorkflowId } from '../../domain/references.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { IS_OPEN, listed } from '../../durable/listed.ts';
-import { PAYMENTS_TYPE } from '../../workflows/names.ts';
+import { CHUNK_TYPE } from '../../workflows/names.ts';
 import { describeRun } from '../follow/runs.ts';
 
 export type Unfinished = {
@@ -30,13 +30,13 @@ export async function listUnfinished(
   const found = new Map<string, Unfinished>();
   let read = 0;
   for await (const { workflowId, startTime } of listed(client, {
-    types: [PAYMENTS_TYPE],
+    types: [CHUNK_TYPE],
     mode,
     also: [IS_OPEN],
   })) {
     read += 1;
     if (read > MOST_READ) break;
-    const run = runOfWorkflowId(workflowId.replace(/\/payments-[0-9]{4}$/, ''));
+    const run = runOfAnyWorkflowId(workflowId);
     if (run === null) continue;
     const { chunks = 0, startedAtMs = 0 } = found.get(runName(run)) ?? {};
     found.set(runName(run), {

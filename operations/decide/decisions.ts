@@ -191,6 +191,14 @@ function notExecuted<T extends Trade | Withdrawal>(
 }
 
 /** An untagged trade that agrees with the leg. It is shown to a person, never adopted. */
+/** Those that were made so shortly before the decision that no worker lets it judge them. */
+export function youngOnes<T extends { readonly createdAt: string }>(
+  records: readonly T[],
+  decidedAtMs: number,
+): readonly T[] {
+  return records.filter(({ createdAt }) => Date.parse(createdAt) > decidedAtMs - CREATED_SLACK_MS);
+}
+
 function couldBeTrade(subject: LegSubject, trade: Trade): boolean {
   return trade.clientReferenceId === null && legDifferences(subject, trade).length === 0;
 }

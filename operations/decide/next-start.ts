@@ -23,7 +23,7 @@ export function nextOf(
   ]);
 }
 
-/** The same for what is only told: where what people said could not be read in time, as if nobody had said anything. */
+/** The same for what is only told: where what people said could not be read in time, as if no person had said anything. */
 export function nextAsRead(
   { report, said }: WholeRunView,
   how: { readonly takesCancelBack: boolean },

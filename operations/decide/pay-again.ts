@@ -136,7 +136,7 @@ export async function openGenerations(asked: AskedAgain, { list }: Openings): Pr
     shown: null,
     again: true,
   });
-  // Somebody else has started the run in the meantime: that run reads the instructions too.
+  // Another command has started the run in the meantime: that run reads the instructions too.
   if (!isStarted) await wakeRun(place, run);
 }
 

@@ -1,18 +1,18 @@
 /**
  * Records what a person decides where the machine cannot: an item was executed, as this record; it was not executed; or a
- * trade that came out worse than planned is accepted. The service is asked first, and stands above what anybody says. The
- * instruction is kept outside the run's history, so that no reset loses it. Nothing here moves money.
+ * trade that came out worse than planned is accepted. The service is asked first, and its records stand above what a person
+ * says. The instruction is kept outside the run's history, so that no reset loses it. Nothing here moves money.
  */
 import type { ProblemCode } from '../../domain/problems.ts';
 import { randomUUID } from 'node:crypto';
 import { moneyText } from '../../domain/currencies.ts';
-import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
+import { CREATED_SLACK_MS, LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import { isWorseThanPlanned, type Report } from '../../domain/run/report.ts';
-import type { Waiting, WaitReason } from '../../domain/waits.ts';
+import { minuteText, type Waiting, type WaitReason } from '../../domain/waits.ts';
 import {
   instructionsAbout,
   newestSaid,
@@ -25,6 +25,7 @@ import { claimantOf } from './claims.ts';
 import {
   checkExecuted,
   checkNotExecuted,
+  youngOnes,
   type ExecutedVerdict,
   type NotExecutedVerdict,
   type Subject,
@@ -80,6 +81,8 @@ type Case = {
   /** What people had said when the command looked. */
   readonly kept: Kept;
   readonly decision: Decision;
+  /** When the command looked, epoch milliseconds. */
+  readonly nowMs: number;
 };
 
 /**
@@ -102,7 +105,7 @@ export async function decide(asked: {
   const planned = await requireItem(place, plan, item);
   const kept = await keptAbout(place, run, planned?.inBatch?.chunk ?? null);
   const view = await readRun(place, facts);
-  const theCase: Case = { place, settings, view, plan, item, planned, kept, decision };
+  const theCase: Case = { place, settings, view, plan, item, planned, kept, decision, nowMs: asked.now() };
   await requireOpenQuestion(theCase);
   const seen = await lookFirst(theCase);
   const newest = newestSaid(kept.instructions, 'run');
@@ -246,8 +249,11 @@ async function lookFirst(theCase: Case): Promise<Seen> {
   const subject = await subjectOf(theCase);
   return atService(settings, async (service, address) => {
     switch (decision.kind) {
-      case 'not executed':
-        return requireAbsent(theCase, await checkNotExecuted(service, subject), address);
+      case 'not executed': {
+        const absent = requireAbsent(theCase, await checkNotExecuted(service, subject), address);
+        await requireNoneYoung(theCase, absent.couldBe);
+        return absent;
+      }
       case 'executed':
       case 'accept': {
         const verdict = await wellFormed(() => checkExecuted(service, subject, decision.recordId));
@@ -379,13 +385,8 @@ function requireAgreement(
 }
 
 /** A record without a name of ours may be another run's. @throws CommandFailure when it is */
-async function requireUnclaimed({ place, plan }: Case, record: Trade | Withdrawal): Promise<void> {
-  const currencies = 'quoteId' in record ? [record.sellCurrency, record.buyCurrency] : [record.currency];
-  const claimant = await claimantOf(place, {
-    run: plan.run,
-    organisation: plan.credentials.organisation,
-    record: { id: record.id, createdAt: record.createdAt, currencies },
-  });
+async function requireUnclaimed(theCase: Case, record: Trade | Withdrawal): Promise<void> {
+  const claimant = await claimantIn(theCase, record);
   if (claimant === null) return;
   throw new CommandFailure('refused by us', [
     {
@@ -395,6 +396,16 @@ async function requireUnclaimed({ place, plan }: Case, record: Trade | Withdrawa
       fix: 'Name the record of this item, or decide otherwise.',
     },
   ]);
+}
+
+/** The other run's item that counts this record as its own; null: none. */
+function claimantIn({ place, plan }: Case, record: Trade | Withdrawal): Promise<string | null> {
+  const currencies = 'quoteId' in record ? [record.sellCurrency, record.buyCurrency] : [record.currency];
+  return claimantOf(place, {
+    run: plan.run,
+    organisation: plan.credentials.organisation,
+    record: { id: record.id, createdAt: record.createdAt, currencies },
+  });
 }
 
 /**
@@ -424,6 +435,21 @@ function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, 
         },
       ]);
     }
+  }
+}
+
+/** A worker does not let a decision judge a record that was made shortly before it, unless another run counts it as its own. */
+async function requireNoneYoung(theCase: Case, couldBe: Seen['couldBe']): Promise<void> {
+  for (const record of youngOnes(couldBe, theCase.nowMs)) {
+    // One after the other: there is mostly none, and seldom more than one.
+    if ((await claimantIn(theCase, record)) !== null) continue;
+    const untilMs = Date.parse(record.createdAt) + CREATED_SLACK_MS;
+    refuse(
+      theCase,
+      'RECORD_COULD_BE_IT',
+      `${describeRecord(record)} could be it, and is less than 10 minutes old; nothing was recorded`,
+      `If it is this one: --executed ${record.id}. If not, say the same again after ${minuteText(untilMs + 60_000)}.`,
+    );
   }
 }
 

@@ -18,7 +18,7 @@ export async function successorOf({ client, mode }: Place, run: RunName): Promis
 }
 
 /**
- * Id of the run in whose place people have put this one. Temporal has nothing of this one: nobody started it, or Temporal
+ * Id of the run in whose place people have put this one. Temporal has nothing of this one: it was never started, or Temporal
  * has lost it. Null: there is no such run.
  */
 export async function predecessorOf(place: Place, run: RunName): Promise<string | null> {

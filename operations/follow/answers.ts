@@ -9,7 +9,7 @@ import { hasWorker } from '../watch/pollers.ts';
 import type { RunFacts } from './runs.ts';
 
 /** A run that can be asked questions. */
-export type Asked = Pick<Place, 'client' | 'say'>;
+export type AskingPlace = Pick<Place, 'client' | 'say'>;
 
 /** How long a worker may take to answer, where Temporal has not heard of any worker. */
 export const ANSWER_LIMIT_MS = 10_000;
@@ -25,7 +25,7 @@ export const BUSY_LIMIT_MS = 30_000;
 const FIRST_QUESTION_LIMIT_MS = 2_500;
 
 export async function answerOf<T>(
-  place: Asked,
+  place: AskingPlace,
   facts: RunFacts,
   limitMs: number | undefined,
   ask: () => Promise<T>,

@@ -34,7 +34,7 @@ export function problemsOfFailure(cause: Error | undefined): readonly Problem[] 
 }
 
 /**
- * The report of a run that ended before it could report by itself: it had no plan, this program had a fault, or somebody
+ * The report of a run that ended before it could report by itself: it had no plan, this program had a fault, or a person
  * ended it from outside. The outcomes that the run knows stay as they are.
  */
 export function endedReport(report: Report, facts: RunFacts, problems: readonly Problem[]): Report {

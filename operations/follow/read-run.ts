@@ -20,7 +20,7 @@ import { readChunkResult } from '../../durable/batches/chunks.ts';
 import { readInstructions, withChunk } from '../../durable/instructions/read.ts';
 import { chunkIdOf, progressQuery, reportQuery } from '../../workflows/names.ts';
 import { readLive } from '../batches/open-chunks.ts';
-import { answerOf, type Asked } from './answers.ts';
+import { answerOf, type AskingPlace } from './answers.ts';
 import { endedReport, readEnd } from './ended-report.ts';
 import { evidenceOf } from './instruction-evidence.ts';
 import { modeOf, type RunFacts } from './runs.ts';
@@ -44,7 +44,7 @@ export const INSTRUCTIONS_LIMIT_MS = 2_500;
  * @param limitMs how long a worker may take; absent: longer where Temporal has heard of a worker lately
  * @throws CommandFailure when no worker answers
  */
-export async function readRun(place: Asked, facts: RunFacts, limitMs?: number): Promise<WholeRunView> {
+export async function readRun(place: AskingPlace, facts: RunFacts, limitMs?: number): Promise<WholeRunView> {
   const { chunks, ...view } = await readWithoutInstructions(place, facts, limitMs);
   const { said, isWhole } = await readInstructionsOf(
     place.client,
@@ -93,7 +93,7 @@ const CHUNKS_SIDE_BY_SIDE = 8;
 
 /** `chunks`: how many chunks the run's batch has. */
 async function readWithoutInstructions(
-  place: Asked,
+  place: AskingPlace,
   facts: RunFacts,
   limitMs?: number,
 ): Promise<RunView & { readonly chunks: number }> {
@@ -115,7 +115,7 @@ async function readWithoutInstructions(
  * The report of a run in parts; no part grows with the batch. The first part has the run itself. The payments follow in the
  * order of the plan. The payments of a chunk that is lost are left out.
  */
-export async function* readParts(place: Asked, facts: RunFacts): AsyncGenerator<ReportPage> {
+export async function* readParts(place: AskingPlace, facts: RunFacts): AsyncGenerator<ReportPage> {
   const { read, ofChunk } = await questionsTo(place, facts);
   const end = facts.isOpen ? null : await readEnd(place.client, facts);
   let isFirst = true;
@@ -128,7 +128,7 @@ export async function* readParts(place: Asked, facts: RunFacts): AsyncGenerator<
 /**
  * Only the payments of the run, in the order of the plan. Each has the trace id of the service's last reply to a send of it.
  */
-export async function* readPayments(place: Asked, facts: RunFacts): AsyncGenerator<TracedPayment> {
+export async function* readPayments(place: AskingPlace, facts: RunFacts): AsyncGenerator<TracedPayment> {
   for await (const { report, traceIds } of readParts(place, facts))
     for (const [index, payment] of report.payments.entries())
       yield { ...payment, traceId: traceIds[index] ?? null };
@@ -138,7 +138,7 @@ export type TracedPayment = ReportPayment & { readonly traceId: string | null };
 
 /** How to read the parts of a report. The first part of a completed run is its result, for which no worker is asked. */
 async function questionsTo(
-  place: Asked,
+  place: AskingPlace,
   facts: RunFacts,
   limitMs?: number,
 ): Promise<{
@@ -169,7 +169,7 @@ async function questionsTo(
 }
 
 /** The progress of an open run. For a batch, its open chunks are asked too. */
-async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Promise<Progress> {
+async function progressOf(place: AskingPlace, facts: RunFacts, limitMs?: number): Promise<Progress> {
   const handle = place.client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
   const heard = await readProgress((offset) =>
     answerOf(place, facts, limitMs, () => handle.query(progressQuery, offset)),
@@ -182,7 +182,7 @@ async function progressOf(place: Asked, facts: RunFacts, limitMs?: number): Prom
  * @param inBatch the number of its chunk, and its place there
  */
 export async function readWaitingInBatch(
-  place: Asked,
+  place: AskingPlace,
   facts: RunFacts,
   { chunk, index }: { readonly chunk: number; readonly index: number },
 ): Promise<Waiting | null> {
@@ -196,7 +196,7 @@ export async function readWaitingInBatch(
   }
 }
 
-function liveOf({ client }: Asked, facts: RunFacts, heard: Progress): Promise<Progress> {
+function liveOf({ client }: AskingPlace, facts: RunFacts, heard: Progress): Promise<Progress> {
   return readLive({ client, mode: modeOf(facts), run: facts.run }, heard);
 }
 
@@ -204,7 +204,7 @@ function liveOf({ client }: Asked, facts: RunFacts, heard: Progress): Promise<Pr
  * The same as `readRun`, for callers that only want to know how a run stands. No payment of a batch is read, and none is in
  * the report.
  */
-export async function readOutline(place: Asked, facts: RunFacts, limitMs?: number): Promise<RunView> {
+export async function readOutline(place: AskingPlace, facts: RunFacts, limitMs?: number): Promise<RunView> {
   const { read } = await questionsTo(place, facts, limitMs);
   const { report: head, progress: heard } = await read(0);
   if (heard === undefined) return readRun(place, facts, limitMs);

@@ -3,11 +3,16 @@
  * report. Reads only, and decides nothing: the run, or a person, does.
  */
 import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
-import { sum } from '../../domain/money.ts';
 import type { LenientRecord, Trade, Withdrawal } from '../../domain/service/records.ts';
 import { firstReference, reference, type RunName } from '../../domain/references.ts';
 import type { Reply } from '../../domain/service/reply.ts';
-import type { Report, ReportLeg, ReportPayment, ReportStatus, ReportTotal } from '../../domain/run/report.ts';
+import {
+  totalsSeen,
+  type Report,
+  type ReportLeg,
+  type ReportPayment,
+  type ReportStatus,
+} from '../../domain/run/report.ts';
 import type { Evidence } from '../../domain/run/state.ts';
 import type { ServiceFacts } from '../../domain/service/facts.ts';
 import { makeProblem, type Problem } from '../../domain/problems.ts';
@@ -167,7 +172,7 @@ export function refreshReport(
       status: statusNow(report.status, [...legs, ...payments]),
       legs,
       payments,
-      totals: report.totals.map((total) => totalNow(total, payments)),
+      totals: totalsSeen(report.totals, payments),
       problems: [...report.problems, ...news],
       evidence: [...report.evidence, ...read],
     },
@@ -256,14 +261,4 @@ function statusNow(status: ReportStatus, items: readonly (ReportLeg | ReportPaym
   if (items.length === 0) return status;
   const done = items.filter(({ outcome }) => outcome === 'TRADED' || outcome === 'PAID').length;
   return done === items.length ? 'COMPLETED' : done === 0 ? 'FAILED' : 'PARTIAL';
-}
-
-function totalNow(total: ReportTotal, payments: readonly ReportPayment[]): ReportTotal {
-  const of = (wanted: ReportPayment['outcome']): string =>
-    sum(
-      payments.flatMap(({ currency, outcome, amount }) =>
-        currency === total.currency && outcome === wanted && amount !== null ? [amount] : [],
-      ),
-    );
-  return { ...total, paid: of('PAID'), notPaid: of('NOT_PAID'), needsHuman: of('NEEDS_HUMAN') };
 }

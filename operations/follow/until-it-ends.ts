@@ -119,7 +119,7 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
   }
 }
 
-/** True when nobody has anything to do and the end is near: every wait is a safety wait. */
+/** True when no person has anything to do and the end is near: every wait is a safety wait. */
 export function isSafetyWait({ items }: Progress, nowMs: number): boolean {
   return shownFirst(items.map(({ waiting }) => waiting)).every((waiting) =>
     isShortSafetyWait(waiting, nowMs),

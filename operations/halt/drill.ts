@@ -1,7 +1,8 @@
 /**
  * A drill of the kill switch: it shows that a halt stops every worker, and how fast, without stopping anything. It halts a
- * policy that nobody can have, in the same record and by the same signal as every halt. Each worker that finds itself
- * stopped by it says so to a workflow of the drill. Both times are the server's own, so no clock of another machine counts.
+ * policy with a name that no policy can have, in the same record and by the same signal as every halt. Each worker that finds
+ * itself stopped by it says so to a workflow of the drill. Both times are the server's own, so no clock of another machine
+ * counts.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +16,7 @@ import { readPollers } from '../watch/pollers.ts';
 import { keepHalt, resume } from './switch.ts';
 
 /** How long after the halt the worker said that it was stopped. The time that its answer took is included. */
-export type Stopped = { readonly worker: string; readonly afterMs: number };
+export type StoppedWorker = { readonly worker: string; readonly afterMs: number };
 
 /** A worker that has not answered within this time is named as not stopped. */
 const ANSWER_LIMIT_MS = 10_000;
@@ -31,7 +32,7 @@ const LIFE_MS = 600_000;
 export async function drillHalt(
   place: Place,
   { by, nowMs, left }: { readonly by: string; readonly nowMs: number; readonly left: AbortSignal },
-): Promise<readonly Stopped[]> {
+): Promise<readonly StoppedWorker[]> {
   const { client, mode, taskQueue } = place;
   const workers = await readPollers(client, taskQueue, nowMs);
   if (workers.length === 0) throw noWorker(taskQueue);
@@ -68,9 +69,13 @@ export async function drillHalt(
 }
 
 /** The first answer of each worker. */
-async function readStopped(client: Client, drillId: string, saidAtMs: number): Promise<readonly Stopped[]> {
+async function readStopped(
+  client: Client,
+  drillId: string,
+  saidAtMs: number,
+): Promise<readonly StoppedWorker[]> {
   const events = await readEvents(client, drillId);
-  const stopped: Stopped[] = [];
+  const stopped: StoppedWorker[] = [];
   for (const event of events ?? []) {
     const signal = event.workflowExecutionSignaledEventAttributes;
     if (signal?.signalName !== stoppedSignal.name) continue;
@@ -92,7 +97,7 @@ function noWorker(taskQueue: string): CommandFailure {
   ]);
 }
 
-function notStopped(silent: readonly string[], stopped: readonly Stopped[]): CommandFailure {
+function notStopped(silent: readonly string[], stopped: readonly StoppedWorker[]): CommandFailure {
   const others = stopped.length === 0 ? 'no worker has' : `${stopped.length} have`;
   return new CommandFailure('infrastructure', [
     {

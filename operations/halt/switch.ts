@@ -8,7 +8,7 @@ import { readHalts, type HaltReading, type HaltsOf } from '../../durable/halts/r
 import {
   HALT_QUEUE,
   HALT_TYPE,
-  PAYMENTS_TYPE,
+  CHUNK_TYPE,
   RUN_TYPE,
   haltIdOf,
   haltSignal,
@@ -27,7 +27,7 @@ export async function currentHalts(of: HaltsOf): Promise<readonly Halt[]> {
   return (await haltRecord(of)).halts;
 }
 
-/** The same, and whether somebody has ended the workflow that keeps the halts. */
+/** The same, and whether a person has ended the workflow that keeps the halts. */
 export async function haltRecord(of: HaltsOf): Promise<Omit<HaltReading, 'version'>> {
   const { halts, isEnded } = await asked(of);
   return { halts: halts.filter(isMeant), isEnded };
@@ -60,7 +60,7 @@ export async function keepHalt(
   const replaced = halts.find(isSame) ?? null;
   for (let tries = 1; tries <= TRIES; tries += 1) {
     halts = await say(of, haltSignal.name, said, halts);
-    // The signal can be lost only if somebody ends the record at this very moment and begins another one.
+    // The signal can be lost only if a person ends the record at this very moment and another command begins a new one.
     if (halts.some(isSame)) return { halts, replaced };
   }
   throw new CommandFailure('infrastructure', [
@@ -87,7 +87,7 @@ export async function resume(
   return (await say(of, resumeSignal.name, said, halts)).filter(isMeant);
 }
 
-/** @param before the halts that a new record begins with, where somebody has ended the old one */
+/** @param before the halts that a new record begins with, where a person has ended the old one */
 async function say(
   of: HaltsOf,
   signal: string,
@@ -135,7 +135,7 @@ export async function wakeAll({ client, mode }: HaltsOf): Promise<void> {
   };
   let some: string[] = [];
   try {
-    const open = listed(client, { types: [RUN_TYPE, PAYMENTS_TYPE], mode, also: [IS_OPEN] });
+    const open = listed(client, { types: [RUN_TYPE, CHUNK_TYPE], mode, also: [IS_OPEN] });
     for await (const { workflowId } of open) {
       some.push(workflowId);
       if (some.length < WOKEN_AT_ONCE) continue;

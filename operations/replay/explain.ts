@@ -1,48 +1,42 @@
 /**
- * `explain-reset`: what a reset of a run to an event would do, and to which events a reset is possible. Reads the history
- * and the report, and changes nothing. What it says about money is true for every event (M1). The event decides only which
- * steps are done again.
+ * `explain-reset`: what a reset of a run would try again, and to which events a reset is possible. Reads the history and the
+ * report, and changes nothing. What it says of money is true for every event (M1).
  */
 import { successorIn } from '../../domain/people/instructions.ts';
-import type { NextOfItem } from '../../domain/run/next-start.ts';
+import type { Next, NextOfItem } from '../../domain/run/next-start.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../../domain/service/facts.ts';
-import { isRecord } from '../../domain/shape.ts';
 import { othersSendMs } from '../../domain/writes/doubt.ts';
 import { WRITE_LIMITS } from '../../workflows/limits.ts';
 import { requireBuild } from '../watch/builds.ts';
-import { readEvents, valuesOf, type HistoryEvents } from '../../durable/history.ts';
 import { INSTRUCTION_CALL } from '../follow/instruction-evidence.ts';
 import { nextOf } from '../decide/next-start.ts';
 import type { Place } from '../place.ts';
-import { planOf } from '../decide/plan-made.ts';
-import { goOnCommand, isCancelledEnd, neverTaken, noSuchEvent, recommendedFor } from './verdict.ts';
-import { resetPointsOf, type ResetPoint } from './points.ts';
+import {
+  goOnCommand,
+  isCancelledEnd,
+  neverTaken,
+  noSuchEvent,
+  readResetPoints,
+  recommendedFor,
+} from './verdict.ts';
+import type { ResetPoint } from './points.ts';
 import { readRun } from '../follow/read-run.ts';
 import { requireRun, type RunFacts } from '../follow/runs.ts';
 
-/** What happens to an item after a reset. */
-export type Fate =
-  /** Done, as the history before the event says. The service is not asked. */
-  | 'stays as the history says'
-  /** Done, but the run learned this after the event. The run looks it up at the service and adopts it. */
-  | 'is found at the service and adopted'
-  /** The payments of a batch are known to its chunks, which are not reset. */
-  | 'stays as its chunk says, and is looked at once more'
-  /** The service has accepted it, and the run follows it to its end. */
-  | 'is followed'
-  | 'is tried again'
-  /** Its amount was computed from balances. */
-  | 'is tried again while the balances still ask for it'
-  /** Its record has failed, or its key is never sent again. Only a person can open another generation. */
-  | 'stays unpaid until --pay-again'
-  /** A person has opened generations of it, and the service has no record of them yet. */
-  | 'is paid again, as a person has said'
-  | 'waits for a person'
-  /** Only --go-on takes a cancel back. */
-  | 'stays undone: the run is cancelled'
-  | 'stays undone: another run has taken its place';
+/** What happens to an item after a reset, whatever the event. */
+const FATES = {
+  done: 'stays done',
+  followed: 'is followed',
+  'tried again': 'is tried again',
+  'tried again while the balances ask for it': 'is tried again while the balances still ask for it',
+  'paid again': 'is paid again, as a person has said',
+  'left to --pay-again': 'stays unpaid until --pay-again',
+  'left to a person': 'waits for a person',
+  cancelled: 'stays undone: the run is cancelled',
+  superseded: 'stays undone: another run has taken its place',
+} as const satisfies Readonly<Record<Next, string>>;
 
 export type ExplainedItem = {
   readonly item: string;
@@ -50,20 +44,7 @@ export type ExplainedItem = {
   readonly outcome: string;
   readonly amount: string | null;
   readonly currency: string;
-  readonly fate: Fate;
-};
-
-/** How long a trade waits after a reset, and why. */
-export type SafetyWait = {
-  /** The legs that wait; empty where there is no plan yet. */
-  readonly items: readonly string[];
-  readonly lastsMs: number;
-  /**
-   * Whose times count here: those of this terminal's service file, or the defaults. The worker itself waits as its own
-   * service file says.
-   */
-  readonly by: 'service file' | 'defaults';
-  readonly why: string;
+  readonly fate: (typeof FATES)[Next];
 };
 
 export type ResetExplained = {
@@ -81,10 +62,11 @@ export type ResetExplained = {
   readonly items: readonly ExplainedItem[];
   /** The run has no plan: all of it is planned anew, unless the service shows something of it. */
   readonly isUnplanned: boolean;
-  /** The wait of the legs that are tried again, or of the legs of a plan that is still to be made; null: no leg waits. */
-  readonly safetyWait: SafetyWait | null;
-  /** Signals after the event, by name. Temporal sends them to the run again. */
-  readonly signals: readonly { readonly name: string; readonly count: number }[];
+  /**
+   * How long the legs that are tried again wait first, by the service file of this terminal; the worker goes by its own.
+   * No leg is named where there is no plan yet. Null: no leg waits.
+   */
+  readonly safetyWait: { readonly items: readonly string[]; readonly lastsMs: number } | null;
   /** What people said about the run. All of it still counts after a reset. */
   readonly said: Report['evidence'];
 };
@@ -111,17 +93,12 @@ export async function explainReset(
   await requireBuild(place, facts, nowMs);
   const view = await readRun(place, facts);
   const { report } = view;
-  const events = (await readEvents(place.client, facts.workflowId, facts.temporalRunId)) ?? [];
-  const values = (payloads: Payloads): Promise<readonly unknown[]> => valuesOf(place.client, payloads);
-  const points = await resetPointsOf(events, async (payload) => textOf(await values([payload])));
+  const points = await readResetPoints(place, facts);
   const recommended = recommendedFor(facts, report, points);
-  const point = event === null ? recommended : (points.find(({ eventId }) => eventId === event) ?? null);
   if (recommended === null) throw neverTaken(run);
-  if (point === null) throw noSuchEvent(run, event ?? 0);
-  const isBatch = ((await planOf(place, run))?.batch ?? null) !== null;
-  const known = await knownBefore(events, point.eventId, values);
-  const next = nextOf(view, { takesCancelBack: false });
-  const items = next.map((one) => explained(one, { known, isBatch }));
+  const point = event === null ? recommended : points.find(({ eventId }) => eventId === event);
+  if (point === undefined) throw noSuchEvent(run, event ?? 0);
+  const items = nextOf(view, { takesCancelBack: false }).map(explained);
   return {
     run: runName(run),
     status: facts.isOpen ? report.status : facts.state,
@@ -131,8 +108,7 @@ export async function explainReset(
     points,
     items,
     isUnplanned: items.length === 0,
-    safetyWait: safetyWaitOf(items, serviceFile),
-    signals: signalsAfter(events, point.eventId),
+    safetyWait: safetyWaitOf(items, serviceFile ?? DEFAULT_SERVICE_FACTS),
     said: report.evidence.filter(({ call }) => call === INSTRUCTION_CALL),
   };
 }
@@ -144,108 +120,24 @@ function commandInstead(facts: RunFacts, report: Report, successor: string | nul
   return isCancelledEnd(facts, report) ? goOnCommand(run) : null;
 }
 
-type Payloads = Parameters<typeof valuesOf>[1];
-
-function textOf([value]: readonly unknown[]): string {
-  return typeof value === 'string' ? value : '';
-}
-
-type Known = {
-  /** Items that are done, as the history before the event says. */
-  readonly known: ReadonlySet<string>;
-  readonly isBatch: boolean;
-};
-
-function explained(one: NextOfItem, of: Known): ExplainedItem {
-  const fate = fateOf(one, of);
-  if (one.kind === 'leg') {
-    const { id: item, outcome, buy: currency, buyAmount: amount } = one.item;
-    return { item, kind: 'leg', outcome, amount, currency, fate };
-  }
-  const { id: item, outcome, currency, amount } = one.item;
-  return { item, kind: 'payment', outcome, amount, currency, fate };
-}
-
-function fateOf({ next, kind, item }: NextOfItem, { known, isBatch }: Known): Fate {
-  switch (next) {
-    case 'done':
-      if (isBatch && kind === 'payment') return 'stays as its chunk says, and is looked at once more';
-      return known.has(item.id) ? 'stays as the history says' : 'is found at the service and adopted';
-    case 'followed':
-      return 'is followed';
-    case 'tried again':
-      return 'is tried again';
-    case 'tried again while the balances ask for it':
-      return 'is tried again while the balances still ask for it';
-    case 'paid again':
-      return 'is paid again, as a person has said';
-    case 'left to --pay-again':
-      return 'stays unpaid until --pay-again';
-    case 'left to a person':
-      return 'waits for a person';
-    case 'cancelled':
-      return 'stays undone: the run is cancelled';
-    case 'superseded':
-      return 'stays undone: another run has taken its place';
-  }
-}
-
-/** Items that are traded or accepted, as the history before an event says. */
-async function knownBefore(
-  events: HistoryEvents,
-  eventId: number,
-  values: (payloads: Payloads) => Promise<readonly unknown[]>,
-): Promise<ReadonlySet<string>> {
-  const legs = new Map<number, string>();
-  const known = new Set<string>();
-  for (const event of events) {
-    if (Number(event.eventId) >= eventId) break;
-    const scheduled = event.activityTaskScheduledEventAttributes;
-    if (scheduled) {
-      const [call] = await values(scheduled.input?.payloads);
-      if (isRecord(call) && isRecord(call['leg'])) legs.set(Number(event.eventId), String(call['leg']['id']));
-    }
-    const completed = event.activityTaskCompletedEventAttributes;
-    if (!completed) continue;
-    const [answer] = await values(completed.result?.payloads);
-    if (!isRecord(answer)) continue;
-    const leg = legs.get(Number(completed.scheduledEventId));
-    if (leg !== undefined && kindOf(answer['step']) === 'traded') known.add(leg);
-    for (const item of Array.isArray(answer['items']) ? answer['items'] : [])
-      if (isRecord(item) && kindOf(item['step']) === 'accepted') known.add(String(item['id']));
-  }
-  return known;
-}
-
-function kindOf(step: unknown): unknown {
-  return isRecord(step) ? step['kind'] : null;
+function explained({ next, kind, item: { id: item, outcome, ...more } }: NextOfItem): ExplainedItem {
+  const brought = 'buy' in more ? { amount: more.buyAmount, currency: more.buy } : more;
+  const { amount, currency } = brought;
+  return { item, kind, outcome, amount, currency, fate: FATES[next] };
 }
 
 /**
- * The history before the event does not show what was sent after it. An earlier quote may be traded at the moment when the
- * run asks for a new one, so each such leg waits as if its trade had been sent. A payment need not wait: its key shows
- * whether it was sent.
+ * An earlier quote may be traded at the moment when the run asks for a new one, so each such leg waits as if its trade had
+ * been sent. A payment need not wait: its key shows whether it was sent.
  */
 function safetyWaitOf(
   items: readonly ExplainedItem[],
-  serviceFile: Pick<ServiceFacts, 'settleDoubtMs'> | null,
-): SafetyWait | null {
+  { settleDoubtMs }: Pick<ServiceFacts, 'settleDoubtMs'>,
+): ResetExplained['safetyWait'] {
   const legs = items.filter(({ kind, fate }) => kind === 'leg' && fate.startsWith('is tried again'));
   if (legs.length === 0 && items.length > 0) return null;
-  const { settleDoubtMs } = serviceFile ?? DEFAULT_SERVICE_FACTS;
   return {
     items: legs.map(({ item }) => item),
     lastsMs: othersSendMs({ attempt: WRITE_LIMITS }) + settleDoubtMs.trade,
-    by: serviceFile === null ? 'defaults' : 'service file',
-    why: 'What an earlier run sent in its last moments cannot be known, so it goes on looking before it asks for a new quote.',
   };
-}
-
-function signalsAfter(events: HistoryEvents, eventId: number): ResetExplained['signals'] {
-  const counts = new Map<string, number>();
-  for (const event of events) {
-    const name = event.workflowExecutionSignaledEventAttributes?.signalName;
-    if (name && Number(event.eventId) > eventId) counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return [...counts].map(([name, count]) => ({ name, count }));
 }

@@ -98,7 +98,7 @@ export function recommendedFor(
 }
 
 /** The events to which the newest Temporal run of a run can be reset. */
-async function readResetPoints(place: Place, facts: RunFacts): Promise<readonly ResetPoint[]> {
+export async function readResetPoints(place: Place, facts: RunFacts): Promise<readonly ResetPoint[]> {
   const { client } = place;
   const events = (await readEvents(client, facts.workflowId, facts.temporalRunId)) ?? [];
   return resetPointsOf(events, async (payload) => {
@@ -225,7 +225,7 @@ async function replayOne(
   try {
     const verdict = await judgeReplay(place, run, { event: null, nowMs: now() });
     if (verdict.kind !== 'reset')
-      // Somebody else has made the run go on in the meantime.
+      // Another person or command has made the run go on in the meantime.
       return { ...asItIs(verdict.view), run, before: state, changes: [] };
     const { before } = verdict;
     if (before !== null && isPaidElsewhere(before))
@@ -257,14 +257,14 @@ export function isPaidElsewhere({ problems }: Report): boolean {
   return problems.length > 0 && problems.every(({ code }) => code === 'PAID_BY_ANOTHER_BATCH');
 }
 
-type Standing = Pick<Replayed, 'after' | 'problem' | 'ending'>;
+type StateAfter = Pick<Replayed, 'after' | 'problem' | 'ending'>;
 
-function asItIs({ facts, report, progress }: RunView): Standing {
+function asItIs({ facts, report, progress }: RunView): StateAfter {
   return replayedAs(report, facts.isOpen ? reasonsOf(progress) : []);
 }
 
 /** @param waits the reasons why the run waits */
-function replayedAs(report: Report, waits: readonly WaitReason[]): Standing {
+function replayedAs(report: Report, waits: readonly WaitReason[]): StateAfter {
   const ending = endingOf(report, waits);
   const [problem] = report.problems;
   if (problem === undefined) return { after: report.status, problem: null, ending };

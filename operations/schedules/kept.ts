@@ -136,7 +136,7 @@ type Update = Parameters<ReturnType<CarefulScheduleClient['getHandle']>['update'
 const LOOK_EVERY_MS = 200;
 const LOOKS = 15;
 
-/** Changes a schedule as it is now. When somebody else has changed it in the meantime, the server drops the change. */
+/** Changes a schedule as it is now. When another command has changed it in the meantime, the server drops the change. */
 async function update(
   place: Place,
   name: string,

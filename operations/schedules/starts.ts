@@ -33,7 +33,7 @@ export type Came =
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
   /** A worker is starting the run, or tries again. `why`: what stopped the last attempt. */
   | { readonly kind: 'under way'; readonly isTaken: boolean; readonly why: string | null }
-  /** No worker took the start in time, or somebody ended it. */
+  /** No worker took the start in time, or a person ended it. */
   | { readonly kind: 'not started' }
   /** Temporal has forgotten the start. */
   | { readonly kind: 'forgotten' };

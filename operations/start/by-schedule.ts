@@ -35,7 +35,7 @@ type StartingWorker = {
  * This machine's clock may be this much behind, and the start is not refused: a run waits by itself for its date to begin.
  */
 const CLOCKS_APART_MS = 300_000;
-/** Somebody else may be starting the same run, so the start is tried this many times. */
+/** A person may be starting the same run, so the start is tried this many times. */
 const MOST_TRIES = 5;
 
 /** Who started the run, as its report shows it. */

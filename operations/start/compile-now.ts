@@ -61,7 +61,7 @@ export async function compileNow(of: {
                   paidByOthers(client, {
                     run,
                     names,
-                    sinceMs: now() - batch.policyFile.policy.payout.dedupeMs,
+                    sinceMs: now() - batch.policyFile.policy.payout.rules.dedupeMs,
                     facts: settings.facts,
                     address,
                   }),

@@ -38,7 +38,7 @@ async function priceOf(
     buyCurrency: buy,
     amount: { side: amount.side, value: amount.value },
     validForSeconds: 3,
-    settlement: plan.quote.settlement,
+    settlement: plan.rules.quote.settlement,
     idempotencyKey: randomUUID(),
   });
   if (reply.kind !== 'DONE') return notQuoted(leg, explain(reply));

@@ -88,7 +88,7 @@ export async function judgeInstead({ place, settings, run, old }: AskedInstead):
 
 /**
  * Keeps with the old run the instruction that `run` takes its place.
- * @throws CommandFailure when somebody else has put another run there at the same moment
+ * @throws CommandFailure when another command has put another run there at the same moment
  */
 export async function takePlace(
   { place, run, old }: AskedInstead,
@@ -100,7 +100,7 @@ export async function takePlace(
   // When several people say this, the first one counts.
   const successor = await successorOf(place, old);
   if (successor !== run.id) throw superseded(old, successor ?? '?');
-  // Somebody may have started the old run in the meantime. It sends nothing more, and is woken so that it learns this at
+  // Another command may have started the old run in the meantime. It sends nothing more, and is woken so that it learns this at
   // once.
   if (!(await wakeRun(place, old))) await endInstructions(client, mode, old);
 }

@@ -178,7 +178,7 @@ export async function movesToShow(
   return { moves: movesOf(requireCompiled(result)), remark };
 }
 
-/** Starts the run, or starts it again. False when somebody else has started it in the meantime. */
+/** Starts the run, or starts it again. False when another command has started it in the meantime. */
 export async function begin(
   asked: AskedStart,
   how: {

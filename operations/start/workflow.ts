@@ -87,7 +87,7 @@ export async function startRun(options: StartOptions): Promise<boolean> {
   }
 }
 
-/** The report of a run while no worker answers for it. `startedBy`: null where somebody else has started it. */
+/** The report of a run while no worker answers for it. `startedBy`: null where another command has started it. */
 export function startedReport(
   of: Pick<StartOptions, 'mode' | 'run'> & { readonly policyHash: string; readonly startedBy: string | null },
   problems: Report['problems'],

@@ -57,7 +57,7 @@ export async function listAttention(place: Place, nowMs: number): Promise<Attent
 /** The instructions of this many runs are read side by side: each has a history of its own. */
 const READ_AT_ONCE = 10;
 
-/** The runs that nobody has acknowledged in their present state, in the same order. */
+/** The runs that no person has acknowledged in their present state, in the same order. */
 async function withoutAcknowledged(place: Place, needing: readonly Listed[]): Promise<readonly Listed[]> {
   const areAcknowledged = await fewAtOnce(needing, READ_AT_ONCE, (each) => isAcknowledged(place, each));
   return needing.filter((_each, index) => areAcknowledged[index] !== true);

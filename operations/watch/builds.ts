@@ -1,7 +1,7 @@
 /**
  * Builds of workers (`CAMBIST_BUILD_ID`), which are versions of a Worker Deployment in Temporal: which build gets the work
  * of a task queue, and whether a worker of it is there. For a build without workers, Temporal keeps a task for ever and
- * tells nobody. So `doctor`, `replay`, `explain-reset`, `status` and `run` tell it. Where no worker has a build, they say
+ * does not say so. So `doctor`, `replay`, `explain-reset`, `status` and `run` tell it. Where no worker has a build, they say
  * nothing. Reads only.
  */
 import { defineSearchAttributeKey } from '@temporalio/common';
@@ -27,7 +27,7 @@ export type Routing = {
   readonly present: readonly Build[];
 };
 
-type Asked = Pick<Place, 'client' | 'namespace'>;
+type NamespacePlace = Pick<Place, 'client' | 'namespace'>;
 
 /** A value of the server's enumeration of versioning modes. */
 const VERSIONED = 2;
@@ -45,7 +45,7 @@ const REFUSED_AFTER_SECONDS = 120;
 
 /** @param withinSeconds a worker counts as there when it has asked for work within this time; default: about a minute */
 export async function readRouting(
-  { client }: Asked,
+  { client }: NamespacePlace,
   taskQueue: string,
   nowMs: number,
   withinSeconds?: number,
@@ -65,7 +65,7 @@ export async function readRouting(
 }
 
 /** The builds to which people have pinned runs that are still open; none where Temporal cannot tell. */
-export async function readPinned({ client }: Asked, taskQueue: string): Promise<readonly Build[]> {
+export async function readPinned({ client }: NamespacePlace, taskQueue: string): Promise<readonly Build[]> {
   const builds: Build[] = [];
   try {
     await client.withDeadline(Date.now() + LIMIT_MS, async () => {
@@ -169,7 +169,7 @@ function idle(build: Build, routing: Routing, namespace: string): Trouble {
 
 /** What a worker that starts must say about its own build; null: its build gets work, or Temporal cannot tell. */
 export async function ownTrouble(
-  asked: Asked,
+  asked: NamespacePlace,
   taskQueue: string,
   own: NonNullable<Build>,
 ): Promise<Trouble | null> {
@@ -208,7 +208,7 @@ export async function requireBuild(place: Place, facts: RunFacts, nowMs: number)
  * cannot tell.
  */
 export async function whyNobodyAnswers(
-  place: Asked,
+  place: NamespacePlace,
   facts: RunFacts,
   nowMs: number,
 ): Promise<Trouble | null> {
@@ -217,7 +217,7 @@ export async function whyNobodyAnswers(
 }
 
 async function troublesOfRun(
-  place: Asked,
+  place: NamespacePlace,
   facts: RunFacts,
   nowMs: number,
   withinSeconds?: number,
@@ -238,7 +238,7 @@ async function troublesOfRun(
 
 /** The build to which a run is pinned; null: the run is not pinned, and follows its task queue. */
 async function readPin(
-  { client }: Pick<Asked, 'client'>,
+  { client }: Pick<NamespacePlace, 'client'>,
   { workflowId, temporalRunId }: RunFacts,
 ): Promise<Build> {
   const described = await client.withDeadline(Date.now() + LIMIT_MS, () =>

@@ -54,7 +54,7 @@ const DAY_SECONDS = 86_400;
 /** Temporal need not know the runs of records that are older than a week: by then the service has forgotten their keys. */
 const LONGEST_LOOK_SECONDS = 7 * DAY_SECONDS;
 
-type Asked = {
+type CheckUp = {
   readonly now: () => number;
   /** The version of this command line. */
   readonly version: string;
@@ -108,7 +108,7 @@ async function checkSettings({
 /**
  * Reads with each key: does the service answer, does it accept signature and token, and are mode, scope and clocks right?
  */
-async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<readonly Check[]> {
+async function checkKeys(settings: Settings, { now, endsAtMs }: CheckUp): Promise<readonly Check[]> {
   const { origin, basePath } = settings.address;
   const uses = settings.readKey === null ? (['write'] as const) : (['write', 'read'] as const);
   const checks = uses.map(async (use): Promise<readonly Check[]> => {
@@ -139,7 +139,7 @@ async function checkKeys(settings: Settings, { now, endsAtMs }: Asked): Promise<
 async function checkTemporal(
   env: NodeJS.ProcessEnv,
   settings: Settings | null,
-  asked: Asked,
+  asked: CheckUp,
   ofFiles: (place: Place) => Promise<readonly Check[]>,
 ): Promise<readonly Check[]> {
   let mode: Mode;
@@ -205,7 +205,7 @@ async function checkRetention(
 
 async function checkWorkers(
   { client, taskQueue }: Place,
-  { now, version }: Asked,
+  { now, version }: CheckUp,
 ): Promise<readonly Check[]> {
   const identities = await readPollers(client, taskQueue, now());
   if (identities.length === 0)
@@ -223,7 +223,7 @@ async function checkWorkers(
 }
 
 /** Checks the builds of workers. Reports nothing where no worker has a build and no run is pinned to one. */
-async function checkBuilds(place: Place, { now }: Asked): Promise<readonly Check[]> {
+async function checkBuilds(place: Place, { now }: CheckUp): Promise<readonly Check[]> {
   const { taskQueue, namespace } = place;
   const [routing, pinned] = await Promise.all([
     readRouting(place, taskQueue, now()),
@@ -378,7 +378,7 @@ async function checkReference(
 async function checkRecords(
   place: Place,
   settings: Settings,
-  { now }: Asked,
+  { now }: CheckUp,
   retention: Promise<number>,
 ): Promise<readonly Check[]> {
   const client = createClient(settings, 'read', REQUEST_LIMIT_MS);

@@ -140,6 +140,11 @@ async function resetRun(stage: Stage, workflowId: string): Promise<void> {
   await resetTo(stage.temporal, { workflowId, runId }, point);
 }
 
+/** What ana decides of one payment. */
+function resolve(stage: Stage, run: string, ...decided: readonly string[]): Promise<Ended> {
+  return command(stage, ['resolve', run, ...decided, '--by', 'ana']);
+}
+
 for (const metadataInLists of ['always', 'never'] as const)
   describe(`where lists show tags ${metadataInLists}`, { concurrency: 4 }, () => {
     // Without tags there is most to ask.
@@ -215,36 +220,23 @@ for (const metadataInLists of ['always', 'never'] as const)
       assert.deepEqual(payout.booked(), ['a', 'b', 'c']);
     });
 
-    play('a person names the withdrawal as the payment, or says that it is not to be paid', async () => {
+    play('a person names the withdrawal as the payment', async () => {
       const payout = await putPayout(stage, [
         ['a', '136.00'],
-        ['b', '137.00'],
-        ['c', '138.00'],
+        ['b', '138.00'],
       ]);
       const paidId = await payByAnotherTool(stage, '136.00');
-      await payByAnotherTool(stage, '137.00');
       await payout.start();
       await payout.untilHeld('a');
-      await payout.untilHeld('b');
-      const resolve = (...decided: readonly string[]): Promise<Ended> =>
-        command(stage, ['resolve', payout.name, ...decided, '--by', 'ana']);
-      assertExit(await resolve('a', '--executed', paidId), 0);
-      assertExit(await resolve('b', '--not-executed', '--evidence', 'paid by the old tool'), 0);
+      assertExit(await resolve(stage, payout.name, 'a', '--executed', paidId), 0);
       const ended = await payout.type('--wait');
-      assertExit(ended, 4);
-      assert.deepEqual(
-        reportOf(ended).payments.map(({ id, outcome, withdrawalId }) => [
-          id,
-          outcome,
-          withdrawalId === paidId,
-        ]),
-        [
-          ['a', 'PAID', true],
-          ['b', 'NOT_PAID', false],
-          ['c', 'PAID', false],
-        ],
-      );
-      assert.deepEqual(payout.booked(), ['c']);
+      assertExit(ended, 0);
+      assert.deepEqual(outcomes(reportOf(ended)), [
+        ['a', 'PAID'],
+        ['b', 'PAID'],
+      ]);
+      assert.equal(reportIds(reportOf(ended))[0], paidId);
+      assert.deepEqual(payout.booked(), ['b']);
     });
 
     play('a reset does not take the approval away', async () => {
@@ -327,5 +319,37 @@ describe('where nobody knows which API keys have written, and lists show no tags
     assertExit(again, 0);
     assert.deepEqual(reportIds(reportOf(again)), ids);
     assert.deepEqual(payout.booked(), ['a', 'b']);
+  });
+});
+
+describe('where time passes between a withdrawal by another tool and the batch', () => {
+  let stage: Stage;
+  before(async () => {
+    stage = await openStage({ balances: { EUR: '1000000' }, settings: { metadataInLists: 'never' } });
+    await stage.startWorker();
+  });
+  after(() => stage.close());
+
+  cell('a person says that the payment is not to be paid, because the other tool has paid it', async () => {
+    await payByAnotherTool(stage, '137.00');
+    // A record of the last ten minutes could still be the payment: the clock of the service may be wrong.
+    stage.time.pass(10 * 60_000);
+    const payout = await putPayout(stage, [
+      ['a', '137.00'],
+      ['b', '138.00'],
+    ]);
+    await payout.start();
+    await payout.untilHeld('a');
+    assertExit(
+      await resolve(stage, payout.name, 'a', '--not-executed', '--evidence', 'paid by the old tool'),
+      0,
+    );
+    const ended = await payout.type('--wait');
+    assertExit(ended, 4);
+    assert.deepEqual(outcomes(reportOf(ended)), [
+      ['a', 'NOT_PAID'],
+      ['b', 'PAID'],
+    ]);
+    assert.deepEqual(payout.booked(), ['b']);
   });
 });

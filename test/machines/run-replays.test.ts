@@ -399,8 +399,7 @@ describe('a run that has ended', AT_ONCE, () => {
   const fatesOf = ({ items }: Explained): readonly (readonly [string, string])[] =>
     items.map(({ item, fate }) => [item, fate]);
 
-  const HISTORY = 'stays as the history says';
-  const ADOPTED = 'is found at the service and adopted';
+  const DONE = 'stays done';
   const AGAIN = 'is tried again';
 
   /** What the service was asked since: trades and withdrawals sent, and lists read. */
@@ -434,7 +433,7 @@ describe('a run that has ended', AT_ONCE, () => {
           'Until the MXN of usd-mxn-1 have come',
           'Pay supplier',
           'Until supplier is paid',
-          'Its end',
+          'The workflow ends',
         ],
       );
       // One after the other: each resets what the one before has made, whose history begins with the same events.
@@ -442,12 +441,12 @@ describe('a run that has ended', AT_ONCE, () => {
         const said = await explained(policy, ['--event', String(eventId)], own);
         assert.equal(said.event.eventId, eventId);
         const isTraded = !/^(Read|Price|Trade)/.test(step);
-        const isAccepted = /^(Until supplier|Its end)/.test(step);
+        const isAccepted = /^(Until supplier|The workflow ends)/.test(step);
         assert.deepEqual(
           fatesOf(said),
           [
-            ['usd-mxn-1', isTraded ? HISTORY : ADOPTED],
-            ['supplier', isAccepted ? HISTORY : ADOPTED],
+            ['usd-mxn-1', DONE],
+            ['supplier', DONE],
           ],
           step,
         );
@@ -462,7 +461,7 @@ describe('a run that has ended', AT_ONCE, () => {
         assert.equal(looks.includes('listTrades'), !isTraded, step);
         // Who waits until it is paid reads the list as well.
         if (!isAccepted) assert.ok(looks.includes('listWithdrawals'), step);
-        if (step === 'Its end') assert.deepEqual(looks, []);
+        if (step === 'The workflow ends') assert.deepEqual(looks, []);
         assertMovedOnce(policy, own);
       }
     });
@@ -478,7 +477,6 @@ describe('a run that has ended', AT_ONCE, () => {
       const batch = await startBatch(own, rows, { perChunk: 2 });
       assertPaidOnce(batch, await untilAllEnded(own, batch), ['inv-3']);
       const run = { runText: runName(batch.name) };
-      const CHUNK = 'stays as its chunk says, and is looked at once more';
       const explainedAt = async (place: 0 | -1) => {
         const { events } = await explained(run, [], own);
         const event = ['--event', String(events.at(place)?.eventId)];
@@ -497,16 +495,16 @@ describe('a run that has ended', AT_ONCE, () => {
       };
       account.put('LIVE');
       const tried = await resetNow(0);
-      assert.deepEqual(tried.fates, [CHUNK, CHUNK, AGAIN, CHUNK]);
+      assert.deepEqual(tried.fates, [DONE, DONE, AGAIN, DONE]);
       assert.deepEqual(tried.changed, [['inv-3', 'PAID']]);
       assert.equal(tried.sends.length, 1);
       assert.ok(tried.looks.includes('listWithdrawals'));
       const quiet = await resetNow(-1);
-      assert.deepEqual(quiet.fates, [CHUNK, CHUNK, CHUNK, CHUNK]);
+      assert.deepEqual(quiet.fates, [DONE, DONE, DONE, DONE]);
       assert.deepEqual([quiet.changed, quiet.sends], [[], []]);
       assert.ok(quiet.looks.includes('listWithdrawals'));
 
-      assert.deepEqual((await explainedAt(-1)).fates, [CHUNK, CHUNK, CHUNK, CHUNK]);
+      assert.deepEqual((await explainedAt(-1)).fates, [DONE, DONE, DONE, DONE]);
       const mark = own.sandbox.requests().at(-1)?.seq ?? 0;
       await resetBatch(own, batch, 2, 0);
       assertPaidOnce(batch, await untilAllEnded(own, batch));
@@ -539,7 +537,7 @@ describe('a run that has ended', AT_ONCE, () => {
       own.sandbox.setRates(REBALANCING_RATES);
       const tried = await resetAt(-1);
       assert.deepEqual(fatesOf(tried.said), [
-        ['eur-usd-1', HISTORY],
+        ['eur-usd-1', DONE],
         ['usd-gbp-1', 'is tried again while the balances still ask for it'],
       ]);
       assert.deepEqual(tried.said.safetyWait?.items, ['usd-gbp-1']);
@@ -547,18 +545,15 @@ describe('a run that has ended', AT_ONCE, () => {
       assert.deepEqual(tried.sends, ['createTrade']);
       assert.deepEqual(traded(run), ['buy 30000 GBP', 'sell 50000 EUR']);
 
-      for (const [place, fate] of [
-        [0, ADOPTED],
-        [-1, HISTORY],
-      ] as const) {
+      for (const place of [0, -1] as const) {
         const { said, changed, sends, looks } = await resetAt(place);
         assert.deepEqual(fatesOf(said), [
-          ['eur-usd-1', fate],
-          ['usd-gbp-1', fate],
+          ['eur-usd-1', DONE],
+          ['usd-gbp-1', DONE],
         ]);
         assert.equal(said.safetyWait, null);
         assert.deepEqual([changed, sends], [[], []]);
-        assert.equal(looks.includes('listTrades'), fate === ADOPTED);
+        assert.equal(looks.includes('listTrades'), place === 0);
       }
     });
 
@@ -603,7 +598,7 @@ describe('a run that has ended', AT_ONCE, () => {
       const { policy } = await tradedAndNotPaid({ cancel: true });
       const said = await explained(policy);
       assert.deepEqual(fatesOf(said), [
-        ['usd-mxn-1', HISTORY],
+        ['usd-mxn-1', DONE],
         ['supplier', 'stays undone: the run is cancelled'],
       ]);
       assert.equal(said.said.length, 1);
@@ -624,11 +619,11 @@ describe('a run that has ended', AT_ONCE, () => {
         flat((await command(stage, ['explain-reset', policy.runText], { env })).stdout);
       assert.match(
         await text({}),
-        /Safety wait: yes, where its plan trades something, about 77 s by the service file of this terminal; the worker goes by its own\./,
+        /Safety wait: yes, where its plan trades something, about 77 s; the worker goes by its own service file\./,
       );
       assert.match(
         await text({ CAMBIST_SERVICE_FILE: '' }),
-        /about 3 min by the defaults, as this terminal has no service file; the worker goes by its own\./,
+        /about 3 min; the worker goes by its own service file\./,
       );
       assert.equal(said.recommended.eventId, 4);
     });

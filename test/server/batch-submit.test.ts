@@ -128,7 +128,7 @@ test('a batch is submitted in chunks, then its run is started, and the same agai
   await assertSubmitted(batch, 1_200);
   const { client } = stage.temporal;
   const chunk = await client.workflow.getHandle(chunkIdOf('SANDBOX', batch.run, 3)).describe();
-  assert.equal(chunk.type, 'payments');
+  assert.equal(chunk.type, 'chunk');
   assert.equal(chunk.memo?.['payments'], 200);
   const again = await command(stage, batch.argv);
   assertExit(again, 8);
@@ -249,7 +249,7 @@ test('a file that differs from what was submitted in part is refused, and nothin
   for (const number of [1, 2]) {
     const payments = Array.from({ length: 500 }, (_, index) => paymentOf(500 * (number - 1) + index + 1));
     const input: ChunkInput = { run: batch.run, mode: 'SANDBOX', number, payments, isFirst: true };
-    await client.workflow.start('payments', {
+    await client.workflow.start('chunk', {
       workflowId: chunkIdOf('SANDBOX', batch.run, number),
       taskQueue: stage.env['CAMBIST_TASK_QUEUE'] ?? '',
       args: [input],
@@ -322,7 +322,7 @@ test('a plan of a batch tells its sums and what cannot be paid, and starts nothi
   const said = flat(planned.stdout);
   assert.match(
     said,
-    /Batch It has 5 payments: 19\.50 EUR\. 1 payment would not be paid nor funded: .* 3 payments would not be paid nor funded: /,
+    /Batch It has 5 payments: 19\.50 EUR\. 1 payment would be neither funded nor paid: .* 3 payments would be neither funded nor paid: /,
   );
   assert.match(
     said,

@@ -134,6 +134,13 @@ describe('what people decide', { concurrency: 8 }, () => {
     );
 
     const twin = await payByHand(policy);
+    assertProblem(
+      await resolve(policy, 'supplier', ...GONE),
+      4,
+      'RECORD_COULD_BE_IT',
+      /is less than 10 minutes old; nothing was recorded.* say the same again after/,
+    );
+    stage.time.pass(10 * 60_000);
     const decided = await resolve(policy, 'supplier', ...GONE, '--json');
     assertExit(decided, 0);
     const { couldBe, by } = documentOf(decided) as { couldBe: string[]; by: string };

@@ -251,7 +251,7 @@ test('a batch stops after so many refusals, says why, and is paid after a new st
   for (const told of [failure, currentDetails]) {
     assert.match(told, /`BATCH_STOPPED` \d+ payments: The batch was stopped: \d+ payments were refused\./);
     assert.match(told, /`WITHDRAWAL_ADDRESS_NOT_VERIFIED` \d+ payments: Correct the account/);
-    assert.match(told, /Each of them: `npx cambist report \S+`\./);
+    assert.match(told, /All of them, one by one: `npx cambist report \S+`\./);
   }
   stage.sandbox.clearFaults();
   // Temporal knows its payments: the file is not asked for again.

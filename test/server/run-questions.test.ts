@@ -35,13 +35,13 @@ const workflowBundle = await bundleWorkflowCode({
 
 after(() => environment.teardown());
 
-type Asked = { readonly answer: string; readonly isRefused: boolean };
+type AnswerWhileAway = { readonly answer: string; readonly isRefused: boolean };
 
 /**
  * A workflow whose first step ends, and which is asked, while no worker is there; the worker that comes answers the question
  * for two seconds, in which the workflow is woken.
  */
-async function askedWhileAway(questions: Client): Promise<Asked> {
+async function askedWhileAway(questions: Client): Promise<AnswerWhileAway> {
   const taskQueue = uniqueName('asked');
   const worker = await workerOn(taskQueue);
   const handle = await client.workflow.start('asked', { taskQueue, workflowId: taskQueue });

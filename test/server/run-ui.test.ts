@@ -144,7 +144,7 @@ test('the details of a run name the events of the reset dialog with their steps,
     assert.ok(dialog.includes(event), `The dialog does not list ${event}: ${step}`);
     assert.ok(step.includes(summaries.get(event) ?? ''), `${event} is ${summaries.get(event)}, not ${step}`);
   }
-  assert.deepEqual(failed[0], [dialog.at(-1), 'Its end']);
+  assert.deepEqual(failed[0], [dialog.at(-1), 'The workflow ends']);
   assert.deepEqual(held[0]?.[1], 'Looks again for usd-mxn-1: SHORTFALL');
   assert.ok(failed.some(([, step]) => step === 'Price for 7,000.00 USD → MXN'));
   // The same words as in the whole table, and none left out that names a step.

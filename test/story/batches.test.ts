@@ -8,6 +8,8 @@ import {
   after,
   assertDoneOnce,
   at,
+  before,
+  late,
   refused,
   reset,
   story,
@@ -82,6 +84,24 @@ describe('of two batches of one policy, which share a payment', () => {
       .play();
     assertDoneOnce(end);
     assert.deepEqual(end.runs[1]?.withdrawals, []);
+  });
+
+  test('given lists without tags, when the earlier one learns which record is its own, then the later one no longer waits for a person', async () => {
+    const end = await story()
+      .given({
+        batch: { chunks: [2], otherChunks: [1] },
+        service: { alsoMxn: '50000', metadataInLists: 'never' },
+        // The first of the two plans waits, and the other batch pays before it.
+        reads: { withdrawals: ['500'] },
+        withdrawal: [late(5 * SECOND_MS)],
+        secondAfterMs: 0,
+      })
+      .when(before('send withdrawal'), { kind: 'halt', policy: null, currency: null, forMs: 500 })
+      .play();
+    assert.deepEqual(
+      end.report.payments.map(({ outcome }) => outcome),
+      ['NOT_PAID', 'PAID'],
+    );
   });
 
   test('given that neither could be paid, when the later one goes on before the other, then only one pays it', async () => {

@@ -11,10 +11,12 @@ import {
   START,
   after,
   assertDoneOnce,
+  at,
   assertNothingMoved,
   failed,
   heldBy,
   refused,
+  reset,
   story,
   type Glimpse,
   type Given,
@@ -409,6 +411,20 @@ describe('whatever the service answers, the table says what follows', () => {
         .play();
       assertDoneOnce(end);
       assert.match(end.report.payments[0]?.reference ?? '', /\.supplier~2$/);
+    });
+
+    test('given a refusal that the service keeps, and more resets than there are generations while it lasts, once it is mended a person’s word pays it, and no reset before', async () => {
+      const code = 'WITHDRAWAL_ACCOUNT_NOT_LIVE';
+      const resets = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+      const end = await resets
+        .reduce(
+          (told, nth) => told.when(at('end', { nth, plusMs: MINUTE_MS }), reset()),
+          story().when(START, { kind: 'refuses', step: 'withdrawal', code, ms: 30 * MINUTE_MS }),
+        )
+        .when(at('end', { nth: 10, plusMs: HOUR_MS }), { kind: 'cause gone', item: 1 })
+        .play();
+      assertDoneOnce(end);
+      assert.match(end.report.payments[0]?.reference ?? '', /\.supplier~8$/);
     });
 
     for (const step of STEPS)

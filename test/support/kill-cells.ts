@@ -43,7 +43,7 @@ export function nameOf({ movement, moment, side }: Cell): string {
 }
 
 /** What is known of the write at the moment of death; null: either may be. */
-type Standing = {
+type MovementStanding = {
   /** Its activity, with the reference in its input, is in the run's history. */
   readonly scheduled: boolean;
   readonly booked: boolean | null;
@@ -61,7 +61,7 @@ type Death = {
   readonly strike: (run: Run) => Promise<void>;
   /** What goes on once it is dead, while a fresh worker works. */
   readonly afterwards: () => Promise<void>;
-  readonly standing: Standing;
+  readonly standing: MovementStanding;
 };
 
 const WRITES = {
@@ -80,11 +80,11 @@ const WRITES = {
   },
 } as const satisfies Readonly<Record<Movement, Readonly<Record<string, string>>>>;
 
-const NOT_SCHEDULED: Standing = { scheduled: false, booked: false, reported: false };
-const NOT_BOOKED: Standing = { scheduled: true, booked: false, reported: false };
-const MAYBE_BOOKED: Standing = { scheduled: true, booked: null, reported: false };
-const BOOKED: Standing = { scheduled: true, booked: true, reported: false };
-const REPORTED: Standing = { scheduled: true, booked: true, reported: true };
+const NOT_SCHEDULED: MovementStanding = { scheduled: false, booked: false, reported: false };
+const NOT_BOOKED: MovementStanding = { scheduled: true, booked: false, reported: false };
+const MAYBE_BOOKED: MovementStanding = { scheduled: true, booked: null, reported: false };
+const BOOKED: MovementStanding = { scheduled: true, booked: true, reported: false };
+const REPORTED: MovementStanding = { scheduled: true, booked: true, reported: true };
 
 /** Where a cell is set up: its stage, and the run that will be started there. */
 type Scene = { readonly stage: Stage; readonly run: RunName };
@@ -146,7 +146,7 @@ type Killed = {
   /** What goes on now that the worker is dead: to be awaited while a fresh one works. */
   readonly afterwards: () => Promise<void>;
   /** What is true of the write, and what must be for the worker to have died in this very cell. */
-  readonly standing: { readonly found: Standing; readonly wanted: Standing };
+  readonly standing: { readonly found: MovementStanding; readonly wanted: MovementStanding };
 };
 
 /** Starts a run on a task queue of its own and kills its worker in the cell. */
@@ -168,7 +168,7 @@ export async function killIn(cell: Cell, stage: Stage, policy = uniqueName('p'))
 }
 
 /** What is true of a write of a run at this moment. */
-async function standingOf(run: Run, movement: Movement): Promise<Standing> {
+async function standingOf(run: Run, movement: Movement): Promise<MovementStanding> {
   const { events } = await run.handle.fetchHistory();
   const scheduled = (events ?? []).filter(
     (event) => event.activityTaskScheduledEventAttributes?.activityType?.name === WRITES[movement].activity,
@@ -185,7 +185,7 @@ async function inHistory(run: Run, movement: Movement, what: 'scheduled' | 'repo
   await eventually(`the ${movement} is ${what}`, async () => (await standingOf(run, movement))[what]);
 }
 
-async function itself(point: string, standing: Standing): Promise<Death> {
+async function itself(point: string, standing: MovementStanding): Promise<Death> {
   return {
     itself: { point, nth: 1 },
     env: {},
@@ -197,7 +197,7 @@ async function itself(point: string, standing: Standing): Promise<Death> {
 
 async function atTemporal(
   stage: Stage,
-  standing: Standing,
+  standing: MovementStanding,
   stop: CallToStopAt,
   until: (run: Run) => Promise<void> = async () => {},
 ): Promise<Death> {

@@ -14,11 +14,13 @@ export const POLICY_HEAD: PolicyHead = {
   environment: 'sandbox',
   zone: 'UTC',
   schedule: null,
-  quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
   guard: null,
-  settle: { until: 'funds', lateAfterMs: null },
-  shortfall: 'skip',
-  limits: null,
+  rules: {
+    quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+    settle: { until: 'funds', lateAfterMs: null },
+    shortfall: 'skip',
+    limits: null,
+  },
 };
 
 export const NOTHING_THERE: Observation = {

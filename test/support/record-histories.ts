@@ -81,7 +81,7 @@ const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
 
 const stage = await openStage({
   rates: { 'USD/MXN': '17.25' },
-  settings: { settlementMs: { T1: 8_000, T2: 3_600_000 } },
+  settings: { settlementMs: { T1: 20_000, T2: 3_600_000 } },
 });
 await stage.startWorker({ identity: RECORDER });
 const asked = process.argv.slice(2);

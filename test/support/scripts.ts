@@ -129,12 +129,16 @@ export function stateOf<Step extends { readonly kind: string }>(
 }
 
 /** A run that this very Temporal run planned a second ago, on its business date, with the plan's own key. */
-export function context(
-  more: Partial<Omit<Context, 'plan' | 'attempt'>> & {
-    readonly plan?: Partial<Context['plan']>;
-    readonly attempt?: Partial<Context['attempt']>;
-  } = {},
-): Context {
+export function context({
+  plan,
+  rules,
+  attempt,
+  ...more
+}: Partial<Omit<Context, 'plan' | 'attempt'>> & {
+  readonly plan?: Partial<Omit<Context['plan'], 'rules'>>;
+  readonly rules?: Partial<Context['plan']['rules']>;
+  readonly attempt?: Partial<Context['attempt']>;
+} = {}): Context {
   const credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'org/org-1/apiKey/1' } as const;
   return {
     originalRunId: 'run-1',
@@ -158,25 +162,28 @@ export function context(
       zone: 'UTC',
       date: '2026-11-21',
       sendWindows: sendWindowsOf('2026-11-21', 'UTC'),
-      quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 3 },
-      settle: { until: 'funds', lateAfterMs: null },
+      rules: {
+        quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 3 },
+        settle: { until: 'funds', lateAfterMs: null },
+        shortfall: 'skip',
+        limits: null,
+        ...rules,
+      },
       lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
       tradedOnDate: [],
-      shortfall: 'skip',
-      limits: null,
       notNeeded: [],
       totals: [],
       madeAtMs: NOW - 1_000,
       foundRecords: false,
       madeFor: 'run-1',
-      ...more.plan,
+      ...plan,
     },
     attempt: {
       runId: 'run-1',
       number: 1,
       startedAtMs: NOW,
       sendWithinMs: 20_000,
-      ...more.attempt,
+      ...attempt,
     },
   };
 }

@@ -33,7 +33,7 @@ const GUARD = {
 };
 const SOLD = { ...LEG, amount: { side: 'sell', value: '1000', fixed: false }, guard: GUARD } as const;
 
-type Asked = {
+type DemandCase = {
   readonly policyText?: string;
   readonly input?: PlanInput | null;
   readonly turn?: OwnTurn | null;
@@ -45,7 +45,13 @@ type Asked = {
 };
 
 /** What the run is told; `requests` is what the service was asked. */
-async function asked({ policyText = SELL_ALL, turn = OURS, usd = '1500', reserved = [], ...more }: Asked) {
+async function asked({
+  policyText = SELL_ALL,
+  turn = OURS,
+  usd = '1500',
+  reserved = [],
+  ...more
+}: DemandCase) {
   const input = planInputOf(policyText);
   const never = () => assert.fail('Nobody asks for it here.');
   const balances = async () =>
@@ -98,7 +104,7 @@ test('the limit of a day counts what others have traded since the plan was made,
     const sold = { ...TRADE, clientReferenceId, executedAmount: '8450.01', ...more };
     return amountOfAsked({ policyText: limited, scripted: { listTrades: async () => page(sold) } });
   };
-  const amountOfAsked = async (more: Asked) => amountOf((await asked(more)).told);
+  const amountOfAsked = async (more: DemandCase) => amountOf((await asked(more)).told);
   assert.equal(await traded('2026-11-21-b'), 'OVER_LIMIT');
   assert.equal(await traded('2026-11-21-b', { executedAmount: '8450.00' }), '1000');
   assert.equal(await traded('2026-11-21-b', { status: 'FAILED' }), '1000');

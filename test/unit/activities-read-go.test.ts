@@ -5,7 +5,8 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import type { Deps } from '../../activities/deps.ts';
 import { chunkMemory } from '../../activities/of-chunk.ts';
 import { readGo } from '../../activities/read-go.ts';
-import type { BatchPayment, PlanBatch } from '../../domain/batch.ts';
+import type { BatchPayment } from '../../domain/batch.ts';
+import type { PayoutRules } from '../../domain/policy.ts';
 import type { ChunkInput } from '../../domain/run/calls.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { GoAnswer, GoCall } from '../../domain/run/calls.ts';
@@ -29,7 +30,7 @@ type Situation = {
   /** The run was started again since its plan was made. */
   readonly isTakenUp?: boolean;
   readonly parallel?: number;
-  readonly stopAfter?: PlanBatch['stopAfter'];
+  readonly stopAfter?: PayoutRules['stopAfter'];
   readonly canary?: number | null;
   readonly asks?: Partial<GoCall>;
   readonly more?: Partial<Deps>;
@@ -60,10 +61,7 @@ async function goOf({
     payable: [],
     heldBy: [],
     chunks: [chunk],
-    parallel,
-    stopAfter,
-    canary,
-    dedupeMs: 30 * DAY_MS,
+    rules: { parallel, stopAfter, canary, dedupeMs: 30 * DAY_MS },
   };
   const policy = { name: RUN.policy, hash: '' };
   const head = { ...context().plan, madeFor: 'r1', madeAtMs: MADE_AT_MS };

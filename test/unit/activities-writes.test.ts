@@ -1,9 +1,10 @@
 /** How a worker carries out what the steps ask for: keys, keys to write and to read with, deadlines, shared looks (M1). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { createWithdrawals } from '../../activities/create-withdrawals.ts';
 import { clockSkew } from '../../activities/clock-skew.ts';
-import type { Deps } from '../../activities/deps.ts';
+import { InstructionsMissing, type Deps } from '../../activities/deps.ts';
 import { Driver } from '../../activities/driver.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
 import { LARGEST_CALL } from '../../activities/read-go.ts';
@@ -14,7 +15,9 @@ import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import type { TurnAnswer } from '../../domain/turn.ts';
 import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
 import {
+  GO,
   NO_OTHER_RUNS,
+  chunksWith,
   client,
   inActivity,
   page,
@@ -311,7 +314,7 @@ test('the payments of one call share one read of the balances and of what people
     reference: `p.2026-11-21.payment-${index}`,
   }));
   const call = callOf(...payments);
-  const held = { ...call, plan: { ...call.plan, shortfall: 'hold' as const } };
+  const held = { ...call, plan: { ...call.plan, rules: { ...call.plan.rules, shortfall: 'hold' as const } } };
   const first = await inActivity({}, () => createWithdrawals(deps)(held));
   assert.equal(reads, 1);
   const again = first.items.map(({ id, step }) => ({
@@ -388,6 +391,112 @@ test('what Temporal does not answer before a call has sent anything leaves no pa
   assert.equal(sends, 0);
   assert.equal((await outcomes(1)).sends, 1);
 });
+
+const NOT_ANY_MORE: readonly (readonly [what: string, more: Partial<Situation>, code: string])[] = [
+  ['Temporal is away', { error: new Error('14 UNAVAILABLE') }, 'ACTIVITY_FAILED'],
+  ['the instructions are missing', { error: new InstructionsMissing() }, 'INSTRUCTIONS_MISSING'],
+  ['the go is taken back', { mayGo: false }, 'CHUNK_WAITS'],
+];
+type Situation = { readonly error: Error | null; readonly mayGo: boolean };
+
+for (const [what, more, code] of NOT_ANY_MORE)
+  test(`${what} just before one payment of a call leaves: it waits with its reason, and the call ends after the others`, async () => {
+    const { error, mayGo }: Situation = { error: null, mayGo: true, ...more };
+    const service = gate();
+    let monotonicMs = 0;
+    let reads = 0;
+    const { deps, sent } = worker(
+      {
+        createWithdrawal: async () => {
+          await service.opened;
+          return done({
+            ...WITHDRAWAL,
+            id: 'wtd_2',
+            withdrawalAccountId: SECOND.account,
+            tag: SECOND.reference,
+          });
+        },
+      },
+      {
+        clock: { wallMs: () => NOW, monotonicMs: () => monotonicMs },
+        instructions: {
+          ...instructionsOf(),
+          read: async () => {
+            reads += 1;
+            if (reads === 2 && error !== null) throw error;
+            return kept();
+          },
+        },
+        chunks: chunksWith({ readGo: async () => ({ ...GO, mayGo: reads !== 2 || mayGo }) }),
+        // What was read of the instructions is too old by then, so that it is read again.
+        reached: (point) => {
+          if (point === 'before send withdrawal' && monotonicMs === 0) monotonicMs = 6_000;
+        },
+      },
+    );
+    let hasEnded = false;
+    const call = { ...callOf(PAYMENT, SECOND), chunk: 1, sideBySide: 1 };
+    const paying = inActivity({}, () => createWithdrawals(deps)(call))
+      .catch(() => null)
+      .finally(() => {
+        hasEnded = true;
+      });
+    await eventuallySent(() => sent('createWithdrawal').length === 1);
+    assert.equal(hasEnded, false, 'the second payment is under way');
+    service.open();
+    const answer = await paying;
+    assert.ok(answer !== null, 'the call has failed');
+    const [first, second] = answer.items;
+    assert.ok(first?.step.kind === 'wait');
+    assert.equal(first.step.wait.problem.code, code);
+    assert.equal(first.step.wait.problem.item, PAYMENT.id);
+    assert.deepEqual(
+      [first.step.state.sent, first.step.state.knownIn],
+      [true, null],
+      'it looks before it sends',
+    );
+    assert.equal(second?.step.kind, 'accepted');
+  });
+
+test('a call that is given up fails only when its last payment has ended', async () => {
+  const service = gate();
+  const given = new AbortController();
+  const ended: string[] = [];
+  const { deps, sent } = worker({
+    createWithdrawal: async ({ account }) => {
+      if (account === PAYMENT.account) {
+        given.abort();
+        throw new Error('a fault of the program');
+      }
+      await service.opened;
+      ended.push('second');
+      return done(WITHDRAWAL);
+    },
+  });
+  const { signal } = given;
+  const paying = inActivity({ signal }, () => createWithdrawals(deps)(callOf(SECOND, PAYMENT))).catch(() =>
+    ended.push('call'),
+  );
+  await eventuallySent(() => sent('createWithdrawal').length === 2);
+  service.open();
+  await paying;
+  assert.deepEqual(ended, ['second', 'call']);
+});
+
+/** Holds up whoever waits for it, until it opens. */
+function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+async function eventuallySent(isSent: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 100 && !isSent(); turn += 1) await immediate();
+  assert.ok(isSent());
+  await immediate();
+}
 
 test('the steps know the worker’s own keys, its clock and which API key it has: nothing is sent by those of others', async () => {
   const named: unknown[] = [];

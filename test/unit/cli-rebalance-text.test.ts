@@ -38,7 +38,7 @@ function planned(
   const result = compilePlan(input);
   assert.ok(result.ok, JSON.stringify(result));
   const text = explainPlan(result.plan, input, prices, { width: 80, paint: PLAIN });
-  return { plan: result.plan, document: planDocument(result.plan, input, prices), text };
+  return { plan: result.plan, input, document: planDocument(result.plan, input, prices), text };
 }
 
 /** The part of the text under a heading. */
@@ -80,8 +80,8 @@ test('its trades come with what they should bring, and what is left afterwards',
   eur-usd-1  sell 50000.00 EUR  54000.00 USD       1.08     -    -
   mxn-usd-1  sell 18500.00 MXN   1000.00 USD  0.0540541     -    -
   usd-gbp-1   buy 30000.00 GBP  38100.00 USD   0.787402     -    -
-  EXPECTED is by the reference rates. With --quote the service is asked for
-  quotes.
+  EXPECTED is by the reference rates. With --quote the command asks the service
+  for quotes.
   eur-usd-1: not traded below 1.0773 USD per EUR (at most 25 bps worse than
   rates/daily.yaml of 2026-11-20T16:00:00+01:00).
   mxn-usd-1: not traded below about 0.0539189 USD per MXN (at most 25 bps worse
@@ -90,9 +90,9 @@ test('its trades come with what they should bring, and what is left afterwards',
   than rates/daily.yaml of 2026-11-20T16:00:00+01:00).
   Quote: valid for 30 s, settles T0; at most 3 quotes, each under the same
   reference.
-  Short of money: \`shortfall: skip\`, the leg is not traded.
+  If money is missing, the leg is not traded (\`shortfall: skip\`).
   Limits: 400000.00 USD per trade, 1000000.00 USD per run, 2000000.00 USD per
-  day; the amount keeps them, a quote that does not is not traded.
+  day; the amount is within them, and a quote beyond them is not traded.
   Each trade has a reference of its own, such as
   daily-treasury.2026-11-23.eur-usd-1.`,
   );
@@ -105,8 +105,8 @@ test('its trades come with what they should bring, and what is left afterwards',
   MXN            0.00       0.00       max 0.00         -  yes
   GBP        10000.00   40000.00   min 40000.00         -  yes
   BRL       400000.00  400000.00      384357.99  38435.79  yes
-  BALANCE is what stays when what is sold has gone; PROJECTED counts what is
-  bought, once it has settled.`,
+  BALANCE is what is left after the sales; PROJECTED adds what is bought, once
+  it has settled.`,
   );
 });
 
@@ -284,4 +284,22 @@ test('no line is wider than the terminal, also with large amounts', () => {
   for (const there of [DAY, large])
     for (const line of planned(there).text.split('\n'))
       assert.ok(line.length <= 80 || !line.trim().includes(' '), line);
+});
+
+test('a leg whose guard gives no bound is told as one of which nothing new is traded', () => {
+  const { plan, input } = planned(DAY);
+  const [leg] = plan.legs;
+  assert.ok(leg?.guard);
+  const guard = { ...leg.guard, bound: null, text: 'against rates/daily.yaml, which gives no such rate' };
+  const unbounded = { ...plan, legs: [{ ...leg, guard }] };
+  const text = explainPlan(unbounded, input, [], { width: 200, paint: PLAIN });
+  assert.match(
+    text,
+    /eur-usd-1: nothing new is traded \(against rates\/daily\.yaml, which gives no such rate\)\./,
+  );
+  const free = { ...plan, legs: [{ ...leg, guard: null }] };
+  assert.match(
+    explainPlan(free, input, [], { width: 200, paint: PLAIN }),
+    /eur-usd-1: no guard, any price is taken\./,
+  );
 });

@@ -19,6 +19,7 @@ import { NOTHING_KEPT, type Fact } from '../../domain/people/instructions.ts';
 import {
   checkExecuted,
   checkNotExecuted,
+  youngOnes,
   checkPayAgain,
   legDifferences,
   judgePayAgain,
@@ -277,6 +278,13 @@ test('not executed needs one complete look without a record of the item', async 
   assert.deepEqual(absent, { kind: 'absent', couldBe: [] });
   assert.equal((await checkNotExecuted(serviceOf({ cut: true }), A_PAYMENT)).kind, 'unreadable');
   assert.equal((await checkNotExecuted(serviceOf({ cut: true }), A_LEG)).kind, 'unreadable');
+});
+
+test('a record that could be the item is too young to be judged until it is ten minutes old', () => {
+  const untagged = { ...WITHDRAWAL, tag: null };
+  const madeAtMs = Date.parse(untagged.createdAt);
+  assert.deepEqual(youngOnes([untagged], madeAtMs + 10 * 60_000 - 1), [untagged]);
+  assert.deepEqual(youngOnes([untagged], madeAtMs + 10 * 60_000), []);
 });
 
 test('a record that agrees stands above "not executed", however much could be read', async () => {

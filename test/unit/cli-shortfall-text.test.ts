@@ -11,10 +11,10 @@ const DATE = '2026-11-18';
 /** A payment in each currency. */
 const PAID = { EUR: '400', MXN: '6500', USD: '75' } as const;
 
-type Asked = readonly [there: Readonly<Record<string, string>>, payout: string, more?: string];
+type ShortfallCase = readonly [there: Readonly<Record<string, string>>, payout: string, more?: string];
 
 /** The plan of a batch of PAID, where this much is there; `payout` are lines of the policy below `payout:`. */
-function planned(...[there, payout, more = '']: Asked) {
+function planned(...[there, payout, more = '']: ShortfallCase) {
   const loaded = loadPolicy(
     `policy: 1\nkind: payout\nname: p\nenvironment: sandbox\nzone: UTC\npayout: { ${payout} }\n${more}`,
     'p.yaml',
@@ -34,7 +34,7 @@ function planned(...[there, payout, more = '']: Asked) {
   return { plan: result.plan, input };
 }
 
-function missing(...asked: Asked): string | null {
+function missing(...asked: ShortfallCase): string | null {
   const { plan, input } = planned(...asked);
   const problem = shortfallOf(plan, input.observation);
   return problem === null ? null : `${problem.message} ${problem.fix}`;
@@ -43,7 +43,7 @@ function missing(...asked: Asked): string | null {
 const same = (text: string): string => text;
 const PLAIN = { good: same, bad: same, warn: same, strong: same, faint: same };
 
-function afterwards(...asked: Asked): string | undefined {
+function afterwards(...asked: ShortfallCase): string | undefined {
   const { plan, input } = planned(...asked);
   const text = explainPlan(plan, input, [], { width: 80, paint: PLAIN });
   return text.split('\n\n').find((section) => section.startsWith('Afterwards'));
@@ -103,8 +103,8 @@ test('what a batch leaves of each currency is told without its payments and with
   USD        600.00     600.00    75.00  525.00
   EUR        500.00     500.00   400.00  100.00
   MXN          0.00    6500.00  6500.00    0.00
-  BALANCE is what stays when what is sold has gone; PROJECTED counts what is
-  bought, once it has settled; LEFT is what stays of it once the batch is paid.`,
+  BALANCE is what is left after the sales; PROJECTED adds what is bought, once
+  it has settled; LEFT is what is left of PROJECTED once the batch is paid.`,
   );
   assert.match(afterwards({ ...PAID, USD: '80' }, FUNDED, GUARD) ?? '', /USD +80\.00 +80\.00 +75\.00 +5\.00/);
   assert.equal(afterwards(PAID, 'fund: { mode: none }'), undefined);

@@ -81,12 +81,9 @@ test('what a person says yes to names every leg and payment of the plan, and the
     payments: 6,
     totals: eur,
     payable: eur,
-    dedupeMs: 1,
     heldBy: [],
     chunks: [chunk, { ...chunk, unpayable: 'm.u' }],
-    parallel: 8,
-    stopAfter: null,
-    canary: null,
+    rules: { parallel: 8, stopAfter: null, canary: null, dedupeMs: 1 },
   };
   const ofBatch = { ...nothing, batch, totals: totalsOf({ ...nothing, batch }) };
   assert.deepEqual(movesOf(ofBatch), [

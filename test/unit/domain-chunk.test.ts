@@ -10,6 +10,7 @@ import { Chunk, type ChunkPorts } from '../../domain/run/chunk.ts';
 import { HistoryIsLong, StepFailed } from '../../domain/run/ports.ts';
 import { reportPage } from '../../domain/run/report.ts';
 import { newRunState } from '../../domain/run/state.ts';
+import type { Wait } from '../../domain/waits.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { RUN, context } from '../support/scripts.ts';
 import { ScriptTime } from '../support/script-time.ts';
@@ -35,7 +36,7 @@ const GO: GoOf = {
   most: null,
   stopped: null,
   wakes: 0,
-  rules: { parallel: 8, stopAfter: null, canary: null },
+  rules: { parallel: 8, stopAfter: null, canary: null, dedupeMs: 0 },
   sideBySide: 2,
   callSize: 25,
   beginsQuietly: false,
@@ -48,6 +49,7 @@ const WAIT = {
 const OVER: GoAnswer = { kind: 'over', runId: '/c1' };
 const STOPPED: GoOf = { ...GO, stopped: makeProblem('BATCH_STOPPED', null) };
 const FAILED_2 = {
+  ...GO.rules,
   parallel: 8,
   canary: null,
   stopAfter: { failed: 2, ratioPercent: null, sameCode: null },
@@ -71,6 +73,8 @@ class World {
   readonly polls: (readonly (readonly [id: string, paid: boolean])[])[] = [];
   /** Of these it gives no answer yet. */
   holds: readonly string[] = [];
+  /** Why the accepted ones cannot be followed; null: they can. */
+  followWait: Wait | null = null;
   /** Its calls are given no go, and so nobody is named who looks. */
   isWithoutGo = false;
   historyIsLong = false;
@@ -99,7 +103,7 @@ class World {
     this.go = go;
     this.newestRunId = runId;
     const input = { run: RUN, mode: 'SANDBOX', number: 1, payments, isFirst: true } as const;
-    const state = newRunState(RUN, 'sandbox/p.2026-11-21/payments-0001', { name: 'p', hash: '' });
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21/chunk-0001', { name: 'p', hash: '' });
     this.chunk = new Chunk(input, state, this.#ports(runId, originalRunId), carried);
     this.end = this.chunk.complete().then(
       () => (this.isEnded = true),
@@ -134,8 +138,8 @@ class World {
         const answer = new Promise<WithdrawalsAnswer>((resolve, reject) => {
           giveUp = () => reject(new Error('It was given up.'));
           const paid = async (): Promise<void> => {
-            await this.time.waitUntil(() => newsNow().length > 0);
-            resolve({ ended: newsNow(), wait: null, runId: this.#name, hasToldEnd: false });
+            await this.time.waitUntil(() => newsNow().length > 0 || this.followWait !== null);
+            resolve({ ended: newsNow(), wait: this.followWait, runId: this.#name, hasToldEnd: false });
           };
           void paid();
         });
@@ -253,7 +257,7 @@ test('before its go it reports every payment as pending, and none to another bat
     sent: 0,
     waiting: 0,
   });
-  const { isFirst, heard } = chunk.items(ALL);
+  const { isFirst, heard } = chunk.holds(ALL);
   assert.deepEqual({ isFirst, heard }, { isFirst: true, heard: null });
 });
 
@@ -398,6 +402,38 @@ test('a coordinator that says nothing for 10 minutes is asked', async () => {
   assert.equal(world.asked.length, 1);
   await world.time.pass(1);
   assert.equal(world.asked.length, 2);
+});
+
+test('a coordinator is asked after 10 minutes, although the chunk tells it something each minute', async () => {
+  const world = new World();
+  world.delays = ['inv-1'];
+  await world.time.quiet();
+  for (let minute = 1; minute < 10; minute += 1) {
+    const { told } = world;
+    world.holds = ['inv-1'];
+    await world.time.pass(MINUTE_MS);
+    world.holds = [];
+    await world.time.quiet();
+    assert.ok(world.told > told);
+  }
+  assert.equal(world.asked.length, 1);
+  await world.time.pass(MINUTE_MS);
+  assert.equal(world.asked.length, 2);
+});
+
+test('that the accepted payments cannot be followed is told, also after the run has given its go once more', async () => {
+  const world = new World();
+  world.followWait = {
+    afterMs: 60 * MINUTE_MS,
+    reason: 'configuration',
+    problem: makeProblem('API_KEY_CHANGED', null),
+  };
+  await world.time.quiet();
+  const codes = () => chunkStateOf(world.chunk.standing).waits.map(({ problem }) => problem.code);
+  assert.deepEqual(codes(), ['API_KEY_CHANGED']);
+  await world.tell(GO);
+  assert.equal(world.asked.length, 2);
+  assert.deepEqual(codes(), ['API_KEY_CHANGED']);
 });
 
 test('when everything is paid the chunk stays open until its run has ended', async () => {
@@ -788,7 +824,7 @@ test('a chunk whose history has grown long goes on in a new one, and tries nothi
   const { refusals, unpaid } = chunkStateOf(next.chunk.standing);
   assert.deepEqual(refusals, { refused: 1, sent: 4, inARow: null });
   assert.deepEqual(unpaid, [{ code: 'ACCOUNT_CLOSED', payments: 1 }]);
-  assert.equal(next.chunk.items(ALL).isFirst, false);
+  assert.equal(next.chunk.holds(ALL).isFirst, false);
 });
 
 test('a chunk that goes on in a new history tells the trace ids of what the one before has sent', async () => {

@@ -29,10 +29,10 @@ const NONE = {
   waiting: 0,
 };
 
-type Said = Omit<Partial<ChunkState>, 'counts'> & { readonly counts?: Partial<ChunkState['counts']> };
+type ToldState = Omit<Partial<ChunkState>, 'counts'> & { readonly counts?: Partial<ChunkState['counts']> };
 
 /** A chunk that waits for its go. */
-function chunk(number: number, { counts, ...more }: Said = {}): ChunkState {
+function chunk(number: number, { counts, ...more }: ToldState = {}): ChunkState {
   return {
     number,
     heard: null,
@@ -46,13 +46,13 @@ function chunk(number: number, { counts, ...more }: Said = {}): ChunkState {
   };
 }
 
-const SENDING: Said = { heard: 'r1/c', isSending: true };
+const SENDING: ToldState = { heard: 'r1/c', isSending: true };
 /** All of it is accepted, and nothing left to send. */
-const ACCEPTED: Said = { heard: 'r1/c', counts: { accepted: SIZE } };
-const PAID: Said = { heard: 'r1/c', counts: { accepted: SIZE, paid: SIZE, open: 0 } };
-const REFUSED: Said = { heard: 'r1/c', counts: { accepted: 9, paid: 9, notPaid: 1, open: 0 } };
+const ACCEPTED: ToldState = { heard: 'r1/c', counts: { accepted: SIZE } };
+const PAID: ToldState = { heard: 'r1/c', counts: { accepted: SIZE, paid: SIZE, open: 0 } };
+const REFUSED: ToldState = { heard: 'r1/c', counts: { accepted: 9, paid: 9, notPaid: 1, open: 0 } };
 
-type More = Partial<Pick<PlanBatch, 'parallel' | 'stopAfter' | 'canary'>> & {
+type More = Partial<PlanBatch['rules']> & {
   readonly chunks: number;
   /** Letters of the first chunk. */
   readonly unpayable?: string;
@@ -69,11 +69,7 @@ function planOf({ chunks, unpayable, ...more }: More) {
       hash: `hash-${index}`,
       unpayable: index === 0 ? (unpayable ?? null) : null,
     })),
-    parallel: 2,
-    stopAfter: null,
-    canary: null,
-    dedupeMs: 0,
-    ...more,
+    rules: { parallel: 2, stopAfter: null, canary: null, dedupeMs: 0, ...more },
   };
   const policy = { name: 'p', hash: '' };
   return { ...context().plan, policy, legs: [], payments: [], positions: [], batch };
@@ -139,7 +135,7 @@ class World {
   }
 
   /** The chunk stands like this from now on, and says that there is news. */
-  async say(number: number, said: Said, isClosed = false): Promise<void> {
+  async say(number: number, said: ToldState, isClosed = false): Promise<void> {
     Object.assign(this.#at(number), { state: chunk(number, said), isClosed });
     this.news.add(number);
     await this.time.quiet();
@@ -242,7 +238,7 @@ test('the first payments are accepted before any other chunk goes; then all that
 
 test('first payments of the run before are tried again, and count once they are accepted', async () => {
   const world = new World({ chunks: 2, canary: 3 });
-  const before: Said = { heard: 'r0/c', counts: { accepted: 2, notPaid: 8, open: 0 } };
+  const before: ToldState = { heard: 'r0/c', counts: { accepted: 2, notPaid: 8, open: 0 } };
   for (const at of world.chunks) at.state = chunk(1, before);
   await world.time.quiet();
   assert.deepEqual([world.state.isTested, world.tells], [false, [[1]]]);
@@ -346,6 +342,17 @@ test('after 10 minutes of silence those that are not done are read', async () =>
   const { length } = world.reads;
   await world.time.pass(10 * MINUTE_MS);
   assert.deepEqual(world.reads.slice(length), [[1, 3]]);
+});
+
+test('a chunk whose news is lost is read after 10 minutes, although another chunk says something each minute', async () => {
+  const world = await worldOf({ chunks: 2 });
+  for (let minute = 1; minute < 10; minute += 1) {
+    await world.time.pass(MINUTE_MS);
+    await world.say(1, SENDING);
+  }
+  const { length } = world.reads;
+  await world.time.pass(MINUTE_MS);
+  assert.deepEqual(world.reads.slice(length), [[1, 2]]);
 });
 
 test('a chunk that has ended undone is told until it is there again, one that is paid never', async () => {

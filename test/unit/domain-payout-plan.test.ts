@@ -1,6 +1,7 @@
 /** What a payout buys for its batch: with `shortfall: hold` all of it, whatever is there of the base; its rules bind all the same. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { planContradicts } from '../../domain/plan/agrees.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import { chunkStateOf } from '../../domain/run/chunk-state.ts';
 import { fundedIn, fundingOf, withoutItsBatch } from '../../domain/run/funding.ts';
@@ -14,12 +15,17 @@ import { inputOn } from '../support/plans.ts';
 const PAID = { EUR: '400', MXN: '6500', USD: '75' } as const;
 const GUARD = 'guard: { worst_rate: ["0.80 EUR per USD", "16.25 MXN per USD"] }';
 
-function planned(usd: string, more: string) {
+function policyWith(more: string) {
   const loaded = loadPolicy(
     `policy: 1\nkind: payout\nname: p\nenvironment: sandbox\nzone: UTC\npayout: { fund: { from: USD, mode: net } }\n${GUARD}\n${more}\n`,
     'p.yaml',
   );
   assert.ok(loaded.ok, JSON.stringify(loaded));
+  return loaded;
+}
+
+function planned(usd: string, more: string) {
+  const loaded = policyWith(more);
   const totals = Object.entries(PAID).map(([currency, value]) => ({ currency, value }));
   const chunks = [{ payments: 3, hash: 'a'.repeat(64), unpayable: null }];
   const batch = { payments: 3, totals, payable: totals, heldBy: [], chunks };
@@ -47,6 +53,19 @@ test('limits cut what is bought all the same', () => {
   const limited = (limits: string) => legsAt('0', `shortfall: hold\nlimits: { ${limits} }`);
   assert.deepEqual(limited('per_trade: "200.00 USD"'), ['usd-eur-1 buy 160', 'usd-mxn-1 buy 3250']);
   assert.deepEqual(limited('per_run: "600.00 USD"'), ['usd-eur-1 buy 400', 'usd-mxn-1 buy 1625']);
+});
+
+test('a plan that pays its batch by another rule than the policy contradicts it', () => {
+  const { policy } = policyWith('shortfall: hold');
+  const plan = planned('975', 'shortfall: hold');
+  const contradiction = (change: object): string | null => {
+    const batch = plan.batch === null ? null : { ...plan.batch, rules: { ...plan.batch.rules, ...change } };
+    return planContradicts({ ...plan, batch }, policy);
+  };
+  assert.equal(contradiction({}), null);
+  const stopAfter = { failed: 9, ratioPercent: null, sameCode: null };
+  for (const change of [{ parallel: 50 }, { stopAfter }, { canary: 9 }, { dedupeMs: 1 }])
+    assert.match(contradiction(change) ?? 'agrees', new RegExp(`\\(${Object.keys(change).join('')}\\)`));
 });
 
 function stateAt(usd: string, shortfall = 'hold'): RunState {

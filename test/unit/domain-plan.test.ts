@@ -9,7 +9,7 @@ import { notCovered } from '../../domain/plan/amounts.ts';
 import { planContradicts } from '../../domain/plan/agrees.ts';
 import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
 import { planOf as readPlan } from '../../domain/plan/plan-shape.ts';
-import type { ConvertPolicy, Guard } from '../../domain/policy.ts';
+import type { ConvertPolicy, Limits, Guard } from '../../domain/policy.ts';
 import { sendWindowsOf } from '../../calendar/business-date.ts';
 import { POLICY_HEAD, compileAt, type More as MorePlan } from '../support/plans.ts';
 import { LEG, NOW, PAYMENT, RUN, TRADE, WITHDRAWAL } from '../support/scripts.ts';
@@ -123,6 +123,12 @@ const WORST_RATE: Guard = {
 const RATES = { asOf: AS_OF, rates: [{ value: '17.25', currency: 'MXN', per: 'USD' }] };
 
 const NO_LIMITS = { perTrade: null, perRun: null, perDay: null, perPayment: [], paidPerRun: [] } as const;
+
+/** The rules of the policy with these limits. */
+function limitedTo(limits: Partial<Limits>): Pick<ConvertPolicy, 'rules'> {
+  return { rules: { ...POLICY_HEAD.rules, limits: { ...NO_LIMITS, ...limits } } };
+}
+
 const FIXED: ConvertPolicy['withdraw'] = [
   { id: 'first', account: PAYMENT.account, amount: { kind: 'fixed', value: '40.00' } },
   { id: 'second', account: PAYMENT.account, amount: { kind: 'fixed', value: '60.00' } },
@@ -222,45 +228,21 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
   [
     'an amount over a limit',
     {
-      policy: {
-        limits: {
-          perTrade: { value: '999.99', currency: 'USD' },
-          perRun: null,
-          perDay: null,
-          perPayment: [],
-          paidPerRun: [],
-        },
-      },
+      policy: limitedTo({ perTrade: { value: '999.99', currency: 'USD' } }),
     },
     'PLAN_OVER_LIMIT',
   ],
   [
     'an amount that equals a limit',
     {
-      policy: {
-        limits: {
-          perTrade: { value: '1000', currency: 'USD' },
-          perRun: null,
-          perDay: null,
-          perPayment: [],
-          paidPerRun: [],
-        },
-      },
+      policy: limitedTo({ perTrade: { value: '1000', currency: 'USD' } }),
     },
     null,
   ],
   [
     'a limit in the other currency, which only the quote can tell',
     {
-      policy: {
-        limits: {
-          perTrade: { value: '1.00', currency: 'MXN' },
-          perRun: null,
-          perDay: null,
-          perPayment: [],
-          paidPerRun: [],
-        },
-      },
+      policy: limitedTo({ perTrade: { value: '1.00', currency: 'MXN' } }),
     },
     null,
   ],
@@ -269,7 +251,7 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
     {
       policy: {
         withdraw: FIXED,
-        limits: { ...NO_LIMITS, perPayment: [{ value: '59.99', currency: 'MXN' }] },
+        ...limitedTo({ perPayment: [{ value: '59.99', currency: 'MXN' }] }),
       },
     },
     'PLAN_OVER_LIMIT',
@@ -279,7 +261,7 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
     {
       policy: {
         withdraw: FIXED,
-        limits: { ...NO_LIMITS, paidPerRun: [{ value: '99.99', currency: 'MXN' }] },
+        ...limitedTo({ paidPerRun: [{ value: '99.99', currency: 'MXN' }] }),
       },
     },
     'PLAN_OVER_LIMIT',
@@ -289,11 +271,10 @@ const AGAINST: readonly (readonly [string, More, string | null])[] = [
     {
       policy: {
         withdraw: FIXED,
-        limits: {
-          ...NO_LIMITS,
+        ...limitedTo({
           perPayment: [{ value: '60', currency: 'MXN' }],
           paidPerRun: [{ value: '100', currency: 'MXN' }],
-        },
+        }),
       },
     },
     null,
@@ -426,13 +407,17 @@ const TAMPERED: readonly (readonly [what: string, change: (plan: Plan) => Plan, 
   ['the other side', changeLeg({ amount: { side: 'buy', value: '1000.00', fixed: true } }), /buy 1000/],
   ['another pair', changeLeg({ sell: 'EUR' }), /EUR/],
   ['another policy', (plan) => ({ ...plan, policy: { ...plan.policy, name: 'q' } }), /"q"/],
-  ['a wider limit', (plan) => ({ ...plan, limits: null }), /limits/],
+  ['a wider limit', changeRules({ limits: null }), /limits/],
   [
     'another guard',
     (plan) => ({ ...plan, legs: plan.legs.map((leg) => ({ ...leg, guard: null })) }),
     /guard/,
   ],
-  ['a longer quote', (plan) => ({ ...plan, quote: { ...plan.quote, validForSeconds: 60 } }), /quote/],
+  [
+    'a longer quote',
+    changeRules({ quote: { validForSeconds: 60, settlement: 'T0', maxQuotes: 5 } }),
+    /quote/,
+  ],
 ];
 
 function changePayment(change: Partial<Plan['payments'][number]>): (plan: Plan) => Plan {
@@ -442,6 +427,10 @@ function changePayment(change: Partial<Plan['payments'][number]>): (plan: Plan) 
   });
 }
 
+function changeRules(change: Partial<Plan['rules']>): (plan: Plan) => Plan {
+  return (plan) => ({ ...plan, rules: { ...plan.rules, ...change } });
+}
+
 function changeLeg(change: Partial<Plan['legs'][number]>): (plan: Plan) => Plan {
   return (plan) => ({ ...plan, legs: plan.legs.map((leg) => ({ ...leg, ...change })) });
 }
@@ -449,7 +438,7 @@ function changeLeg(change: Partial<Plan['legs'][number]>): (plan: Plan) => Plan 
 const LITERAL = {
   withdraw: FIXED,
   guard: WORST_RATE,
-  limits: { ...NO_LIMITS, perRun: { value: '1000', currency: 'USD' } },
+  ...limitedTo({ perRun: { value: '1000', currency: 'USD' } }),
 } as const;
 
 for (const [what, change, word] of TAMPERED)

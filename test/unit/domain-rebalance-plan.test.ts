@@ -238,7 +238,10 @@ const FALSE_PLANS: readonly (readonly [what: string, change: (plan: Plan) => Pla
     'another limit',
     (plan) => ({
       ...plan,
-      limits: { perTrade: null, perRun: null, perDay: null, perPayment: [], paidPerRun: [] },
+      rules: {
+        ...plan.rules,
+        limits: { perTrade: null, perRun: null, perDay: null, perPayment: [], paidPerRun: [] },
+      },
     }),
     /limits/,
   ],

@@ -33,7 +33,7 @@ const PLAN: Plan = {
   positions: [],
   batch: null,
   policy: POLICY,
-  settle: { until: 'status', lateAfterMs: null },
+  rules: context({ rules: { settle: { until: 'status', lateAfterMs: null } } }).plan.rules,
   legs: [LEG],
   payments: [{ ...PAYMENT, dependsOn: LEG.id }],
 };
@@ -157,7 +157,9 @@ test('proceeds are held against the limits of payments once they are known, and 
     [{ ...LIMITS, perPayment: [{ value: '17250', currency: 'MXN' }] }, null],
     [null, null],
   ] as const)
-    assert.deepEqual(await unwantedOf({ ...PLAN, limits, payments }), [[PAYMENT.id, code]]);
+    assert.deepEqual(await unwantedOf({ ...PLAN, rules: { ...PLAN.rules, limits }, payments }), [
+      [PAYMENT.id, code],
+    ]);
 });
 
 test('payments of one run are added up in the order of the plan, and those above the limit together are not sent', async () => {
@@ -168,7 +170,7 @@ test('payments of one run are added up in the order of the plan, and those above
     dependsOn: LEG.id,
   }));
   const limits = { ...LIMITS, paidPerRun: [{ value: '200.00', currency: 'MXN' }] };
-  assert.deepEqual(await unwantedOf({ ...PLAN, limits, payments }), [
+  assert.deepEqual(await unwantedOf({ ...PLAN, rules: { ...PLAN.rules, limits }, payments }), [
     ['first', null],
     ['second', null],
     ['third', 'OVER_LIMIT'],
@@ -802,6 +804,92 @@ test('a step that fails at all its attempts is told, tried again ever later, and
   ]);
 });
 
+test('a call that somebody has ended is made again: polls wait with a reason, and a payment may have been sent', async () => {
+  const shown = new Set<string>();
+  const given: unknown[] = [];
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const ended = { settlement: 0, payment: 0, poll: 0 };
+  const endedOnce = (call: keyof typeof ended): boolean => (ended[call] += 1) === 1;
+  const failure = () => new StepFailed('somebody has ended it');
+  const world = ports({
+    awaitSettlement: () => ({
+      answer: endedOnce('settlement')
+        ? Promise.reject(failure())
+        : Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      giveUp: () => {},
+    }),
+    createWithdrawals: async ({ items }) => {
+      given.push(items.map((item) => [item.state.knownIn, item.state.sent]));
+      // What somebody has typed has the shape of an answer, and leaves the payment out.
+      if (endedOnce('payment')) return { items: [], evidence: [], runId: 'run-1' };
+      const accepted = {
+        withdrawalId: 'wtd_1',
+        reference: PAYMENT.reference,
+        status: 'PENDING',
+        amount: '17250',
+      };
+      return {
+        items: items.map(({ payment: { id } }) => ({ id, step: { kind: 'accepted', accepted } })),
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+    awaitWithdrawals: ({ items }) => ({
+      answer: endedOnce('poll')
+        ? Promise.reject(failure())
+        : Promise.resolve({
+            ended: items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false })),
+            wait: null,
+            runId: 'run-1',
+            hasToldEnd: false,
+          }),
+      giveUp: () => {},
+    }),
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === undefined) return patient(holds);
+      for (let turns = 0; turns < 20 && !holds(); turns += 1) await nextTurn();
+      return holds();
+    },
+    show: () => {
+      for (const { problem } of shownWaits(state)) shown.add(`${problem.code} ${problem.item ?? 'run'}`);
+    },
+  });
+  await assert.doesNotReject(new Run(INPUT, state, world).complete());
+  assert.equal(makeReport(state).status, 'COMPLETED');
+  assert.deepEqual(ended, { settlement: 2, payment: 2, poll: 2 });
+  assert.deepEqual(given, [[[null, false]], [[null, true]]]);
+  const failed = [...shown].filter((line) => line.startsWith('ACTIVITY_FAILED'));
+  assert.deepEqual(failed, [
+    `ACTIVITY_FAILED ${LEG.id}`,
+    `ACTIVITY_FAILED ${PAYMENT.id}`,
+    'ACTIVITY_FAILED run',
+  ]);
+});
+
+test('an end of the question whether what was handed on is there is told, and it is asked again', async () => {
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, PLAN);
+  for (const record of before.legs) record.stage = { ...TRADED_LEG, settled: true };
+  const carried = new Run(INPUT, before, ports({})).handOn();
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const shown = new Set<string>();
+  let asked = 0;
+  const world = ports({
+    confirmOutcomes: async ({ tradeIds }) => {
+      asked += 1;
+      if (asked === 1) throw new StepFailed('somebody has ended it');
+      return { kind: 'shown', tradeIds, withdrawalIds: [] };
+    },
+    waitUntil: async (holds, timeoutMs) => (timeoutMs === undefined ? patient(holds) : holds()),
+    show: () => {
+      for (const { problem } of shownWaits(state)) shown.add(problem.code);
+    },
+  });
+  await new Run(INPUT, state, world, carried).complete();
+  assert.equal(asked, 2);
+  assert.ok(shown.has('ACTIVITY_FAILED'));
+});
+
 test('a cancel that cannot be kept is told, and kept before anything else happens', async () => {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   const done: string[] = [];
@@ -1084,14 +1172,12 @@ const BATCH_OF_ONE = {
   payable: [{ currency: 'MXN', value: '10' }],
   heldBy: [],
   chunks: [{ payments: 1, hash: 'hash', unpayable: null }],
-  parallel: 1,
-  stopAfter: null,
-  canary: null,
-  dedupeMs: 0,
+  rules: { parallel: 1, stopAfter: null, canary: null, dedupeMs: 0 },
 };
 
 test('a batch that was stopped and is reset at its very end tries again, as after every reset', async () => {
-  const batch = { ...BATCH_OF_ONE, stopAfter: { failed: 1, ratioPercent: null, sameCode: null } };
+  const stopAfter = { failed: 1, ratioPercent: null, sameCode: null };
+  const batch = { ...BATCH_OF_ONE, rules: { ...BATCH_OF_ONE.rules, stopAfter } };
   const plan: Plan = { ...PLAN, legs: [], payments: [], batch };
   let runId = 'run-1';
   const stops: (string | undefined)[] = [];
@@ -1575,7 +1661,10 @@ test('three legs: a sum limit counts payments in the order of the plan, whicheve
     const { run, state, asked } = threeLegs((seen) => ({
       readPlan: async () => ({
         kind: 'plan',
-        plan: { ...THREE, limits: { ...LIMITS, paidPerRun: [{ value: '40000', currency: 'MXN' }] } },
+        plan: {
+          ...THREE,
+          rules: { ...THREE.rules, limits: { ...LIMITS, paidPerRun: [{ value: '40000', currency: 'MXN' }] } },
+        },
       }),
       awaitSettlement: ({ leg }) => ({
         answer: (async () => {

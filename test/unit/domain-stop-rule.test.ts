@@ -1,7 +1,7 @@
 /** When a batch stops by itself: each rule at its bound and just below it, and what counts as a refusal at all. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PlanBatch } from '../../domain/batch.ts';
+import type { PayoutRules } from '../../domain/policy.ts';
 import { makeProblem, type Problem } from '../../domain/problems.ts';
 import type { PaymentStage } from '../../domain/run/items.ts';
 import { newRecord } from '../../domain/run/state.ts';
@@ -90,7 +90,7 @@ test('refusals are in a row until a payment is accepted, or another code comes; 
   }
 });
 
-type Rules = Pick<PlanBatch, 'stopAfter' | 'canary'>;
+type Rules = Pick<PayoutRules, 'stopAfter' | 'canary'>;
 
 /** The rules of `stop_after`; what is not named is no rule. */
 function after(of: Partial<NonNullable<Rules['stopAfter']>>): Rules {

@@ -309,7 +309,7 @@ test('a reply after which only a person can go on waits for one once the doubt i
 });
 
 test('lack of money waits where the policy holds, and the next quote does not count', () => {
-  const hold = context({ plan: { shortfall: 'hold' } });
+  const hold = context({ rules: { shortfall: 'hold' } });
   for (const code of ['TRADE_INSUFFICIENT_BALANCE', 'TRADE_CREDIT_LIMIT_EXCEEDED']) {
     const { result } = trade({ 'send trade': [failed(code)] }, QUOTED, hold);
     assert.equal(named(result), 'wait: money');
@@ -331,7 +331,7 @@ test('too little of the sold currency is found before any quote', () => {
     assert.equal(problemOf(skipped.result), 'SHORTFALL');
     assert.equal(skipped.result.kind, 'not traded');
     assert.ok(!kindsOf(skipped.effects).includes('send quote'));
-    const held = quote({ 'read balances': [balances] }, NEW_LEG, context({ plan: { shortfall: 'hold' } }));
+    const held = quote({ 'read balances': [balances] }, NEW_LEG, context({ rules: { shortfall: 'hold' } }));
     assert.equal(named(held.result), 'wait: money');
   }
 });
@@ -356,8 +356,8 @@ for (const [what, answer, code] of BAD_QUOTES)
       referenceRate: null,
     };
     const asked = (quoted: Answer) =>
-      play(requestQuoteSteps(context({ plan }), { ...LEG, guard }, NEW_LEG), { 'send quote': [quoted] });
-    const plan = {
+      play(requestQuoteSteps(context({ rules }), { ...LEG, guard }, NEW_LEG), { 'send quote': [quoted] });
+    const rules = {
       limits: {
         perTrade: { value: '20000.00', currency: 'MXN' },
         perRun: null,
@@ -663,7 +663,7 @@ test('a quote keeps the limits of the run and of the day with all that was trade
   const asked = (inRun: string, onDate: string) =>
     play(
       requestQuoteSteps(
-        context({ plan: { limits, tradedOnDate: [usd(onDate)] }, tradedSoFar: [usd(inRun)] }),
+        context({ plan: { tradedOnDate: [usd(onDate)] }, rules: { limits }, tradedSoFar: [usd(inRun)] }),
         LEG,
         NEW_LEG,
       ),
@@ -716,7 +716,7 @@ function funded(
     'send quote': [done({ ...QUOTE, sellAmount: null, buyAmount: '16900', quoteAmount: '1000' })],
     ...more,
   };
-  return play(requestQuoteSteps(context({ funding, plan: { shortfall: 'hold' } }), BOUGHT, NEW_LEG), script);
+  return play(requestQuoteSteps(context({ funding, rules: { shortfall: 'hold' } }), BOUGHT, NEW_LEG), script);
 }
 
 test('where a batch waits for what a trade was to buy, nobody is sent to another run that would not pay it', () => {

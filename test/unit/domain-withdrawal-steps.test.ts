@@ -234,7 +234,10 @@ test('generations are walked from the first, past every refusal of those that we
 });
 
 test('a run goes past a standing refusal once, and again only when a read shows the cause gone', () => {
-  const hold = { ...AGAIN, plan: { ...AGAIN.plan, shortfall: 'hold' as const } };
+  const hold = {
+    ...AGAIN,
+    plan: { ...AGAIN.plan, rules: { ...AGAIN.plan.rules, shortfall: 'hold' as const } },
+  };
   const poor = failed('WITHDRAWAL_INSUFFICIENT_BALANCE');
   const again = replayed('WITHDRAWAL_INSUFFICIENT_BALANCE');
   // The first generation is refused of old, the second is refused now.
@@ -343,7 +346,7 @@ test('a stored failure, a mismatch and a duplicate are never sent again: doubt b
 test('too little money holds or ends the payment, as the policy says', () => {
   for (const code of codesOf('wait for money')) {
     assert.equal(named(pay({ 'send withdrawal': [failed(code)] }).result), 'not paid', code);
-    const hold = context({ plan: { shortfall: 'hold' } });
+    const hold = context({ rules: { shortfall: 'hold' } });
     const { result } = pay({ 'send withdrawal': [failed(code)] }, NEW_PAYMENT, hold);
     assert.equal(named(result), 'wait: money', code);
   }

@@ -371,7 +371,7 @@ test('doubt that only time ends says when that is, the same at each look, and th
 });
 
 test('a leg that was silent for half a minute while it waits for money stays so until doubt about it has ended', () => {
-  const own: Context = context({ plan: { shortfall: 'hold', madeAtMs: NOW - HOUR_MS } });
+  const own: Context = context({ plan: { madeAtMs: NOW - HOUR_MS }, rules: HOLD });
   const before: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - MINUTE_MS };
   const none = { 'read balances': [done({ aggregateUsd: '0', balances: [] })] };
   const first = play(requestQuoteSteps(own, LEG, before), none).result;
@@ -480,7 +480,7 @@ function mendedAfter(code: string, forMs: number, startMs = NOW) {
   let facts: readonly Fact[] = [];
   const refused = new Set<string>();
   for (let calls = 0; calls < 5_000; calls += 1) {
-    const steps = createWithdrawalSteps(context({ nowMs: () => now, plan: HOLD }), PAYMENT, WANTED, state);
+    const steps = createWithdrawalSteps(context({ nowMs: () => now, rules: HOLD }), PAYMENT, WANTED, state);
     let next = steps.next();
     while (next.done !== true) {
       const effect = next.value;
@@ -545,6 +545,26 @@ test('a new start opens one generation before its time, and never the eighth', (
   assert.deepEqual(sentAs(mended.effects), [`${PAYMENT.reference}~7`, `${PAYMENT.reference}~8`]);
 });
 
+test('a new start walks through all generations that were opened, before a person’s word opens one, once', () => {
+  const opened = [2, 3, 4, 5].map((generation): Fact => ({
+    kind: 'opened',
+    item,
+    generation,
+    atMs: NOW - MINUTE_MS,
+  }));
+  const goOn = saidAt(NOW, { kind: 'go-on', item });
+  const refused = { 'send withdrawal': Array.from({ length: 6 }, () => replayed(DISABLED)) };
+  const { effects } = pay(
+    { kept: kept([goOn], opened), ...refused },
+    { ...WALKED, hasOpenedEarly: true },
+    again(),
+  );
+  assert.deepEqual(
+    sentAs(effects),
+    ['', '~2', '~3', '~4', '~5', '~6'].map((suffix) => `${PAYMENT.reference}${suffix}`),
+  );
+});
+
 test('a run that made the plan anew, over records that it found, opens one generation before its time', () => {
   const opened = { kind: 'opened', item, generation: 2, atMs: NOW - MINUTE_MS } as const;
   const first = pay(
@@ -600,7 +620,7 @@ test('the next generation asks for no absence where only its own key has sent: a
 
 test('money is granted in the order of the plan: what a payment before it needs is not there for the next one', () => {
   const poor = failed('WITHDRAWAL_INSUFFICIENT_BALANCE', { details: { availableAmount: '0' } });
-  const short = pay({ 'send withdrawal': [poor] }, NEW_PAYMENT, context({ plan: HOLD })).result;
+  const short = pay({ 'send withdrawal': [poor] }, NEW_PAYMENT, context({ rules: HOLD })).result;
   const there = (available: string, ahead: string) =>
     pay(
       {
@@ -612,7 +632,7 @@ test('money is granted in the order of the plan: what a payment before it needs 
         ],
       },
       stateOf(short),
-      context({ plan: HOLD }),
+      context({ rules: HOLD }),
       { ...WANTED, ahead },
     );
   assert.deepEqual(sentAs(there('17250.00', '17250.00').effects), []);
@@ -621,7 +641,7 @@ test('money is granted in the order of the plan: what a payment before it needs 
 });
 
 test('a refusal in spite of the money that a read has shown uses up no generation before there is more of it', () => {
-  const hold = again({ plan: HOLD });
+  const hold = again({ rules: HOLD });
   const poor = (isKept: boolean) =>
     failed('WITHDRAWAL_INSUFFICIENT_BALANCE', { facts: { replayed: isKept } });
   const balances = done({
@@ -697,7 +717,7 @@ test('a trade that came out worse than the guard or a limit is held until a pers
   ];
   for (const [executedAmount, code] of rows) {
     const leg = { ...LEG, guard };
-    const ctx = again({ plan: { limits } });
+    const ctx = again({ rules: { limits } });
     const found = { 'scan trades': [seen({ ...TRADE, executedAmount })] };
     const first: LegStep = play(requestQuoteSteps(ctx, leg, NEW_LEG), found).result;
     assert.ok(first.kind === 'traded');
@@ -755,7 +775,7 @@ test('a quote with more decimals than its currency is kept by what is booked in 
 });
 
 test('a leg that was refused for money although a read shows it asks for no quote before there is more of it', () => {
-  const hold = context({ plan: HOLD });
+  const hold = context({ rules: HOLD });
   const quoted = play(requestQuoteSteps(hold, LEG, NEW_LEG)).result;
   const poor = failed('TRADE_INSUFFICIENT_BALANCE');
   const short = play(executeTradeSteps(hold, LEG, stateOf(quoted)), { 'send trade': [poor] }).result;
@@ -763,7 +783,7 @@ test('a leg that was refused for money although a read shows it asks for no quot
     const nowMs = NOW + minutes * MINUTE_MS;
     const state = { ...stateOf(short), knownAtMs: nowMs - SECOND_MS };
     const balances = done({ aggregateUsd: '0', balances: [{ currency: 'USD', withdrawable, total: '0' }] });
-    return play(requestQuoteSteps(context({ plan: HOLD, nowMs: () => nowMs }), LEG, state), {
+    return play(requestQuoteSteps(context({ rules: HOLD, nowMs: () => nowMs }), LEG, state), {
       'read balances': [balances],
     }).result.kind;
   };
@@ -777,7 +797,7 @@ test('a refused leg waits for no money before it ends, and ends only when nothin
   const refused: LegState = { ...NEW_LEG, knownIn: 'run-1', sent: true, phase: { kind: 'refused', problem } };
   const none = done({ aggregateUsd: '0', balances: [] });
   const after = (idleMs: number) =>
-    play(requestQuoteSteps(context({ plan: HOLD }), LEG, { ...refused, knownAtMs: NOW - idleMs }), {
+    play(requestQuoteSteps(context({ rules: HOLD }), LEG, { ...refused, knownAtMs: NOW - idleMs }), {
       'read balances': [none],
     });
   assert.equal(codeOf(after(SECOND_MS).result), 'QUOTES_USED_UP');

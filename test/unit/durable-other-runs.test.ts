@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
-import { doneElsewhere, recordsOfOthers } from '../../durable/other-runs/records.ts';
+import type { Holds } from '../../domain/run/claims.ts';
+import { ownersOf } from '../../durable/other-runs/owners.ts';
+import { doneElsewhere } from '../../durable/other-runs/rivals.ts';
 
 const RUN = { policy: 'p', id: '2026-11-21' };
 const RECORD: Withdrawal = {
@@ -18,10 +21,12 @@ const RECORD: Withdrawal = {
 };
 
 /** A Temporal that shows `count` other open runs; `answer` is what a question to the one with this number comes to. */
-function temporalWith(count: number, answer: (index: number) => Promise<unknown>): Client {
+function temporalWith(count: number, answer: (index: number) => Promise<Holds>): Client {
   const infos = Array.from({ length: count }, (_, index) => ({
     workflowId: `sandbox/q${index}.2026-11-21`,
     runId: `open-${count}-${index}`,
+    type: 'run',
+    status: { name: 'RUNNING' },
     startTime: new Date('2026-11-21T08:00:00Z'),
   }));
   const client = {
@@ -31,49 +36,65 @@ function temporalWith(count: number, answer: (index: number) => Promise<unknown>
         yield* infos;
       },
       getHandle: (_id: string, runId: string) => ({
-        query: async () => ({
-          report: await answer(infos.findIndex((info) => info.runId === runId)),
-          next: null,
-        }),
+        query: () => answer(infos.findIndex((info) => info.runId === runId)),
       }),
     },
   };
   return client as unknown as Client;
 }
 
-const ask = (client: Client) => recordsOfOthers({ client, mode: 'SANDBOX', run: RUN }, [RECORD], 5_000);
+const ask = (client: Client) => ownersOf({ client, mode: 'SANDBOX', run: RUN }, [RECORD], 5_000);
+
+const holds = (...items: Holds['items']): Holds => ({
+  runId: 'r',
+  heard: null,
+  isFirst: false,
+  hasPlan: true,
+  items,
+});
 
 /** Begun before all tests, so that they are waited for side by side with others. */
 const slow = askSlowRuns();
 
-async function askSlowRuns(): Promise<{ readonly theirs: readonly string[]; readonly asked: number }> {
+async function askSlowRuns() {
   let asked = 0;
   const client = temporalWith(200, async () => {
     asked += 1;
     await delay(2_600);
     throw new Error('nobody answers');
   });
-  return { theirs: await ask(client), asked };
+  return { found: await ask(client), asked };
 }
 
 test('a run among many that have no worker still accounts for its record', async () => {
   const client = temporalWith(15, async (index) => {
     if (index !== 12) throw new Error('nobody answers');
-    return { payments: [{ withdrawalId: RECORD.id }] };
+    return holds(['supplier', 'PAID', RECORD.id]);
   });
-  assert.deepEqual(await ask(client), [RECORD.id]);
+  const { owners, silent } = await ask(client);
+  assert.deepEqual([...owners], [[RECORD.id, { run: 'q12.2026-11-21', item: 'supplier' }]]);
+  assert.deepEqual(silent, []);
+});
+
+test('a run that answers in another form counts as one that does not answer', async () => {
+  for (const answer of [null, { ...holds(), items: [['supplier', 'PAID']] }, { ...holds(), more: true }]) {
+    const { owners, silent } = await ask(temporalWith(1, async () => answer as Holds));
+    assert.equal(owners.size, 0);
+    assert.equal(silent.length, 1);
+  }
 });
 
 test('runs that take their time are not all waited for', async () => {
-  const { theirs, asked } = await slow;
-  assert.deepEqual(theirs, []);
+  const { found, asked } = await slow;
+  assert.equal(found.owners.size, 0);
+  assert.equal(found.silent.length, 200);
   assert.ok(asked < 100, `${asked} were asked, one batch after the other.`);
 });
 
-/** Another run: what its report says, and when it was started; null where it does not answer. */
+/** Another run: what it tells, and when it was started; null where it does not answer. */
 type Other = {
-  readonly payments?: readonly { readonly outcome: string; readonly withdrawalId: string | null }[];
-  readonly legs?: readonly { readonly outcome: string }[];
+  readonly payments?: readonly { readonly outcome: PaymentOutcome; readonly withdrawalId: string | null }[];
+  readonly legs?: readonly { readonly outcome: LegOutcome }[];
   readonly answers?: boolean;
   readonly hasPlan?: boolean;
   readonly id?: string;
@@ -92,6 +113,7 @@ function temporalBeside(other: Other): Client {
   const infos = [
     {
       workflowId: `sandbox/p.${id}`,
+      type: 'run',
       runId: `other-${temporals}`,
       startTime: new Date(startsAt),
       status: { name: status },
@@ -100,13 +122,10 @@ function temporalBeside(other: Other): Client {
     { workflowId: 'sandbox/p.2026-11-21', runId: 'reset', startTime: new Date('2026-11-21T12:00:00Z') },
     { workflowId: 'sandbox/p.2026-11-21', runId: 'first', startTime: new Date('2026-11-21T08:00:00Z') },
   ];
-  const report = {
-    run: `p.${id}`,
-    payments: payments.map((payment) => ({ id: 'supplier', ...payment })),
-    legs: legs.map((leg) => ({ id: 'usd-mxn-1', ...leg })),
-    positions: [],
-    totals: [],
-  };
+  const items: Holds['items'] = [
+    ...payments.map(({ outcome, withdrawalId }) => ['supplier', outcome, withdrawalId] as const),
+    ...legs.map(({ outcome }) => ['usd-mxn-1', outcome, null] as const),
+  ];
   const client = {
     withDeadline: (_deadline: number, question: () => Promise<unknown>) => question(),
     workflow: {
@@ -120,7 +139,7 @@ function temporalBeside(other: Other): Client {
         },
         query: async () => {
           if (!answers) throw new Error('nobody answers');
-          return { report, next: null };
+          return { ...holds(...items), hasPlan: items.length > 0 };
         },
       }),
     },

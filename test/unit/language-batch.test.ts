@@ -18,7 +18,7 @@ const COLUMNS = { id: 'id', account: 'account', currency: 'currency', amount: 'a
 function rules(more: Partial<BatchRules> = {}): BatchRules {
   return {
     file: 'b.csv',
-    policy: { environment: 'sandbox', limits: null, payout: { columns: COLUMNS } },
+    policy: { environment: 'sandbox', rules: { limits: null }, payout: { columns: COLUMNS } },
     destinations: null,
     decimals: {},
     mostFindings: 50,
@@ -58,7 +58,9 @@ function printed({ reader }: Read): string {
 test('rows come in the order of the file, with the other columns beside them', async () => {
   const text = readFileSync(urlOf('policies/batches/contractors.csv'), 'utf8');
   const payout = { columns: { ...COLUMNS, id: 'ref', currency: 'ccy' } };
-  const { rows, reader } = await read(text, { policy: { environment: 'sandbox', limits: null, payout } });
+  const { rows, reader } = await read(text, {
+    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+  });
   assert.equal(rows.length, 5);
   assert.deepEqual(
     { ...rows[3], others: { ...rows[3]?.others } },

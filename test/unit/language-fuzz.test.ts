@@ -53,7 +53,7 @@ const unquoted = fc
     return sample.replace(quoted, cut === 'both' ? quoted.slice(1, -1) : ` ${quoted.slice(1, -1)} `);
   });
 
-function rebalanceAmounts({ rebalance, limits }: RebalancePolicy): readonly string[] {
+function rebalanceAmounts({ rebalance, rules: { limits } }: RebalancePolicy): readonly string[] {
   const { base, targets, minTrade } = rebalance;
   const goals = targets.map(({ goal }) =>
     goal.kind === 'keep' ? [goal.keep, goal.band] : goal.kind === 'range' ? [goal.min, goal.max] : [],
@@ -76,13 +76,13 @@ function limitAmounts(limits: Limits | null): readonly string[] {
 /** Every text of the record that holds an amount, as it must stand in the file. */
 function amountsOf(policy: Policy): readonly string[] {
   if (policy.kind === 'rebalance') return rebalanceAmounts(policy);
-  if (policy.kind === 'payout') return limitAmounts(policy.limits);
+  if (policy.kind === 'payout') return limitAmounts(policy.rules.limits);
   const { amount } = policy.convert;
   const rate = policy.guard?.worstRates[0]?.rate ?? null;
   return [
     amount.kind === 'sell-all' ? amount.keep : amount.value,
     ...policy.withdraw.flatMap((entry) => (entry.amount.kind === 'fixed' ? [entry.amount.value] : [])),
-    ...limitAmounts(policy.limits),
+    ...limitAmounts(policy.rules.limits),
     ...(rate === null ? [] : [`${rate.value} ${rate.currency} per ${rate.per}`]),
   ];
 }

@@ -33,37 +33,41 @@ test('the sample becomes the record that a batch is checked by', () => {
     environment: 'sandbox',
     zone: 'Europe/Paris',
     schedule: null,
-    quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
     guard: {
       worstRates: [],
       reference: { file: 'rates/daily.yaml', maxAgeMs: 365 * 86_400_000, worstCostBps: '30' },
     },
-    settle: { until: 'funds', lateAfterMs: null },
-    shortfall: 'hold',
-    limits: {
-      perTrade: { value: '500000.00', currency: 'USD' },
-      perRun: { value: '900000.00', currency: 'USD' },
-      perDay: null,
-      perPayment: [
-        { value: '50000.00', currency: 'EUR' },
-        { value: '60000.00', currency: 'USD' },
-        { value: '900000.00', currency: 'MXN' },
-        { value: '40000.00', currency: 'GBP' },
-      ],
-      paidPerRun: [
-        { value: '900000.00', currency: 'EUR' },
-        { value: '1000000.00', currency: 'USD' },
-        { value: '9000000.00', currency: 'MXN' },
-        { value: '400000.00', currency: 'GBP' },
-      ],
+    rules: {
+      quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+      settle: { until: 'funds', lateAfterMs: null },
+      shortfall: 'hold',
+      limits: {
+        perTrade: { value: '500000.00', currency: 'USD' },
+        perRun: { value: '900000.00', currency: 'USD' },
+        perDay: null,
+        perPayment: [
+          { value: '50000.00', currency: 'EUR' },
+          { value: '60000.00', currency: 'USD' },
+          { value: '900000.00', currency: 'MXN' },
+          { value: '40000.00', currency: 'GBP' },
+        ],
+        paidPerRun: [
+          { value: '900000.00', currency: 'EUR' },
+          { value: '1000000.00', currency: 'USD' },
+          { value: '9000000.00', currency: 'MXN' },
+          { value: '400000.00', currency: 'GBP' },
+        ],
+      },
     },
     payout: {
       fund: { kind: 'net', from: 'USD' },
       columns: { id: 'ref', account: 'account', currency: 'ccy', amount: 'amount' },
-      parallel: 8,
-      stopAfter: { failed: 5, ratioPercent: null, sameCode: 3 },
-      canary: 1,
-      dedupeMs: 30 * 86_400_000,
+      rules: {
+        parallel: 8,
+        stopAfter: { failed: 5, ratioPercent: null, sameCode: 3 },
+        canary: 1,
+        dedupeMs: 30 * 86_400_000,
+      },
       destinations: 'destinations/contractors.yaml',
     },
   });
@@ -75,10 +79,7 @@ test('a policy that says only what it must has the defaults', () => {
   assert.deepEqual(result.policy.payout, {
     fund: { kind: 'none' },
     columns: { id: 'id', account: 'account', currency: 'currency', amount: 'amount' },
-    parallel: 8,
-    stopAfter: null,
-    canary: null,
-    dedupeMs: 30 * 86_400_000,
+    rules: { parallel: 8, stopAfter: null, canary: null, dedupeMs: 30 * 86_400_000 },
     destinations: null,
   });
 });

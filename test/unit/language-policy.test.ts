@@ -95,14 +95,16 @@ test('the sample of the design becomes the record that the plan is compiled from
     environment: 'sandbox',
     zone: 'America/Mexico_City',
     schedule: null,
-    quote: { validForSeconds: 45, settlement: 'T0', maxQuotes: 5 },
     guard: {
       worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: '16.90', currency: 'MXN', per: 'USD' } }],
       reference: null,
     },
-    settle: { until: 'funds', lateAfterMs: 21_600_000 },
-    shortfall: 'skip',
-    limits: null,
+    rules: {
+      quote: { validForSeconds: 45, settlement: 'T0', maxQuotes: 5 },
+      settle: { until: 'funds', lateAfterMs: 21_600_000 },
+      shortfall: 'skip',
+      limits: null,
+    },
     convert: { sell: 'USD', buy: 'MXN', amount: { kind: 'sell', value: '1000.00' } },
     withdraw: [
       { id: 'supplier', account: 'wac_7Hk2mQ9vT4xR', amount: { kind: 'proceeds', rounding: 'down' } },
@@ -113,11 +115,11 @@ test('the sample of the design becomes the record that the plan is compiled from
 test('what a sandbox policy leaves out gets its documented default', () => {
   const policy = loaded(SUPPLIER.slice(0, SUPPLIER.indexOf('withdraw')));
   assert.equal(policy.zone, 'UTC');
-  assert.deepEqual(policy.quote, { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 });
+  assert.deepEqual(policy.rules.quote, { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 });
   assert.equal(policy.guard, null);
-  assert.deepEqual(policy.settle, { until: 'funds', lateAfterMs: null });
-  assert.equal(policy.shortfall, 'skip');
-  assert.equal(policy.limits, null);
+  assert.deepEqual(policy.rules.settle, { until: 'funds', lateAfterMs: null });
+  assert.equal(policy.rules.shortfall, 'skip');
+  assert.equal(policy.rules.limits, null);
   assert.deepEqual(policy.withdraw, []);
 });
 
@@ -133,7 +135,7 @@ limits: { per_trade: "400000.00 USD", per_run: "9000000.00 MXN" }
     worstRates: [],
     reference: { file: 'rates/daily.yaml', maxAgeMs: 108_000_000, worstCostBps: '12.5' },
   });
-  assert.deepEqual(loaded(guarded).limits, {
+  assert.deepEqual(loaded(guarded).rules.limits, {
     perTrade: { value: '400000.00', currency: 'USD' },
     perRun: { value: '9000000.00', currency: 'MXN' },
     perDay: null,
@@ -832,7 +834,7 @@ test('limits of payments are one amount per paid currency, in quotes, and nothin
   assert.deepEqual(limited('per_payment: "1.00 MXN"'), [
     'POLICY_WRONG_TYPE 14:24 write for example `per_payment: ["30000.00 MXN"]`',
   ]);
-  assert.deepEqual(loaded(`${SUPPLIER}limits: { per_payment: ["1.00 MXN"] }\n`).limits, {
+  assert.deepEqual(loaded(`${SUPPLIER}limits: { per_payment: ["1.00 MXN"] }\n`).rules.limits, {
     perTrade: null,
     perRun: null,
     perDay: null,

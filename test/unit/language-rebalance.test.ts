@@ -56,7 +56,7 @@ test('a rebalancing becomes a record with its targets in the order of the policy
     minTrade: '1.00',
     maxTrades: 6,
   });
-  assert.deepEqual(result.policy.limits, {
+  assert.deepEqual(result.policy.rules.limits, {
     perTrade: { value: '400.00', currency: 'USD' },
     perRun: { value: '1000.00', currency: 'USD' },
     perDay: null,
@@ -73,7 +73,7 @@ test('what may be left out is not asked for', () => {
   assert.ok(result.ok && result.policy.kind === 'rebalance', listed(short).join('\n'));
   const { base, neverSell, minTrade, maxTrades } = result.policy.rebalance;
   assert.deepEqual(
-    [base.min, neverSell, minTrade, maxTrades, result.policy.limits],
+    [base.min, neverSell, minTrade, maxTrades, result.policy.rules.limits],
     [null, [], null, null, null],
   );
 });

@@ -53,7 +53,7 @@ test('a run that converts and pays is told step by step', async () => {
       [22, 'WorkflowTaskCompleted', 'Until the MXN of usd-mxn-1 have come'],
       [30, 'WorkflowTaskCompleted', 'Pay supplier 17,250.00 MXN to wac_7Hk2mQ9vT4xR'],
       [38, 'WorkflowTaskCompleted', 'Until supplier is paid'],
-      [45, 'WorkflowTaskCompleted', 'Its end'],
+      [45, 'WorkflowTaskCompleted', 'The workflow ends'],
     ],
   );
   assert.equal(recommendedPoint(points, { fromTheStart: false })?.eventId, 45);

@@ -268,7 +268,7 @@ test('the limit of a day counts what any other run of the policy traded on its d
   });
   const limits = { perTrade: null, perRun: null, perPayment: [], paidPerRun: [] };
   const asked = async (perDay: Money | null) => {
-    const policy = { ...OPTIONS.policy, limits: { ...limits, perDay } };
+    const policy = { ...OPTIONS.policy, rules: { ...OPTIONS.policy.rules, limits: { ...limits, perDay } } };
     const observed = await observeService(service, { ...OPTIONS, policy });
     assert.ok(observed.ok);
     return observed.observation.tradedOnDate;

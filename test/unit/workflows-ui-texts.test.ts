@@ -79,14 +79,14 @@ test('a call for a quote says what it is for: a price, or only a look', () => {
   );
   assert.equal(said({ doubt }), `Safety wait: look whether ${what} was traded`);
   assert.equal(said({ doubt }, {}, true), `Safety wait: look whether ${what} was traded`);
-  const end = `End ${what} untraded, unless it was traded`;
+  const end = `Record ${what} as not traded, unless the service shows a trade`;
   assert.equal(said({}, {}, true), end);
   assert.equal(said({}, { unwanted: problem }), end);
   assert.equal(said({ phase: { kind: 'refused', problem } }), end);
   assert.equal(said({ phase: { kind: 'spent', problem } }), `Look whether ${what} was traded`);
   assert.equal(summaryOfTrade(tradeCallOf(amount), true), end);
   const traded = { leg: legOf(amount), traded: {} } as TradedCall;
-  assert.equal(summaryOfQuote(traded, false), `See whether somebody has accepted the trade of ${what}`);
+  assert.equal(summaryOfQuote(traded, false), `See whether a person has accepted the trade of ${what}`);
 });
 
 test('one payment says whom it pays how much, several how many they are; neither is longer than Temporal takes', () => {
@@ -103,14 +103,14 @@ test('one payment says whom it pays how much, several how many they are; neither
   const two = [itemOf(PAYMENT, '1'), itemOf({ ...PAYMENT, id: 'other' }, '2')];
   assert.equal(summaryOfPayments(callOf(...two)), 'Pay 2 payments, supplier first');
   const [one] = two;
-  assert.equal(summaryOfPayments(callOf(one), true), 'End supplier unpaid, unless it was sent');
+  assert.equal(summaryOfPayments(callOf(one), true), 'Record supplier as not paid, unless it was sent');
   const problem: Problem = { code: 'LEG_NOT_TRADED', item: 'supplier', message: 'm', fix: 'f' };
   const unwanted = itemOf(PAYMENT, '1', problem);
-  assert.equal(summaryOfPayments(callOf(unwanted)), 'End supplier unpaid, unless it was sent');
+  assert.equal(summaryOfPayments(callOf(unwanted)), 'Record supplier as not paid, unless it was sent');
   assert.equal(summaryOfPayments(callOf(unwanted, one)), 'Pay 2 payments, supplier first');
   assert.equal(
     summaryOfPayments(callOf(unwanted, unwanted)),
-    'End 2 payments unpaid, unless they were sent, supplier first',
+    'Record 2 payments as not paid, unless they were sent, supplier first',
   );
   const long = itemOf({ ...PAYMENT, account: 'ü'.repeat(500) }, '1');
   assert.ok(Buffer.byteLength(summaryOfPayments(callOf(long))) <= 400);
@@ -186,12 +186,12 @@ test('what ended undone says in one sentence what is done, and what to do about 
     return Object.assign(state, { ended: true });
   };
   const reset =
-    'Mend the cause, then type `npx cambist replay p.2026-11-21`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice. All of it: `npx cambist report p.2026-11-21`.';
+    'Mend the cause, then type `npx cambist replay p.2026-11-21`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice. The whole report: `npx cambist report p.2026-11-21`.';
   assert.equal(endOf(endedWith(refused)), `Ended: nothing was traded or paid of 1 item. ${reset}`);
   assert.equal(endOf(endedWith(refused, paid)), `Ended: 1 of 2 items is done, the others are not. ${reset}`);
   assert.equal(
     endOf(endedWith(endedBy('CANCELLED'), paid)),
-    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled stays unsent until somebody types `npx cambist run POLICY --id 2026-11-21 --go-on`. All of it: `npx cambist report p.2026-11-21`.',
+    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled stays unsent until a person types `npx cambist run POLICY --id 2026-11-21 --go-on`. The whole report: `npx cambist report p.2026-11-21`.',
   );
   const details = detailsOf(endedWith(refused, paid));
   assert.match(details, /^\*\*PARTIAL\*\*\n\nEnded: 1 of 2 items is done/);
@@ -235,7 +235,7 @@ test('a batch says with which codes payments have ended unpaid, how many each, a
     '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, mend it, then type `npx cambist replay RUN`, or reset the run.',
     '- `ACCOUNT_MISSING` 14 payments: Register the account at the service, then type `npx cambist replay RUN`, or reset the run.',
     '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run. A payment that is refused as before goes on by `npx cambist run POLICY --go-on ITEM`.',
-    '- Each of them: `npx cambist report p.2026-11-21`.',
+    '- All of them, one by one: `npx cambist report p.2026-11-21`.',
   ].join('\n');
   assert.ok(detailsOf(state).includes(`\n${lines}\n`), detailsOf(state));
   state.ended = true;
@@ -255,7 +255,7 @@ test('of very many codes the most frequent are told', () => {
   const unpaid = Array.from({ length: 400 }, (_, index) => ({ code: `CODE_${index}`, payments: 1 }));
   const lines = unpaidLines(unpaid, 400);
   assert.equal(lines.length, 9);
-  assert.equal(lines.at(-1), '392 payments besides are not paid.');
+  assert.equal(lines.at(-1), '392 more payments are not paid.');
   assert.deepEqual(unpaidLines([], 400), []);
 });
 
@@ -264,7 +264,7 @@ test('the details of many items are a page, and say how many more there are', ()
     stateOf(Array.from({ length: 500 }, (_, index) => ({ ...PAYMENT, id: `p-${index}` }))),
   );
   assert.ok(Buffer.byteLength(details) < 4_000);
-  assert.match(details, /And 480 more items; the report has all\./);
+  assert.match(details, /And 480 more items; the report shows all of them\./);
 });
 
 test('commands and options stay as they are typed', () => {

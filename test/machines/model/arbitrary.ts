@@ -599,6 +599,7 @@ const batch: fc.Arbitrary<BatchSettings> = fc.record({
   canary: of(null, null, null, 1),
   cutAfter: of(null, null, null, 0, 1),
   submittedAgainAfterMs: of(5 * SECOND, MINUTE, 2 * HOUR),
+  isFunded: fc.constant(false),
 });
 
 /** Of chunks and runs. */
@@ -621,6 +622,8 @@ const eventOfBatch: fc.Arbitrary<Event> = oneOf<Event>(
   ],
 );
 
+const NO_TRADES = { quote: [], trade: [] } as const;
+
 /** Batches: the same faults and misfortunes, and those of a coordinator and its chunks. */
 const anyBatch: fc.Arbitrary<Schedule> = fc
   .record({
@@ -628,6 +631,8 @@ const anyBatch: fc.Arbitrary<Schedule> = fc
     batch,
     events: fc.array(eventOfBatch, { maxLength: 6, size: 'max' }),
     alsoMxn: of('50000', '50000', '50000', '300'),
+    /** Of a batch that funds itself. */
+    there: fc.record({ startsWith: of('5000', '5000', '5000', '40'), alsoMxn: of('0', '300', '500') }),
     // Strangers' records take the freshness of a plan away.
     twins: of(false, false, false, true),
     withdrawals: writeFaults('withdrawal', 8),
@@ -635,14 +640,16 @@ const anyBatch: fc.Arbitrary<Schedule> = fc
     secondAfterMs: of(null, null, 0, 30, 20 * SECOND, 2 * HOUR),
     halts,
   })
-  .map(({ schedule, batch: settings, events, halts: halted, alsoMxn, twins, withdrawals, ...rest }) => ({
-    ...schedule,
-    ...rest,
-    service: { ...schedule.service, alsoMxn, twins },
-    batch: settings,
-    events: [...events, ...halted],
-    faults: { quote: [], trade: [], withdrawal: withdrawals },
-  }));
+  .map(
+    ({ schedule, batch: settings, events, halts: halted, alsoMxn, there, twins, withdrawals, ...rest }) => ({
+      ...schedule,
+      ...rest,
+      service: { ...schedule.service, alsoMxn, twins, ...(settings.isFunded && there) },
+      batch: settings,
+      events: [...events, ...halted],
+      faults: { ...(settings.isFunded ? schedule.faults : NO_TRADES), withdrawal: withdrawals },
+    }),
+  );
 
 /** Everything is lost in Temporal while payments are made, and the same file is submitted again under another API key. */
 const lostUnderAnotherKey = fc

@@ -3,6 +3,7 @@
  * could be this item, and by what people said of it. Whoever is asked about any other item is asked in vain. Used by the judge
  * (`oracle.ts`).
  */
+import { acceptedOf } from '../../../domain/run/items.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import { isInAnotherBatch, paymentsOf } from './ours.ts';
 import { isCountedWhole } from './outside.ts';
@@ -56,6 +57,7 @@ function whyALeg(world: World, temporal: Temporal, id: string): Reason | null {
   // A leg that sells all that is there is not computed once something under the run's name is at the service.
   const isForgotten =
     foundItsName(world, temporal) &&
+    ours.batch === null &&
     ours.policy.amount === 'sell all' &&
     legs.some(({ leg }) => leg.id === id && leg.amount === null);
   return isForgotten ? 'its amount is forgotten' : null;
@@ -72,7 +74,7 @@ function whyAPayment(
   const { service, oracle } = world;
   const like = service.untaggedLike(accountOf(temporal, id), oracle.plannedAmount(temporal.ours, id));
   // A batch asks before it pays what somebody may have paid already, and nobody accounts for.
-  const isNobodys = like.some((recordId) => isUnaccounted(world, temporal.itemOf(id), recordId));
+  const isNobodys = like.some((record) => isUnaccounted(world, temporal.itemOf(id), record.id));
   if (temporal.ours.batch !== null && isNobodys) return 'a withdrawal that nobody accounts for pays the same';
   // What could be it forbids the end of a payment that the service refuses.
   const isRefused = replies.at(-1)?.kind === 'REFUSED';
@@ -80,13 +82,19 @@ function whyAPayment(
   return isAsked ? 'a record without a tag could be it' : null;
 }
 
-/** A stranger's withdrawal, or one of another item whose run somebody has made begin anew, and which may not know it any more. */
-function isUnaccounted({ service, oracle }: World, item: string, recordId: string): boolean {
+/**
+ * A stranger's withdrawal; one of another item whose run somebody has made begin anew, and which may not know it any more; or
+ * one of an item whose key keeps a failure, so that its own run never learns of it either.
+ */
+function isUnaccounted(world: World, item: string, recordId: string): boolean {
+  const { service, oracle } = world;
   const owner = service.ledger.find(({ record }) => record.id === recordId)?.send.write.item;
   if (owner === undefined) return true;
   const run = oracle.runOf(owner);
   const begunAnew = [run, ...run.chunks].some((each) => each.wasReset || each.wasTerminated());
-  return owner !== item && (begunAnew || run.hasForgotten());
+  const isKnown = run.payments().some((record) => acceptedOf(record)?.withdrawalId === recordId);
+  const isNeverTold = !isKnown && repliesTo(world, owner).some(isKeptFailure);
+  return owner !== item && (begunAnew || run.hasForgotten() || isNeverTold);
 }
 
 /** Nobody may ask for the payment by its key, which would settle whether a record without a tag is this payment. */
@@ -179,8 +187,9 @@ function isKeptFailure(reply: Reply<unknown>): boolean {
   return reply.kind === 'UNKNOWN' && reply.facts.replayed === true;
 }
 
+/** No payment of any policy or file is called so. */
 function isLeg({ ours }: Temporal, id: string): boolean {
-  return ours.rebalance !== null || (ours.batch === null && id === 'usd-mxn-1');
+  return ours.rebalance !== null || id === 'usd-mxn-1';
 }
 
 function accountOf({ ours }: Temporal, id: string): string {

@@ -31,12 +31,13 @@ import type { Closed } from '../../../domain/halt.ts';
 import { makeProblem, type Problem } from '../../../domain/problems.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
 import { readDemand } from '../../../activities/demand.ts';
+import { readFreeMoney } from '../../../activities/free-money.ts';
 import { turnGivenBack } from '../../../activities/leg-calls.ts';
 import type { OwnTurn } from '../../../domain/turn.ts';
 import { scanList, type Scanned } from '../../../service/list-scan.ts';
 import { inActivity } from '../../support/activities.ts';
 import { recordsOf, rivalOf } from './others.ts';
-import { saidOf } from './ours.ts';
+import { readInputOf } from './ours.ts';
 import type { WorkerGate } from './halts.ts';
 import { workerOf } from './worker.ts';
 import type { Write } from './service.ts';
@@ -156,7 +157,7 @@ export class Attempt {
     return false;
   }
 
-  /** As `activities/driver.ts` does whenever it reads what people said. */
+  /** As `activities/said.ts` does whenever it reads what people said. */
   #readGo(chunk: number): boolean {
     const go = this.activity.temporal.home.goFor(chunk);
     if (go === null || go === 'over' || !go.mayGo) return false;
@@ -295,7 +296,8 @@ export class Attempt {
         later(async () => this.#demand(effect.leg));
         return;
       case 'read free money':
-        throw new RangeError('No leg of the model funds a batch.');
+        later(async () => this.#freeMoney(effect.currencies));
+        return;
       case 'take turn':
         world.agenda.after(INSTRUCTIONS_MS, () => later(() => this.#takeTurn()));
         return;
@@ -448,15 +450,26 @@ export class Attempt {
     const { temporal, execution } = this.activity;
     const { run, mode } = temporal.ours.input;
     const deps = workerOf(world, temporal);
-    const said = saidOf(temporal.ours, world.schedule.batch);
+    const given = readInputOf(temporal.ours, world.schedule.batch);
     const told = await inActivity({ runId: execution.runId }, () =>
-      readDemand(deps, { mode, run, leg, turn: this.#turn }, async () => said),
+      readDemand(deps, { mode, run, leg, turn: this.#turn }, async () => given),
     );
     if ('demand' in told && temporal.ours.rebalance !== null) {
       const isLess = leg.amount !== null && compare(told.demand, leg.amount.value) < 0;
       world.coverage.hit('rebalance', isLess ? 'not asked for any more' : 'asked for by new balances');
     }
     return told;
+  }
+
+  async #freeMoney(currencies: readonly string[]): Promise<Answer> {
+    const { temporal, execution } = this.activity;
+    const onReply = (reply: Reply<unknown>): void => {
+      this.#world.told(reply);
+    };
+    const asked = { currencies, turn: this.#turn, onReply };
+    return inActivity({ runId: execution.runId }, () =>
+      readFreeMoney(workerOf(this.#world, temporal), asked),
+    );
   }
 
   /** As `carriedOut` of `activities/leg-calls.ts`. */

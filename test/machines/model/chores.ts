@@ -37,7 +37,7 @@ import type {
 } from '../../../domain/run/calls.ts';
 import { notPaidBy } from '../../../domain/run/unpaid.ts';
 import { inActivity } from '../../support/activities.ts';
-import { saidOf } from './ours.ts';
+import { readInputOf } from './ours.ts';
 import { workerOf } from './worker.ts';
 import type { Activity, PlanRun, Temporal } from './temporal.ts';
 import type { World } from './world.ts';
@@ -126,10 +126,13 @@ export class Chores {
     const temporal = this.#temporal;
     const { agenda } = this.#world;
     if (!temporal.isOpen(activity)) return;
-    if (temporal.planRun === null || temporal.planRun.refused !== null) {
+    // As `durable/plans.ts`: the Temporal run for which it was refused must be told why.
+    const askedBy = activity.execution.runId;
+    const { planRun: earlier } = temporal;
+    if (earlier === null || (earlier.refused !== null && earlier.askedBy !== askedBy)) {
       const { forRun } = activity.args as PlanInput;
-      const planRun = { forRun, startedAtMs: agenda.nowMs, plan: null, refused: null, endedAtMs: null };
-      temporal.planRun = { ...planRun, waiting: null };
+      const planRun = { forRun, askedBy, startedAtMs: agenda.nowMs, plan: null, refused: null };
+      temporal.planRun = { ...planRun, endedAtMs: null, waiting: null };
       this.makePlan(temporal.planRun);
     }
     const answer = (isLate: boolean): Promise<void> | void => {
@@ -156,8 +159,8 @@ export class Chores {
   /** The workflow `plan`, and the activity that observes. Of a plan that is lost, nobody hears any more. */
   makePlan(planRun: PlanRun): void {
     const world = this.#world;
-    const { forRun } = planRun;
-    const input: PlanInput = { ...this.#temporal.ours.input, forRun, askedBy: forRun };
+    const { forRun, askedBy } = planRun;
+    const input: PlanInput = { ...this.#temporal.ours.input, forRun, askedBy };
     const isUp = (ms: number): Promise<void> =>
       new Promise((resolve) => {
         this.#temporal.whenUp(ms, () => {
@@ -191,9 +194,9 @@ export class Chores {
 
   /** The real look, before the turn of the run and in it. */
   #observed(input: PlanInput): Promise<Observed> {
-    const said = saidOf(this.#temporal.ours, this.#world.schedule.batch);
+    const given = readInputOf(this.#temporal.ours, this.#world.schedule.batch);
     return inActivity({ runId: 'plan' }, () =>
-      observedNow(workerOf(this.#world, this.#temporal), input, said),
+      observedNow(workerOf(this.#world, this.#temporal), input, given),
     );
   }
 
@@ -263,7 +266,8 @@ export class Chores {
     const { status } = trade.value;
     const { settled, failed } = world.facts.tradeStatuses;
     if (failed.includes(status)) return { kind: 'failed', status };
-    const maybePaid = call.plan.madeFor !== activity.execution.runId;
+    const { foundRecords, madeFor } = call.plan;
+    const maybePaid = foundRecords || madeFor !== activity.execution.runId;
     if ((call.until === 'status' || maybePaid) && settled.includes(status))
       return { kind: 'settled', status };
     if (call.until === 'status') return this.#notSettled(call, status);
@@ -272,7 +276,7 @@ export class Chores {
     const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
     const { records } = world.service.scanWithdrawals((record) => record.currency === call.currency);
     const unpaid = maybePaid ? notPaidBy(records, call) : call.unpaid;
-    const needed = sum(unpaid.map(({ amount }) => amount));
+    const needed = sum([call.owedByBatch, ...unpaid.map(({ amount }) => amount)]);
     if (compare(there, needed) >= 0) return { kind: 'settled', status };
     return this.#notSettled(call, status);
   }

@@ -29,7 +29,7 @@ export type Told =
   | { readonly kind: 'news'; readonly chunk: number };
 
 /** What a run asks for. */
-export type Asked =
+export type Command =
   | {
       readonly kind: 'activity';
       readonly number: number;
@@ -42,7 +42,7 @@ export type Asked =
 
 /** One point of history: what the run was told, and what it asked for then. */
 export type Point = News & {
-  readonly asked: readonly Asked[];
+  readonly asked: readonly Command[];
   /** What the task asked and was answered before it was over. */
   readonly answers: readonly string[];
 };
@@ -63,7 +63,7 @@ export type ActivityName =
   | 'tellCoordinator';
 
 /** How a run stands in Temporal. */
-export type Standing = 'open' | 'ended' | 'refused' | 'broken' | 'terminated' | 'continued';
+export type ExecutionStatus = 'open' | 'ended' | 'refused' | 'broken' | 'terminated' | 'continued';
 
 type Condition = {
   readonly holds: () => boolean;
@@ -97,19 +97,19 @@ export class Execution {
   closedAtMs: number | null = null;
   readonly state: RunState;
   readonly history: Point[] = [];
-  standing: Standing = 'open';
+  standing: ExecutionStatus = 'open';
   /** Why the workflow broke or was refused; null while it did neither. */
   error: unknown = null;
   /** Of the workflow `run`; else null. */
   readonly run: Run | null;
-  /** Of the workflow `payments`; else null. */
+  /** Of the workflow `chunk`; else null. */
   readonly chunk: Chunk | null;
   /** As `Identity` has it: a replay must find it long where it was. */
   readonly longAfter: number;
   readonly #results = new Map<number, (result: unknown) => void>();
   readonly #failures = new Map<number, () => void>();
   #conditions: Condition[] = [];
-  #asked: Asked[] = [];
+  #asked: Command[] = [];
   #count = 0;
   #nowMs = 0;
   /** Answers of the task that is being replayed; null: it is carried out for the first time. */
@@ -134,7 +134,7 @@ export class Execution {
 
   /** Tells the run one thing; resolves with what it asks for once it has nothing more to do by itself. */
   /** @param replayed what the task was answered, where it is replayed */
-  async tell(news: News, replayed: readonly string[] | null = null): Promise<readonly Asked[]> {
+  async tell(news: News, replayed: readonly string[] | null = null): Promise<readonly Command[]> {
     const { told, clockMs } = news;
     this.#replayed = replayed;
     this.#answers = [];
@@ -193,7 +193,7 @@ export class Execution {
   }
 
   /** Activities and timers of the history that have not come back. */
-  pending(): readonly { readonly asked: Asked; readonly atMs: number }[] {
+  pending(): readonly { readonly asked: Command; readonly atMs: number }[] {
     const over = new Set<string>();
     for (const { told, asked } of this.history) {
       if (told.kind === 'completed' || told.kind === 'failed') over.add(`activity ${told.activity}`);
@@ -323,7 +323,7 @@ function microtasks(): Promise<void> {
 }
 
 /** Histories are compared as they are kept: as text. Ids of instructions count as little as in Temporal, which compares no arguments. */
-function differenceOf(before: readonly Asked[], now: readonly Asked[]): string | null {
+function differenceOf(before: readonly Command[], now: readonly Command[]): string | null {
   for (let index = 0; index < Math.max(before.length, now.length); index += 1) {
     const [a, b] = [textOf(before[index]), textOf(now[index])];
     if (a !== b) return `history has ${a ?? 'nothing'}, the replay asks for ${b ?? 'nothing'}`;
@@ -331,6 +331,6 @@ function differenceOf(before: readonly Asked[], now: readonly Asked[]): string |
   return null;
 }
 
-function textOf(asked: Asked | undefined): string | undefined {
+function textOf(asked: Command | undefined): string | undefined {
   return JSON.stringify(asked)?.replace(/"cancel-run-\d+"/, '');
 }

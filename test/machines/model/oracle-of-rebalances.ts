@@ -22,7 +22,7 @@ const GOALS: Readonly<Record<string, string>> = {
   MXN: TARGETS.mostMxn,
 };
 /** Digits that amounts are cut to, of a few trades. */
-const TOLERANCE = units('0.05');
+export const TOLERANCE = units('0.05');
 const BPS = 10_000n;
 
 /** What this trade, which has just been booked, breaks. */
@@ -84,7 +84,7 @@ export function overLimits(
   );
 }
 
-function outsideGuard({ record }: TradeMovement): readonly string[] {
+export function outsideGuard({ record }: TradeMovement): readonly string[] {
   const { sellCurrency: sell, buyCurrency: buy } = record;
   const [sold, bought] = [soldOf(record), boughtOf(record)];
   return isWorse({ sell, buy, sold, bought })
@@ -198,7 +198,7 @@ function lastDollars(world: World, { record }: TradeMovement): readonly string[]
 }
 
 /** Whose money of this currency it is cannot be told any more, or a trade of it that was counted on has failed. */
-function isMovedByOthers({ service, oracle }: World, currency: string): boolean {
+export function isMovedByOthers({ service, oracle }: World, currency: string): boolean {
   return (
     service.movedByOthers.has(currency) ||
     [...oracle.misled].some((item) => item.toUpperCase().includes(currency)) ||
@@ -210,13 +210,13 @@ function isMovedByOthers({ service, oracle }: World, currency: string): boolean 
 }
 
 /** What there is, with what is on its way. */
-function projectedOf(world: World, currency: string): bigint {
+export function projectedOf(world: World, currency: string): bigint {
   return tradesOf(world)
     .filter(({ status, record }) => !isLast(status) && record.buyCurrency === currency)
     .reduce((sum, { record }) => sum + boughtOf(record), world.service.balanceOf(currency));
 }
 
-function tradesOf({ service }: World): readonly TradeMovement[] {
+export function tradesOf({ service }: World): readonly TradeMovement[] {
   return service.ledger.flatMap((movement) =>
     movement.kind === 'trade' && !isFailed(movement.status) ? [movement] : [],
   );
@@ -240,7 +240,7 @@ function leastDollarsOf(movement: TradeMovement): bigint {
   return least < moved ? least : moved;
 }
 
-function soldOf({ sellAmount, executedAmount }: TradeMovement['record']): bigint {
+export function soldOf({ sellAmount, executedAmount }: TradeMovement['record']): bigint {
   return units(sellAmount ?? executedAmount);
 }
 

@@ -15,9 +15,16 @@ import type { Movement, Write } from './service.ts';
 import { isFailed, isLast } from './service.ts';
 import { MOST_BOUGHT, WORST_RATE, paymentsOf, type Ours } from './ours.ts';
 import type { Execution } from './execution.ts';
-import { isBookedBehind, isForgottenBatch, isForgottenByOthers, isForgottenWork } from './outside.ts';
+import {
+  isBookedBehind,
+  isBookedBehindALoss,
+  isForgottenBatch,
+  isForgottenByOthers,
+  isForgottenWork,
+} from './outside.ts';
 import { whyAPerson } from './asked.ts';
 import { currenciesOf, haltIn } from './oracle-of-halts.ts';
+import { brokenByFunding } from './oracle-of-funding.ts';
 import { brokenByRebalance } from './oracle-of-rebalances.ts';
 import { standingOf } from './said.ts';
 import type { Temporal } from './temporal.ts';
@@ -192,6 +199,10 @@ export class Oracle {
       for (const what of brokenByRebalance(this.#world, temporal, movement)) this.broken('M4', what);
       return;
     }
+    if (temporal.ours.batch !== null) {
+      for (const what of brokenByFunding(this.#world, temporal, movement)) this.broken('M4', what);
+      return;
+    }
     const sold = units(record.sellAmount ?? record.executedAmount);
     const bought = units(record.buyAmount ?? record.executedAmount);
     if (policy.amount === 'sell' && sold !== units('1000')) this.broken('M4', `sold ${textOf(sold)}`);
@@ -327,6 +338,7 @@ export class Oracle {
       this.broken('M3', `the report has ${named.join()}, the file ${file.map(([id]) => id).join()}`);
     const whole: Report = { ...report, payments };
     for (const payment of payments) this.#noteSwapped(temporal, payment);
+    for (const leg of report.legs) this.#legReported(temporal, leg, report);
     for (const payment of payments) this.#paymentReported(temporal, payment, whole);
     const ids = payments.flatMap(({ withdrawalId }) => withdrawalId ?? []);
     if (new Set(ids).size < ids.length)
@@ -345,8 +357,13 @@ export class Oracle {
     ];
     if (JSON.stringify(told) !== JSON.stringify([due]))
       this.broken('M3', `the run sums up ${JSON.stringify(told)}, its chunks ${JSON.stringify(due)}`);
-    if ((report.status === 'COMPLETED') !== payments.every(({ outcome }) => outcome === 'PAID'))
-      this.broken('M3', `the run is ${report.status}: ${payments.map(({ outcome }) => outcome).join()}`);
+    const isDone =
+      report.legs.every(({ outcome, settled }) => outcome === 'TRADED' && settled !== false) &&
+      payments.every(({ outcome }) => outcome === 'PAID');
+    if ((report.status === 'COMPLETED') !== isDone) {
+      const outcomes = [...report.legs, ...payments].map(({ outcome }) => outcome);
+      this.broken('M3', `the run is ${report.status}: ${outcomes.join()}`);
+    }
     this.#endsWell(temporal, whole);
   }
 
@@ -387,7 +404,10 @@ export class Oracle {
     } else if (outcome !== 'NOT_PAID') this.broken('M3', `the run ended while ${item} is ${outcome}`);
     else {
       // The service booked it later than the design assumes, and the run had waited as long as it must.
-      const paid = moved.filter((each) => !isFailed(each.status) && !each.send.beyond);
+      const paid = moved.filter(
+        (each) =>
+          !isFailed(each.status) && !each.send.beyond && !isBookedBehindALoss(this.#world, temporal, each),
+      );
       if (paid.length > 0)
         this.broken(
           'M3',

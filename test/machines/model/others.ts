@@ -1,10 +1,9 @@
 /** What other runs of ours have done, as they answer whoever asks (`durable/other-runs/`). */
+import { hasDone, holdsOf } from '../../../domain/run/claims.ts';
 import { runName } from '../../../domain/references.ts';
 import { acceptedOf } from '../../../domain/run/items.ts';
-import { makeReport } from '../../../domain/run/report.ts';
 import type { Withdrawal } from '../../../domain/service/records.ts';
 import type { Rival } from '../../../domain/writes/step.ts';
-import { hasDone } from '../../../durable/other-runs/records.ts';
 import type { Temporal } from './temporal.ts';
 
 /** Which of these records payments of these runs count as theirs. */
@@ -26,7 +25,8 @@ export function rivalOf(runs: readonly Temporal[], temporal: Temporal, item: str
     if (!isOther || newest === undefined || newest.startedAtMs <= startedAtMs) continue;
     const name = runName(other.ours.input.run);
     if (!other.hasWorkers()) return { rival: null, silent: other.planRun?.plan ? name : null };
-    if (hasDone(makeReport(newest.state), item)) return { rival: name, silent: null };
+    const holds = holdsOf(newest.state, { runId: newest.runId, heard: null, isFirst: false }, [item]);
+    if (hasDone(holds, item)) return { rival: name, silent: null };
   }
   return { rival: null, silent: null };
 }

@@ -2,10 +2,12 @@
  * Our runs as a schedule has them: what each is called, what its policy asks for, and what it pays. Made from the settings of the
  * schedule; no policy is read from a text here.
  */
-import type { Said } from '../../../activities/observing.ts';
+import type { ReadInput } from '../../../activities/observing.ts';
 import type { BatchPayment } from '../../../domain/batch.ts';
 import { sum } from '../../../domain/money.ts';
 import type {
+  Guard,
+  Limits,
   Money,
   PayoutPolicy,
   Policy,
@@ -35,6 +37,8 @@ export const TARGETS = {
   mostMxn: '1000',
   worstCostBps: 200,
 } as const;
+/** The limit of a batch that funds itself, where it has one, in US dollars. */
+export const MOST_SPENT = '60';
 /** Too old when trades of the date stop. */
 const REFERENCE_RATES: ReferenceRates = {
   asOf: '2026-11-20T20:00:00Z',
@@ -43,6 +47,12 @@ const REFERENCE_RATES: ReferenceRates = {
     return { value, currency, per };
   }),
 };
+
+const BY_REFERENCE: Guard = {
+  worstRates: [],
+  reference: { file: 'rates.yaml', maxAgeMs: 30 * 3_600_000, worstCostBps: `${TARGETS.worstCostBps}` },
+};
+const NO_LIMITS: Limits = { perTrade: null, perRun: null, perDay: null, perPayment: [], paidPerRun: [] };
 
 /** One run of ours: what it is called, what its policy asks, and what sets its items apart from those of another run. */
 export type Ours = {
@@ -154,36 +164,44 @@ export function paymentsOf({ pays }: Pick<PolicySettings, 'pays'>): readonly Wit
 /** Payments of a batch. */
 const BATCH = 60;
 
-function payoutOf({ input, policy }: Ours, { parallel, stopAfter, canary }: BatchSettings): PayoutPolicy {
+function payoutOf(
+  { input, policy }: Ours,
+  { parallel, stopAfter, canary, isFunded }: BatchSettings,
+): PayoutPolicy {
   return {
     kind: 'payout',
     name: input.run.policy,
     environment: 'sandbox',
     zone: 'UTC',
     schedule: null,
-    quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
-    guard: null,
-    settle: { until: 'funds', lateAfterMs: 3_600_000 },
-    shortfall: policy.shortfall,
-    limits: null,
+    guard: isFunded ? BY_REFERENCE : null,
+    rules: {
+      quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+      settle: { until: isFunded ? policy.settle : 'funds', lateAfterMs: 3_600_000 },
+      shortfall: policy.shortfall,
+      limits:
+        isFunded && policy.limit ? { ...NO_LIMITS, perRun: { value: MOST_SPENT, currency: 'USD' } } : null,
+    },
     payout: {
-      fund: { kind: 'none' },
+      fund: isFunded ? { kind: 'net', from: 'USD' } : { kind: 'none' },
       columns: { id: 'id', account: 'account', currency: 'currency', amount: 'amount' },
-      parallel,
-      stopAfter: stopAfter === null ? null : { failed: stopAfter, ratioPercent: null, sameCode: null },
-      canary,
-      dedupeMs: 30 * 86_400_000,
+      rules: {
+        parallel,
+        stopAfter: stopAfter === null ? null : { failed: stopAfter, ratioPercent: null, sameCode: null },
+        canary,
+        dedupeMs: 30 * 86_400_000,
+      },
       destinations: null,
     },
   };
 }
 
 /** What the activities read of the policy of a run (`activities/observing.ts`). */
-export function saidOf(ours: Ours, batch: BatchSettings | null): Said {
+export function readInputOf(ours: Ours, batch: BatchSettings | null): ReadInput {
   const { policyHash: hash, batch: manifest = null } = ours.input;
   const policy = policyOf(ours, batch);
-  const referenceRates = ours.rebalance === null ? null : REFERENCE_RATES;
-  return { kind: 'said', policy, policyHash: hash, date: DATE, referenceRates, manifest };
+  const referenceRates = ours.rebalance !== null || batch?.isFunded === true ? REFERENCE_RATES : null;
+  return { kind: 'read', policy, policyHash: hash, date: DATE, referenceRates, manifest };
 }
 
 function policyOf(ours: Ours, batch: BatchSettings | null): Policy {
@@ -202,24 +220,18 @@ function policyOf(ours: Ours, batch: BatchSettings | null): Policy {
     environment: 'sandbox',
     zone: 'UTC',
     schedule: null,
-    quote: { validForSeconds, settlement: 'T0', maxQuotes: 5 },
     guard: guard
       ? {
           worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: WORST_RATE, currency: 'MXN', per: 'USD' } }],
           reference: null,
         }
       : null,
-    settle: { until: settle, lateAfterMs: 3_600_000 },
-    shortfall,
-    limits: limit
-      ? {
-          perTrade: { value: MOST_BOUGHT, currency: 'MXN' },
-          perRun: null,
-          perDay: null,
-          perPayment: [],
-          paidPerRun: [],
-        }
-      : null,
+    rules: {
+      quote: { validForSeconds, settlement: 'T0', maxQuotes: 5 },
+      settle: { until: settle, lateAfterMs: 3_600_000 },
+      shortfall,
+      limits: limit ? { ...NO_LIMITS, perTrade: { value: MOST_BOUGHT, currency: 'MXN' } } : null,
+    },
     convert: { sell: 'USD', buy: 'MXN', amount: amounts[amount] },
     withdraw: paymentsOf(policy),
   };
@@ -234,19 +246,12 @@ function rebalancePolicyOf({ input, policy }: Ours, of: RebalanceSettings): Reba
     environment: 'sandbox',
     zone: 'UTC',
     schedule: null,
-    quote: { validForSeconds: policy.validForSeconds, settlement: 'T0', maxQuotes: 5 },
-    guard: {
-      worstRates: [],
-      reference: { file: 'rates.yaml', maxAgeMs: 30 * 3_600_000, worstCostBps: `${TARGETS.worstCostBps}` },
-    },
-    settle: { until: 'status', lateAfterMs: 3_600_000 },
-    shortfall: policy.shortfall,
-    limits: {
-      perTrade: usd(perTrade),
-      perRun: usd(perRun),
-      perDay: usd(perDay),
-      perPayment: [],
-      paidPerRun: [],
+    guard: BY_REFERENCE,
+    rules: {
+      quote: { validForSeconds: policy.validForSeconds, settlement: 'T0', maxQuotes: 5 },
+      settle: { until: 'status', lateAfterMs: 3_600_000 },
+      shortfall: policy.shortfall,
+      limits: { ...NO_LIMITS, perTrade: usd(perTrade), perRun: usd(perRun), perDay: usd(perDay) },
     },
     rebalance: {
       base: { currency: 'USD', min: TARGETS.leastUsd },

@@ -132,6 +132,19 @@ export function isForgottenByOthers(
 }
 
 /**
+ * Temporal loses a batch while the service is at work on one of its payments. The same file is submitted again, and the run ends without
+ * that payment, because another batch has paid it or a person has cancelled it. Only then does the service book it.
+ */
+export function isBookedBehindALoss(world: World, temporal: Temporal, { send, atMs }: Movement): boolean {
+  const isBehind = atMs > (temporal.newest()?.closedAtMs ?? Infinity);
+  return noted(
+    world,
+    temporal.ours.batch !== null && temporal.forgotWhatCameOf(send) && isBehind,
+    'work of the service for a batch that Temporal has lost',
+  );
+}
+
+/**
  * A run reserves a sale for the limit of the day at the worst price of its guard. The sale brings more. So two runs of a day may pass the
  * limit together, by as much as the prices were better.
  */

@@ -14,7 +14,11 @@ import { acceptedOf, legOutcome, paymentOutcome, type LegRecord } from '../../..
 import { generationIn } from './oracle.ts';
 import type { Misfortune } from './schedule.ts';
 import type { Temporal } from './temporal.ts';
+import { units } from './units.ts';
 import type { World } from './world.ts';
+
+/** Records that are younger than this are judged by no "not executed", since a clock may have been wrong. */
+const YOUNG_MS = 10 * 60_000;
 
 export class People {
   readonly #world: World;
@@ -175,7 +179,9 @@ export class People {
   sayTheTruth(): boolean {
     const { service, coverage } = this.#world;
     const payments = this.#temporal.payments();
-    const waiting = this.waiting().filter((id) => (this.#toldTheTruth.get(id) ?? -1) < service.ledger.length);
+    const waiting = this.waiting().filter(
+      (id) => (this.#toldTheTruth.get(id) ?? -1) < service.ledger.length && !this.#isTooSoon(id),
+    );
     for (const item of waiting) {
       this.#toldTheTruth.set(item, service.ledger.length);
       const worse = this.#temporal.current?.state.legs.find(({ leg }) => leg.id === item);
@@ -210,6 +216,17 @@ export class People {
     }
     coverage.hit('event', 'a person decides what is left', waiting.length);
     return waiting.length > 0;
+  }
+  /** Nothing of it is there, and what could be it is so young that `resolve` refuses to judge it. */
+  #isTooSoon(item: string): boolean {
+    const { service, agenda } = this.#world;
+    const name = this.#temporal.itemOf(item);
+    const record = this.#temporal.payments().find(({ payment }) => payment.id === item);
+    if (record === undefined || record.amount === null) return false;
+    if (service.ledger.some(({ send }) => send.write.item === name)) return false;
+    return service
+      .untaggedLike(record.payment.account, units(record.amount))
+      .some(({ createdAt }) => Date.parse(createdAt) + YOUNG_MS > agenda.nowMs);
   }
 }
 

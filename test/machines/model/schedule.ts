@@ -97,7 +97,7 @@ export type PolicySettings = {
   readonly startsAt: 'before the date' | 'in the day' | 'before midnight' | 'before trades stop';
 };
 
-/** A batch of payments, which its chunks pay; its money is there. */
+/** A batch of payments, which its chunks pay. */
 export type BatchSettings = {
   /** Payments of each chunk. */
   readonly chunks: readonly number[];
@@ -111,6 +111,8 @@ export type BatchSettings = {
   readonly cutAfter: number | null;
   /** Then somebody submits the same file again. */
   readonly submittedAgainAfterMs: number;
+  /** One trade from US dollars buys the pesos that it lacks; else nothing is bought, and its money is there. */
+  readonly isFunded: boolean;
 };
 
 /**

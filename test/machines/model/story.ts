@@ -96,6 +96,7 @@ const PLAIN_BATCH: BatchSettings = {
   canary: null,
   cutAfter: null,
   submittedAgainAfterMs: 60_000,
+  isFunded: false,
 };
 
 /** How things stood for one run at one moment. */

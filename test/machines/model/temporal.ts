@@ -26,10 +26,10 @@ import type { Ours } from './ours.ts';
 import {
   Execution,
   type ActivityName,
-  type Asked,
+  type Command,
   type Input,
   type Point,
-  type Standing,
+  type ExecutionStatus,
   type Told,
 } from './execution.ts';
 import { comesBackAfter } from './outside.ts';
@@ -59,6 +59,8 @@ export type Activity = {
 /** The plan workflow of a run: made once, for the run that asked first. */
 export type PlanRun = {
   readonly forRun: string;
+  /** The Temporal run that has started it. */
+  readonly askedBy: string;
   readonly startedAtMs: number;
   plan: Plan | null;
   refused: readonly Problem[] | null;
@@ -170,7 +172,7 @@ export class Temporal {
     return this.#executions.reduce((sum, { history }) => sum + history.length, 0);
   }
 
-  standing(): Standing | 'none' {
+  standing(): ExecutionStatus | 'none' {
     return this.newest()?.standing ?? 'none';
   }
 
@@ -512,7 +514,7 @@ export class Temporal {
 
   // Activities.
 
-  #carryOut(execution: Execution, command: Asked, askedAtMs: number): void {
+  #carryOut(execution: Execution, command: Command, askedAtMs: number): void {
     const timers = this.#timers.get(execution);
     const activities = this.#activities.get(execution);
     switch (command.kind) {

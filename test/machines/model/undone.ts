@@ -5,6 +5,7 @@
  */
 import type { Quote } from '../../../domain/service/records.ts';
 import type { Report, ReportLeg, ReportPayment } from '../../../domain/run/report.ts';
+import { isThereFor, whyNotFunded } from './oracle-of-funding.ts';
 import { dollarsAsked, isAtWorsePrice, overLimits, stillAsked } from './oracle-of-rebalances.ts';
 import { KEPT, MOST_BOUGHT, WORST_RATE, isInAnotherBatch } from './ours.ts';
 import { answersOfBefore } from './outside.ts';
@@ -42,6 +43,7 @@ function whyNotTraded(world: World, temporal: Temporal, id: string): string | nu
   if (answersOfBefore(world, item)) return 'a refusal that the service keeps';
   const quote = lastQuoteOf(world, item);
   if (temporal.ours.rebalance !== null) return whyNotRebalanced(world, temporal, { id, quote });
+  if (temporal.ours.batch !== null) return whyNotFunded(world, temporal, { id, quote });
   const { policy } = temporal.ours;
   const state = temporal.newest()?.state;
   const amount = state?.legs.find(({ leg }) => leg.id === id)?.leg.amount ?? null;
@@ -68,14 +70,16 @@ function whyUnpaid(
   if (planned !== null && planned <= 0n) return 'there is nothing to pay';
   if (world.oracle.movementsOf(temporal.itemOf(id)).length > 0) return 'a record of it has failed';
   const isBrought =
-    (legs.length > 0 || chunks.length > 0) &&
-    legs.every(
-      (leg) =>
-        leg.outcome === 'TRADED' &&
-        !isDecided(world, temporal, leg.id) &&
-        world.oracle.movementsOf(temporal.itemOf(leg.id)).every(({ status }) => !isFailed(status)),
-    );
-  if (!isBrought) return 'its leg has brought nothing';
+    chunks.length > 0
+      ? isThereFor(world, temporal, id)
+      : legs.length > 0 &&
+        legs.every(
+          (leg) =>
+            leg.outcome === 'TRADED' &&
+            !isDecided(world, temporal, leg.id) &&
+            world.oracle.movementsOf(temporal.itemOf(leg.id)).every(({ status }) => !isFailed(status)),
+        );
+  if (!isBrought) return chunks.length > 0 ? 'there is no money for it' : 'its leg has brought nothing';
   // Each of two batches that are taken up at one moment leaves it to the other; a person goes on with one of them.
   if (isInAnotherBatch(id, ours, world.runs)) return 'another batch has it too';
   // A stranger's record may be that of another batch of the policy.

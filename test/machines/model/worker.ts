@@ -3,12 +3,12 @@
  * service in its time. The real observation before a plan, `readGo`, `readChunks`, the real looks and what a leg is still asked
  * for run with it; only what `operations/` reads from Temporal is told once more here, with the rules of `domain/run/held.ts`.
  */
-import type { Deps, Holder, Suspect } from '../../../activities/deps.ts';
+import type { Deps } from '../../../activities/deps.ts';
 import { nameOfPayment } from '../../../domain/batch.ts';
 import { runName, type RunName } from '../../../domain/references.ts';
 import type { ChunkInput } from '../../../domain/run/calls.ts';
 import { chunkStateOf } from '../../../domain/run/chunk-state.ts';
-import { isHeld, recordOf, type Coordinator } from '../../../domain/run/held.ts';
+import { isHeld, recordIn, type Coordinator, type Holder, type Suspect } from '../../../domain/run/claims.ts';
 import { chunkIdOf } from '../../../workflows/names.ts';
 import { recordsOf } from './others.ts';
 import type { Temporal } from './temporal.ts';
@@ -125,12 +125,12 @@ function heldBy(
   if (plan === null || chunk === null) return [];
   const letters = plan.batch?.chunks[number - 1]?.unpayable ?? '';
   const payments = (other.ours.batch?.[number - 1] ?? []).map(nameOfPayment);
-  const answer = chunk.items(names);
+  const answer = chunk.holds(names);
   const coordinator = coordinatorOf(other);
   return names.flatMap((name) => {
     const isWanted = (letters[payments.indexOf(name)] ?? '.') === '.';
     const asked = { name, isWanted, madeFor: plan.madeFor };
-    return isHeld(answer, coordinator, asked) ? [[name, recordOf(answer, asked)] as const] : [];
+    return isHeld(answer, coordinator, asked) ? [[name, recordIn(answer, name)] as const] : [];
   });
 }
 

@@ -33,7 +33,7 @@ export type Copy = Draft & {
 };
 
 /** What Temporal says of the newest run of a copy. */
-export type Standing = { readonly runId: string; readonly isOpen: boolean; readonly status: string };
+export type CopyStanding = { readonly runId: string; readonly isOpen: boolean; readonly status: string };
 
 export function draftCopy(options: {
   readonly sample: Sample;
@@ -69,7 +69,7 @@ export async function start(stage: Stage, { workflowId, input }: Draft): Promise
   return handle.firstExecutionRunId;
 }
 
-export function standingOf(copy: Copy): Promise<Standing> {
+export function standingOf(copy: Copy): Promise<CopyStanding> {
   return patiently(async () => {
     const { runId, status } = await copy.stage.temporal.client.workflow.getHandle(copy.workflowId).describe();
     return { runId, isOpen: status.name === 'RUNNING', status: status.name };

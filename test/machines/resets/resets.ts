@@ -38,7 +38,17 @@ import {
 } from './copies.ts';
 import { legalEvents, legalPlaces, rewind, type Place } from './rewind.ts';
 import { RATES, SAMPLES, cents, ownCurrency, textsOf, type Sample } from './samples.ts';
-import { STATES, easeAll, failedBy, faultOf, sayOf, troubledAccounts, wake, type State } from './states.ts';
+import {
+  STATES,
+  easeAll,
+  failedBy,
+  faultOf,
+  sayOf,
+  spentIn,
+  troubledAccounts,
+  wake,
+  type State,
+} from './states.ts';
 import type { Service } from './services.ts';
 import { isInSlice, WHOLE, type Slice } from '../../../scripts/lib/slice.mjs';
 
@@ -557,14 +567,20 @@ class ServiceResets {
     row.unchanged += 1;
   }
 
-  /** Complete. Where the jumps of the clocks have used up its quotes, it is started again by a word, as its report says. */
+  /**
+   * Complete. Where the jumps of the clocks have used up its quotes, or rewinds have used up the generations of a payment
+   * that open by themselves, it is started again by a word, as its report says.
+   */
   async #untilComplete(copy: Copy, row: Row): Promise<Report> {
     for (let tries = 1; ; tries += 1) {
-      const mayGoOn = (report: Report): boolean => tries < 4 && failedBy('QUOTES_USED_UP')(report);
+      const spent = await spentIn(copy);
+      const mayGoOn = (report: Report): boolean =>
+        tries < 4 && (failedBy('QUOTES_USED_UP')(report) || unpaidOf(report, spent).length > 0);
       const isRight = (report: Report): boolean => report.status === 'COMPLETED' || mayGoOn(report);
       const report = await this.#untilAtRest(copy, { isOpen: false }, isRight);
       if (report.status === 'COMPLETED') return report;
-      await sayOf(copy, { kind: 'go-on', item: null });
+      const unpaid = unpaidOf(report, spent);
+      for (const item of unpaid.length > 0 ? unpaid : [null]) await sayOf(copy, { kind: 'go-on', item });
       row.starts += 1;
       await start(copy.stage, copy);
     }
@@ -778,6 +794,11 @@ async function untilAtRest(
 function difference(state: State, before: Report, now: Report): string | null {
   const view = state.same === 'report' ? withoutEvidence : outcomesOf;
   return isDeepStrictEqual(view(before), view(now)) ? null : JSON.stringify(view(now));
+}
+
+/** Those of these payments that are not paid. */
+function unpaidOf({ payments }: Report, ids: readonly string[]): readonly string[] {
+  return payments.flatMap(({ id, outcome }) => (outcome === 'NOT_PAID' && ids.includes(id) ? [id] : []));
 }
 
 function outcomesOf({ status, legs, payments, totals }: Report): unknown {

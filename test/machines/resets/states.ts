@@ -14,6 +14,7 @@ import { reportOf, standingOf, type Copy, type Draft } from './copies.ts';
 import { RATES, SAMPLES, type Edit, type Sample } from './samples.ts';
 import type { LooseInstruction } from '../../support/instructions.ts';
 import { say } from '../../support/say.ts';
+import { readInstructions, type InstructionsOf } from '../../../durable/instructions/read.ts';
 
 export type State = {
   readonly name: string;
@@ -279,9 +280,22 @@ export async function wake(copy: Copy): Promise<void> {
 
 /** A person says something about a run, and has seen what was said before. */
 export function sayOf(copy: Copy, instruction: LooseInstruction): Promise<void> {
-  const { temporal, env } = copy.stage;
-  const taskQueue = env['CAMBIST_TASK_QUEUE'] ?? '';
-  return say({ client: temporal.client, taskQueue, mode: 'SANDBOX', run: copy.run }, instruction);
+  return say(instructionsOf(copy), instruction);
+}
+
+/** Payments of which every generation has been refused that opens by itself: only a person's word opens the eighth. */
+export async function spentIn(copy: Copy): Promise<readonly string[]> {
+  const facts = (await readInstructions(instructionsOf(copy)))?.facts ?? [];
+  return facts.flatMap((fact) => (fact.kind === 'opened' && fact.generation === 7 ? [fact.item] : []));
+}
+
+function instructionsOf({ stage: { temporal, env }, run }: Copy): InstructionsOf {
+  return {
+    client: temporal.client,
+    taskQueue: env['CAMBIST_TASK_QUEUE'] ?? '',
+    mode: 'SANDBOX',
+    run,
+  };
 }
 
 export function faultOf(draft: Draft): string {

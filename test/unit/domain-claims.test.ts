@@ -1,34 +1,28 @@
-/** Two batches with a payment of the same id: what the other one's chunk and run say decides whether it holds it. */
+/** Whose is it: what runs and chunks tell of their items decides who has a payment, and whose a record is. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isHeld, type Coordinator, type ItemsOfChunk } from '../../domain/run/held.ts';
+import { hasDone, isHeld, recordIn, type Coordinator, type Holds } from '../../domain/run/claims.ts';
 
-const NOTHING: ItemsOfChunk = {
-  runId: 'c1',
-  heard: 'r1/c1',
-  isFirst: true,
-  unsent: [],
-  accepted: [],
-  unpaid: [],
-};
+const NOTHING: Holds = { runId: 'c1', heard: 'r1/c1', isFirst: true, hasPlan: true, items: [] };
+const UNSENT: Holds = { ...NOTHING, items: [['A', 'PENDING', null]] };
 const OPEN: Coordinator = { kind: 'open', runId: 'r1' };
 const RESET: Coordinator = { kind: 'open', runId: 'r2' };
 const ENDED: Coordinator = { kind: 'ended' };
 const CUT_OFF: Coordinator = { kind: 'cut off' };
-const UNPAID = { ...NOTHING, unpaid: ['a'] };
+const UNPAID: Holds = { ...NOTHING, items: [['A', 'NOT_PAID', 'wtd_1']] };
 
 const CASES: readonly (readonly [
   title: string,
-  chunk: ItemsOfChunk,
+  chunk: Holds,
   coordinator: Coordinator,
   isWanted: boolean,
   isHeld: boolean,
 ])[] = [
-  ['one that is still to be sent', { ...NOTHING, unsent: ['a'] }, OPEN, true, true],
-  ['one that is unsent in a run that was terminated', { ...NOTHING, unsent: ['a'] }, CUT_OFF, true, true],
+  ['one that is still to be sent', UNSENT, OPEN, true, true],
+  ['one that is unsent in a run that was terminated', UNSENT, CUT_OFF, true, true],
   [
     'one that was accepted, also once its run has ended',
-    { ...NOTHING, accepted: [['a', 'w']] },
+    { ...NOTHING, items: [['A', 'PAID', 'wtd_1']] },
     ENDED,
     true,
     true,
@@ -50,3 +44,29 @@ for (const [title, chunk, coordinator, isWanted, expected] of CASES) {
     assert.equal(isHeld(chunk, coordinator, { name: 'a', isWanted, madeFor: 'r1' }), expected);
   });
 }
+
+test('the record of an item is told, unless it has failed', () => {
+  const items: Holds['items'] = [
+    ['paid', 'PAID', 'wtd_1'],
+    ['failed', 'NOT_PAID', 'wtd_2'],
+    ['unsent', 'PENDING', null],
+  ];
+  assert.deepEqual(
+    ['paid', 'failed', 'unsent', 'unknown'].map((name) => recordIn({ items }, name)),
+    ['wtd_1', null, null, null],
+  );
+});
+
+for (const [item, isDone] of [
+  [['a', 'PAID', 'wtd_1'], true],
+  [['a', 'PENDING', 'wtd_1'], true],
+  [['a', 'NEEDS_HUMAN', null], true],
+  [['a', 'TRADED', 'tde_1'], true],
+  [['a', 'NOT_PAID', 'wtd_1'], false],
+  [['a', 'NOT_TRADED', null], false],
+  [['a', 'PENDING', null], false],
+  [['b', 'PAID', 'wtd_1'], false],
+] as const)
+  test(`an item that is told as ${item.join(' ')} ${isDone ? 'is' : 'is not'} done elsewhere`, () => {
+    assert.equal(hasDone({ items: [item] }, 'a'), isDone);
+  });

@@ -1,8 +1,9 @@
-/** Which payment of a batch accounts for a record: each chunk is asked once, and those that do not answer are told. */
+/** Which payment of a batch counts a record as its own: each chunk is asked once, and those that do not answer are told. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '@temporalio/client';
-import { recordsOfBatches } from '../../durable/batches/records.ts';
+import { runName } from '../../domain/references.ts';
+import { ownersOf } from '../../durable/other-runs/owners.ts';
 
 type Chunk = {
   readonly id: string;
@@ -29,6 +30,7 @@ function temporalOf(chunks: readonly Chunk[]) {
         for (const { id, runId, startedAt = 1, isClosed = false } of named)
           yield {
             workflowId: id,
+            type: id.includes('/chunk-') ? 'chunk' : 'run',
             runId,
             startTime: new Date(startedAt),
             status: { name: isClosed ? 'COMPLETED' : 'RUNNING' },
@@ -45,7 +47,13 @@ function temporalOf(chunks: readonly Chunk[]) {
           asked.push(id);
           const records = named.find((chunk) => chunk.runId === runId)?.records ?? null;
           if (records === null) throw new Error('nobody answers');
-          return records;
+          return {
+            runId,
+            heard: null,
+            isFirst: false,
+            hasPlan: true,
+            items: records.map(([item, recordId]) => [item, 'PAID', recordId]),
+          };
         },
       }),
     },
@@ -53,20 +61,22 @@ function temporalOf(chunks: readonly Chunk[]) {
   return { client: client as unknown as Client, asked, queries };
 }
 
-const find = (
-  { client }: ReturnType<typeof temporalOf>,
-  ids: readonly string[],
-  more: { readonly batches?: ReadonlySet<string>; readonly untilMs?: number } = {},
-) => {
-  const { batches = null, untilMs = Infinity } = more;
-  return recordsOfBatches(client, { mode: 'SANDBOX', sinceMs: 0, untilMs, ids, batches });
+const find = async ({ client }: ReturnType<typeof temporalOf>, ids: readonly string[], withinMs = 60_000) => {
+  const of = { client, mode: 'SANDBOX', run: { policy: 'own', id: '2026-11-21' } } as const;
+  const records = ids.map((id) => ({ id, createdAt: '2026-11-20T09:00:00Z' }));
+  const { owners, silent } = await ownersOf(of, records, withinMs);
+  return {
+    items: new Map([...owners].map(([id, { run, item }]) => [id, `${run} ${item}`])),
+    silent: silent.map(runName),
+  };
 };
 
 test('the payment is told by its run and its id, whatever number of records is asked about', async () => {
   const temporal = temporalOf([
-    { id: 'sandbox/p.2026-11-20/payments-0001', records: [['a', 'wtd_1']] },
-    { id: 'sandbox/p.2026-11-20/payments-0002', records: [['b', 'wtd_2']] },
+    { id: 'sandbox/p.2026-11-20/chunk-0001', records: [['a', 'wtd_1']] },
+    { id: 'sandbox/p.2026-11-20/chunk-0002', records: [['b', 'wtd_2']] },
     { id: 'sandbox/q.2026-11-21', records: [['c', 'wtd_3']] },
+    { id: 'sandbox/own.2026-11-21', records: [['c', 'wtd_3']] },
   ]);
   const { items, silent } = await find(temporal, ['wtd_1', 'wtd_2']);
   assert.deepEqual(
@@ -76,13 +86,17 @@ test('the payment is told by its run and its id, whatever number of records is a
       ['wtd_2', 'p.2026-11-20 b'],
     ],
   );
-  assert.equal(silent, null);
+  assert.deepEqual(silent, []);
   assert.equal(temporal.queries.length, 1);
-  assert.equal(temporal.asked.length, 2);
+  assert.deepEqual(temporal.asked.toSorted(), [
+    'sandbox/p.2026-11-20/chunk-0001',
+    'sandbox/p.2026-11-20/chunk-0002',
+    'sandbox/q.2026-11-21',
+  ]);
 });
 
 test('the newest Temporal run of a chunk counts, and one that has ended is asked once for ever', async () => {
-  const id = 'sandbox/p.2026-11-20/payments-0001';
+  const id = 'sandbox/p.2026-11-20/chunk-0001';
   const temporal = temporalOf([
     { id, startedAt: 1, records: [['old', 'wtd_1']] },
     { id, startedAt: 2, isClosed: true, records: [['new', 'wtd_1']] },
@@ -99,9 +113,9 @@ test('of a chunk that is completed its result is read, and nobody is asked, unle
   ];
   const result = (next: number | null) => ({ firstPage: { report: {}, rows, next, chunks: 0 } });
   const temporal = temporalOf([
-    { id: 'sandbox/p.2026-11-20/payments-0001', isClosed: true, records: null, result: result(null) },
+    { id: 'sandbox/p.2026-11-20/chunk-0001', isClosed: true, records: null, result: result(null) },
     {
-      id: 'sandbox/p.2026-11-20/payments-0002',
+      id: 'sandbox/p.2026-11-20/chunk-0002',
       isClosed: true,
       records: [
         ['a', 'wtd_3'],
@@ -118,10 +132,10 @@ test('of a chunk that is completed its result is read, and nobody is asked, unle
       ['wtd_2', 'p.2026-11-20 c'],
     ],
   );
-  assert.deepEqual([silent, temporal.asked], [null, ['sandbox/p.2026-11-20/payments-0002']]);
+  assert.deepEqual([silent, temporal.asked], [[], ['sandbox/p.2026-11-20/chunk-0002']]);
   const lost = temporalOf([
     {
-      id: 'sandbox/p.2026-11-20/payments-0001',
+      id: 'sandbox/p.2026-11-20/chunk-0001',
       isClosed: true,
       records: [['a', 'wtd_1']],
       result: 'cannot be read',
@@ -132,13 +146,11 @@ test('of a chunk that is completed its result is read, and nobody is asked, unle
 
 test('a batch of which a chunk does not answer is told, unless every record is found', async () => {
   const temporal = temporalOf([
-    { id: 'sandbox/p.2026-11-20/payments-0001', records: null },
-    { id: 'sandbox/q.2026-11-20/payments-0001', records: [['a', 'wtd_1']] },
+    { id: 'sandbox/p.2026-11-20/chunk-0001', records: null },
+    { id: 'sandbox/q.2026-11-20/chunk-0001', records: [['a', 'wtd_1']] },
   ]);
-  assert.equal((await find(temporal, ['wtd_1'])).silent, null);
-  assert.equal((await find(temporal, ['wtd_2'])).silent, 'p.2026-11-20');
-  const batches = new Set(['q.2026-11-20']);
-  assert.equal((await find(temporal, ['wtd_2'], { batches })).silent, null);
+  assert.deepEqual((await find(temporal, ['wtd_1'])).silent, []);
+  assert.deepEqual((await find(temporal, ['wtd_2'])).silent, ['p.2026-11-20']);
   // There was no time to ask anybody.
-  assert.equal((await find(temporal, ['wtd_2'], { untilMs: 0 })).silent, 'q.2026-11-20');
+  assert.deepEqual((await find(temporal, ['wtd_2'], 0)).silent, ['p.2026-11-20', 'q.2026-11-20']);
 });

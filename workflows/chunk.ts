@@ -1,5 +1,5 @@
 /**
- * `payments`: one chunk of a batch. It receives its payments when a person submits the batch, and waits for
+ * `chunk`: one chunk of a batch. It receives its payments when a person submits the batch, and waits for
  * the go of the run. The business is in `domain/run/chunk.ts`.
  */
 import {
@@ -11,9 +11,10 @@ import {
 } from '@temporalio/workflow';
 import { workflowIdOf } from '../domain/references.ts';
 import type { ChunkInput } from '../domain/run/calls.ts';
+import { isGoAnswer, isPaymentsAnswer, isWithdrawalsAnswer } from '../domain/run/answer-shapes.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import { Chunk, type ChunkPorts } from '../domain/run/chunk.ts';
-import { chunkStateOf, countsIn, unpaidIn, waitsIn, type Standing } from '../domain/run/chunk-state.ts';
+import { chunkStateOf, countsIn, unpaidIn, waitsIn, type ChunkStanding } from '../domain/run/chunk-state.ts';
 import { HistoryIsLong } from '../domain/run/ports.ts';
 import { progressPage } from '../domain/run/progress.ts';
 import { chunkPage, type ChunkResult } from '../domain/run/report.ts';
@@ -23,10 +24,9 @@ import { showStanding, showStep } from './current-details.ts';
 import {
   chunkIdOf,
   chunkQuery,
-  itemsQuery,
+  holdsQuery,
   newsSignal,
   progressQuery,
-  recordsQuery,
   reportQuery,
   wakeSignal,
 } from './names.ts';
@@ -39,34 +39,33 @@ import { asMarkdown, summaryOfPayments, summaryOfWithdrawals, unpaidLines, waitL
 import { waitUntil } from './wait-until.ts';
 
 /** @param carried what an earlier history of this chunk hands on; a chunk is started without it */
-export async function payments(input: ChunkInput, carried: Carried | null = null): Promise<ChunkResult> {
+export async function chunk(input: ChunkInput, carried: Carried | null = null): Promise<ChunkResult> {
   requireOwnId(() => chunkIdOf(input.mode, input.run, input.number));
   requireHandedOn(carried);
   const name = { name: input.run.policy, hash: '' };
   const state = newRunState(input.run, chunkIdOf(input.mode, input.run, input.number), name);
-  const chunk = new Chunk(
+  const course = new Chunk(
     input,
     state,
-    portsOf(input, () => chunk.standing),
+    portsOf(input, () => course.standing),
     carried,
   );
-  setHandler(chunkQuery, () => chunkStateOf(chunk.standing));
-  setHandler(itemsQuery, (names) => chunk.items(names));
-  setHandler(recordsQuery, () => chunk.records());
-  setHandler(reportQuery, (offset = 0) => chunkPage(chunk.reported, offset));
-  setHandler(progressQuery, (offset = 0) => progressPage(chunk.reported, offset));
-  setHandler(newsSignal, () => chunk.hear());
-  setHandler(wakeSignal, () => chunk.wake());
+  setHandler(chunkQuery, () => chunkStateOf(course.standing));
+  setHandler(holdsQuery, (names) => course.holds(names));
+  setHandler(reportQuery, (offset = 0) => chunkPage(course.reported, offset));
+  setHandler(progressQuery, (offset = 0) => progressPage(course.reported, offset));
+  setHandler(newsSignal, () => course.hear());
+  setHandler(wakeSignal, () => course.wake());
   // A cancel is for the run. A call that is under way in a chunk is never cut off.
-  const end = await CancellationScope.nonCancellable(() => untilItsEnd(chunk));
+  const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
   return end === 'history is long'
-    ? continueAsNew<typeof payments>(input, chunk.handOn())
-    : { ...chunkStateOf(chunk.standing), firstPage: chunkPage(chunk.reported, 0) };
+    ? continueAsNew<typeof chunk>(input, course.handOn())
+    : { ...chunkStateOf(course.standing), firstPage: chunkPage(course.reported, 0) };
 }
 
-async function untilItsEnd(chunk: Chunk): Promise<'ended' | 'history is long'> {
+async function untilItsEnd(course: Chunk): Promise<'ended' | 'history is long'> {
   try {
-    await chunk.complete();
+    await course.complete();
     return 'ended';
   } catch (error) {
     if (error instanceof HistoryIsLong) return 'history is long';
@@ -76,11 +75,11 @@ async function untilItsEnd(chunk: Chunk): Promise<'ended' | 'history is long'> {
   }
 }
 
-function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
+function portsOf(input: ChunkInput, standing: () => ChunkStanding): ChunkPorts {
   const { mode, run, number } = input;
   const info = workflowInfo();
   return {
-    readGo: (call) => orStepFailed(reads.readGo(call)),
+    readGo: (call) => orStepFailed('readGo', reads.readGo(call), isGoAnswer),
     tellCoordinator: async () => {
       try {
         await getExternalWorkflowHandle(workflowIdOf(mode, run)).signal(newsSignal, number);
@@ -90,13 +89,15 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
     },
     createWithdrawals: (call) => {
       const summary = summaryOfPayments(call);
-      return orStepFailed(writes.createWithdrawals.executeWithOptions({ summary }, [call]));
+      const paying = writes.createWithdrawals.executeWithOptions({ summary }, [call]);
+      return orStepFailed('createWithdrawals', paying, isPaymentsAnswer);
     },
     awaitWithdrawals: (call) => {
       const scope = new CancellationScope();
       const poll = () =>
         polls.awaitWithdrawals.executeWithOptions({ summary: summaryOfWithdrawals(call) }, [call]);
-      return { answer: scope.run(poll), giveUp: () => scope.cancel() };
+      const answer = orStepFailed('awaitWithdrawals', scope.run(poll), isWithdrawalsAnswer);
+      return { answer, giveUp: () => scope.cancel() };
     },
     waitUntil,
     nowMs: () => Date.now(),
@@ -108,7 +109,7 @@ function portsOf(input: ChunkInput, standing: () => Standing): ChunkPorts {
   };
 }
 
-function detailsOf(standing: Standing): string {
+function detailsOf(standing: ChunkStanding): string {
   const { planned, accepted, paid, notPaid, needsHuman } = countsIn(standing);
   return [
     `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,

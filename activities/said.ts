@@ -1,0 +1,168 @@
+/**
+ * What people have said about the run of a call and, for a chunk of a batch, the go of the run. Together they decide
+ * whether anything may leave. The driver reads them before it sends for an item, and checks them again when a write leaves.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { makeProblem, type Problem } from '../domain/problems.ts';
+import { runName } from '../domain/references.ts';
+import type { Fact, Kept } from '../domain/people/instructions.ts';
+import type { Call, Go } from '../domain/run/calls.ts';
+import type { Wait } from '../domain/waits.ts';
+import { isNewStart } from '../domain/writes/doubt.ts';
+import { SLOW_LOOKUP_MS, type Attempt } from '../domain/writes/step.ts';
+import { InstructionsMissing, type Deps } from './deps.ts';
+import { ageMs, type Moment } from './moment.ts';
+import { SHARED_READ_MS, SharedRead, type SharedReads } from './shared-read.ts';
+
+/**
+ * A call may begin with what other calls have read, if that is no older than this. The calls of a chunk follow each
+ * other quickly.
+ */
+const ACROSS_CALLS_MS = 1_000;
+
+/**
+ * A write that is found to be wanted must leave within this time, or it does not leave at all. It is signed in this
+ * time, and may need a connection.
+ */
+export const LEAVES_WITHIN_MS = 3_000;
+
+/**
+ * A write may leave the driver so long after the read of the instructions began. So it leaves the machine within 10 s
+ * of that.
+ */
+const HEEDED_MS = 10_000 - LEAVES_WITHIN_MS;
+
+const NEWLY_SAID = 'somebody has said something meanwhile; it is left to the next attempt';
+export const TOO_LATE = 'this attempt took too long; it is left to the next one';
+
+/**
+ * What decides whether anything may leave, read together. `go`: null where the call belongs to no chunk, or no run
+ * gives a go.
+ */
+export type Said = { readonly kept: Kept; readonly go: Go | 'over' | null };
+
+/** The instructions that the steps of an item used, and when their read began. */
+export type Heeded = { readonly kept: Kept; readonly at: Moment };
+
+/** What is said, as one call reads it. */
+export class SaidForCall {
+  readonly #deps: Deps;
+  readonly #call: Call;
+  readonly #runId: string;
+  readonly #said: SharedRead<Said>;
+  /** What other calls have read, by their Temporal run; null: this kind of call shares nothing. */
+  readonly #saidToOthers: SharedReads<Said> | null;
+  /** True once this call has read the instructions. */
+  #hasRead = false;
+  /** The Temporal run of the coordinator whose go was read last; null: the call belongs to no chunk. */
+  #coordinator: string | null = null;
+  #stopped: Problem | null = null;
+
+  constructor(deps: Deps, call: Call, attempt: Attempt, saidToOthers: SharedReads<Said> | null) {
+    this.#deps = deps;
+    this.#call = call;
+    this.#runId = attempt.runId;
+    this.#saidToOthers = saidToOthers;
+    const ask = (): Promise<Said> => readSaid(deps, call);
+    const isShared = saidToOthers !== null && isUndisturbed(call, attempt);
+    this.#said = isShared ? saidToOthers.get(attempt.runId, ask) : new SharedRead(deps.clock, ask);
+  }
+
+  /** Names who pays: the Temporal run, and for a chunk also its coordinator's. Null: a chunk that has no go. */
+  get payer(): string | null {
+    if (this.#call.chunk === undefined) return this.#runId;
+    return this.#coordinator === null ? null : `${this.#coordinator}/${this.#runId}`;
+  }
+
+  /** Why nothing more of the batch may be sent, as its run said last; null: it may. */
+  get stopped(): Problem | null {
+    return this.#stopped;
+  }
+
+  /**
+   * Reads the instructions. A chunk may send only while its run is open and gives it a go, so that the go is read with
+   * them. @throws WithoutGo
+   */
+  async read(): Promise<Heeded> {
+    const { at, value } = this.#said.read(this.#hasRead ? SHARED_READ_MS : ACROSS_CALLS_MS);
+    this.#hasRead = true;
+    const { kept, go } = await value;
+    if (this.#call.chunk !== undefined) {
+      if (go === null || go === 'over' || !go.mayGo) {
+        this.#said.forget();
+        throw new WithoutGo();
+      }
+      this.#coordinator = go.runId;
+      this.#stopped = go.stopped;
+    }
+    return { kept, at };
+  }
+
+  /** The wait that follows when `read` has thrown this; null: the error says nothing about instructions or go. */
+  waitAfter(error: unknown): Wait | null {
+    if (error instanceof WithoutGo) return error.wait;
+    if (!(error instanceof InstructionsMissing)) return null;
+    return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan) };
+  }
+
+  /**
+   * Says why the instructions do not allow the write any more; null: they do. If the shared read is too old, it reads
+   * them again. They must still be the same.
+   */
+  async whyNotHeeded(heeded: Heeded | null): Promise<string | null> {
+    const { clock } = this.#deps;
+    if (heeded === null || ageMs(clock, heeded.at) <= SHARED_READ_MS) return null;
+    const again = await this.read();
+    if (!isDeepStrictEqual(again.kept, heeded.kept)) return NEWLY_SAID;
+    return ageMs(clock, again.at) <= HEEDED_MS ? null : TOO_LATE;
+  }
+
+  /** Records facts in Temporal. False: Temporal did not take them, so that what follows from them must wait. */
+  async note(facts: readonly Fact[]): Promise<boolean> {
+    const { chunk, plan } = this.#call;
+    const { run, credentials } = plan;
+    // An API key is recorded with the run. A fact about a payment is recorded with its chunk.
+    const isOfRun = facts.some(({ kind }) => kind === 'api key');
+    try {
+      await this.#deps.instructions.note(credentials.mode, run, facts, isOfRun ? undefined : chunk);
+      return true;
+    } catch {
+      return false;
+    } finally {
+      // The next question must see these facts.
+      this.#said.forget();
+      this.#saidToOthers?.forget(this.#runId);
+    }
+  }
+}
+
+/**
+ * True for payments that no call has had before, in a chunk that is fresh. Any other call must read the instructions
+ * itself, from after its own beginning: a payment that has waited may have been woken by a new instruction, and
+ * another worker may have sent a payment before.
+ */
+function isUndisturbed(call: Call & { readonly isFirstTry?: true }, attempt: Attempt): boolean {
+  const { chunk, isFirstTry = false } = call;
+  return chunk !== undefined && isFirstTry && attempt.number === 1 && !isNewStart({ ...call, attempt });
+}
+
+async function readSaid(deps: Deps, { plan, chunk }: Call): Promise<Said> {
+  const { run, credentials } = plan;
+  const [kept, go] = await Promise.all([
+    deps.instructions.read(credentials.mode, run, chunk),
+    chunk === undefined ? null : deps.chunks.readGo(credentials.mode, run, chunk),
+  ]);
+  return { kept, go };
+}
+
+/** The coordinator of the chunk has given no go, or has ended. */
+class WithoutGo extends Error {
+  override readonly name = 'WithoutGo';
+  readonly wait: Wait = { afterMs: 60_000, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) };
+}
+
+function instructionsMissing({ run }: Call['plan']): Problem {
+  return makeProblem('INSTRUCTIONS_MISSING', null, {
+    message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
+  });
+}

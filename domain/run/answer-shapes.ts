@@ -1,0 +1,311 @@
+/**
+ * The closed shapes of what activities answer. Whoever may press a button beside a pending activity can give it an answer
+ * of any kind (design: "What a worker believes"). An answer of another shape is no answer: the workflow counts the call as failed.
+ * The shapes say which fields there are and of which kind, never what a text may say. Pure.
+ */
+import { isKeptPlan, isPlanHead } from '../plan/plan-shape.ts';
+import type { Problem } from '../problems.ts';
+import type { Wait } from '../waits.ts';
+import type { Doubt, SendState } from '../writes/doubt.ts';
+import type { LegState, LegStep, QuoteInHand, Traded } from '../writes/leg-state.ts';
+import type { Phase } from '../writes/phase.ts';
+import type { Accepted, PaymentState, PaymentStep } from '../writes/withdrawal.ts';
+import {
+  isFlag,
+  isRecord,
+  listOf,
+  misshapen,
+  oneOf,
+  orNull,
+  recordOf,
+  textOf,
+  type Field,
+  type Fields,
+} from '../shape.ts';
+import type {
+  ChunksAnswer,
+  Confirmed,
+  GoAnswer,
+  LegAnswer,
+  Observed,
+  PaymentsAnswer,
+  PlanAnswer,
+  Settlement,
+  Stopped,
+  WithdrawalsAnswer,
+} from './calls.ts';
+import type { ChunkCounts, ChunkState, ChunkTotal, Unpaid } from './chunk-state.ts';
+import type { Evidence } from './state.ts';
+import type { Refusals } from './stop-rule.ts';
+
+/** One field for each of a type, so that none is forgotten. */
+type FieldsOf<T> = Readonly<Record<keyof T, Field>>;
+type Tagged = { readonly kind: string };
+/** The fields of each arm of a union, without `kind`. */
+type ArmsOf<T extends Tagged> = {
+  readonly [Kind in T['kind']]: FieldsOf<Omit<Extract<T, { readonly kind: Kind }>, 'kind'>>;
+};
+
+function shapeOf<T>(fields: FieldsOf<T>): Field {
+  return recordOf(fields);
+}
+
+function unionOf<T extends Tagged>(arms: ArmsOf<T>): Field {
+  const fieldsOf: Readonly<Record<string, Fields>> = arms;
+  return (value) => {
+    const kind = isRecord(value) ? value['kind'] : null;
+    if (typeof kind !== 'string' || !Object.hasOwn(fieldsOf, kind)) return false;
+    return misshapen(value, { ...fieldsOf[kind], kind: oneOf(kind) }) === null;
+  };
+}
+
+const ifAny =
+  (field: Field): Field =>
+  (value) =>
+    value === undefined || field(value);
+const isText = textOf(Number.POSITIVE_INFINITY);
+const isNumber: Field = (value) => typeof value === 'number';
+const isCount: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+
+const isProblem = shapeOf<Problem>({ code: isText, item: orNull(isText), message: isText, fix: isText });
+const isProblems = listOf(isProblem);
+const WHY = {
+  reason: isText,
+  problem: isProblem,
+  safeAtMs: ifAny(isNumber),
+  sinceMs: ifAny(isNumber),
+};
+const isWait = shapeOf<Wait>({ ...WHY, afterMs: isNumber });
+
+// What is known of the writes of an item.
+
+const isDespite = orNull(shapeOf({ available: isText, atMs: isNumber }));
+const isPhase = unionOf<Phase>({
+  open: {},
+  short: { problem: isProblem, despite: isDespite },
+  refused: { problem: isProblem },
+  spent: { problem: isProblem },
+});
+const SEND_STATE = {
+  knownIn: orNull(isText),
+  knownAtMs: isNumber,
+  sent: isFlag,
+  doubt: orNull(
+    shapeOf<Doubt>({
+      lastSendMs: isNumber,
+      absentAtMs: orNull(isNumber),
+      under: orNull(isText),
+      why: isText,
+    }),
+  ),
+  heard: orNull(shapeOf({ id: isText, sinceMs: isNumber })),
+  askedIn: orNull(isText),
+  tries: isCount,
+  phase: isPhase,
+} satisfies FieldsOf<SendState>;
+const isQuote = shapeOf<QuoteInHand>({
+  id: isText,
+  sellAmount: isText,
+  buyAmount: isText,
+  usableUntilMs: isNumber,
+  probed: isFlag,
+});
+const isLegState = shapeOf<LegState>({
+  ...SEND_STATE,
+  quote: orNull(isQuote),
+  quotes: isCount,
+  held: isFlag,
+  available: orNull(isText),
+});
+const isPaymentState = shapeOf<PaymentState>({
+  ...SEND_STATE,
+  generation: isCount,
+  walkedIn: orNull(isText),
+  refusedAtMs: orNull(isNumber),
+  hasOpenedEarly: isFlag,
+  closedIds: listOf(isText),
+});
+
+const SIDES = { sellAmount: isText, buyAmount: isText };
+const isTraded = shapeOf<Traded>({
+  ...SIDES,
+  tradeId: isText,
+  quoteId: isText,
+  quoted: orNull(shapeOf(SIDES)),
+  status: isText,
+});
+const isAccepted = shapeOf<Accepted>({
+  withdrawalId: isText,
+  reference: isText,
+  status: isText,
+  amount: isText,
+});
+const isEvidence = listOf(
+  shapeOf<Evidence>({
+    at: isText,
+    item: isText,
+    call: isText,
+    result: isText,
+    traceId: orNull(isText),
+    replayed: orNull(isFlag),
+    quote: orNull(shapeOf({ ...SIDES, id: isText })),
+  }),
+);
+
+// Calls that write.
+
+export const isLegAnswer = shapeOf<LegAnswer>({
+  step: unionOf<LegStep | Stopped>({
+    quoted: { state: isLegState },
+    requote: { state: isLegState },
+    traded: { traded: isTraded, worse: orNull(isProblem), isHeld: isFlag },
+    'not traded': { state: isLegState, problem: isProblem },
+    wait: { state: isLegState, wait: isWait },
+    stopped: { wait: isWait, mayHaveSent: isFlag },
+  }),
+  evidence: isEvidence,
+  runId: isText,
+});
+
+const isPaymentStep = unionOf<PaymentStep>({
+  accepted: { accepted: isAccepted },
+  'not paid': { state: isPaymentState, problem: isProblem },
+  wait: { state: isPaymentState, wait: isWait },
+});
+export const isPaymentsAnswer = shapeOf<PaymentsAnswer>({
+  items: listOf(
+    shapeOf<PaymentsAnswer['items'][number]>({ id: isText, step: isPaymentStep, traceId: ifAny(isText) }),
+  ),
+  evidence: isEvidence,
+  runId: orNull(isText),
+});
+
+// Polls.
+
+export const isSettlement = unionOf<Settlement>({
+  settled: { status: isText },
+  failed: { status: isText },
+  news: { status: isText, isUnknown: isFlag },
+  'other run': { runId: isText },
+  cancelled: {},
+  wait: { wait: isWait },
+});
+
+export const isWithdrawalsAnswer = shapeOf<WithdrawalsAnswer>({
+  wait: orNull(isWait),
+  ended: listOf(
+    shapeOf<WithdrawalsAnswer['ended'][number]>({
+      id: isText,
+      status: isText,
+      paid: orNull(isFlag),
+      isUnknown: isFlag,
+    }),
+  ),
+  runId: orNull(isText),
+  hasToldEnd: isFlag,
+});
+
+export const isConfirmed = unionOf<Confirmed>({
+  shown: { tradeIds: listOf(isText), withdrawalIds: listOf(isText) },
+  wait: { wait: isWait },
+});
+
+// Reads.
+
+export const isPlanAnswer = unionOf<PlanAnswer>({
+  plan: { plan: isKeptPlan },
+  refused: { problems: isProblems },
+  waiting: { waiting: orNull(shapeOf(WHY)) },
+  cancelled: {},
+  'other policy': { planned: isText, given: isText },
+});
+
+const isChunkState = shapeOf<ChunkState>({
+  number: isCount,
+  heard: orNull(isText),
+  isSending: isFlag,
+  counts: shapeOf<ChunkCounts>({
+    planned: isCount,
+    accepted: isCount,
+    paid: isCount,
+    notPaid: isCount,
+    needsHuman: isCount,
+    open: isCount,
+    sent: isCount,
+    waiting: isCount,
+  }),
+  totals: listOf(
+    shapeOf<ChunkTotal>({
+      currency: isText,
+      planned: isText,
+      paid: isText,
+      notPaid: isText,
+      needsHuman: isText,
+      accepted: isText,
+    }),
+  ),
+  waits: listOf(shapeOf({ ...WHY, wakeAtMs: isNumber })),
+  refusals: shapeOf<Refusals>({
+    refused: isCount,
+    sent: isCount,
+    inARow: orNull(shapeOf({ code: isText, times: isCount })),
+  }),
+  unpaid: listOf(shapeOf<Unpaid>({ code: isText, payments: isCount })),
+});
+export const isChunksAnswer = shapeOf<ChunksAnswer>({
+  chunks: listOf(
+    shapeOf<ChunksAnswer['chunks'][number]>({
+      number: isCount,
+      state: orNull(isChunkState),
+      isClosed: isFlag,
+    }),
+  ),
+  runId: isText,
+});
+
+export const isGoAnswer = unionOf<GoAnswer>({
+  go: {
+    plan: isPlanHead,
+    isFresh: isFlag,
+    unpayable: orNull(isText),
+    heldBy: listOf(isText),
+    alike: ifAny(isText),
+    alikeIds: ifAny(isRecord),
+    released: listOf(isText),
+    most: orNull(isCount),
+    stopped: orNull(isProblem),
+    wakes: isCount,
+    rules: isRecord,
+    sideBySide: isCount,
+    callSize: isCount,
+    beginsQuietly: isFlag,
+    runId: isText,
+  },
+  over: { runId: isText },
+  reopened: { runId: isText },
+  wait: { wait: isWait },
+  refused: { problem: isProblem },
+});
+
+/** Of what was observed it checks the fields alone: the plan that is made of it is read by its own closed shape. */
+export const isObserved = unionOf<Observed>({
+  observed: {
+    policy: isRecord,
+    policyHash: isText,
+    date: isText,
+    sendWindows: isRecord,
+    hasTurn: isFlag,
+    referenceRates: orNull(isRecord),
+    decimals: isRecord,
+    lateAfterMs: isRecord,
+    observation: isRecord,
+    batch: orNull(isRecord),
+    paid: listOf(isRecord),
+  },
+  made: { plan: isKeptPlan },
+  wait: { wait: isWait },
+  refused: { problems: isProblems },
+});
+
+/** An activity that only does something answers nothing. */
+export const isNothing: Field = (value) => value === undefined || value === null;
