@@ -11,16 +11,7 @@ import type { Doubt, SendState } from '../writes/doubt.ts';
 import type { LegState, LegStep, QuoteInHand, Traded } from '../writes/leg-state.ts';
 import type { Phase } from '../writes/phase.ts';
 import type { Accepted, PaymentState, PaymentStep } from '../writes/withdrawal.ts';
-import {
-  isFlag,
-  isRecord,
-  lacking,
-  listOf,
-  orNull,
-  textOf,
-  type Field,
-  type Fields,
-} from '../shape.ts';
+import { isFlag, isRecord, lacking, listOf, orNull, textOf, type Field, type Fields } from '../shape.ts';
 import type {
   ChunksAnswer,
   Confirmed,
