@@ -55,7 +55,14 @@ import {
   triedAgain,
   unknownSend,
 } from './doubt.ts';
-import { shortOf, type LegState, type LegStep, type QuoteInHand, type Traded } from './leg-state.ts';
+import {
+  shortOf,
+  tradedOf,
+  type LegState,
+  type LegStep,
+  type QuoteInHand,
+  type Traded,
+} from './leg-state.ts';
 import { OPEN, forPerson } from './phase.ts';
 import {
   beforeWrite,
@@ -505,16 +512,9 @@ function traded(
   said: InstructionsAbout,
   { quote, record }: { readonly quote: QuoteInHand | null; readonly record: Trade },
 ): LegStep {
-  const bySell = record.sellAmount !== null;
-  return asTraded(context, leg, said, {
-    tradeId: record.id,
-    quoteId: record.quoteId,
-    sellAmount: record.sellAmount ?? record.executedAmount,
-    buyAmount: bySell ? record.executedAmount : (record.buyAmount ?? record.executedAmount),
-    quoted:
-      quote?.id === record.quoteId ? { sellAmount: quote.sellAmount, buyAmount: quote.buyAmount } : null,
-    status: record.status,
-  });
+  const quoted =
+    quote?.id === record.quoteId ? { sellAmount: quote.sellAmount, buyAmount: quote.buyAmount } : null;
+  return asTraded(context, leg, said, tradedOf(record, quoted));
 }
 
 /**
