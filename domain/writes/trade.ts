@@ -148,7 +148,8 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     if (short.kind === 'wait') return short;
     return yield* stayInDoubt(item, assumeSent(context, asKnownNow(context, before)), ready.looked);
   }
-  if (leg.amount === null) return waitForPerson(before, forgottenAmount(leg));
+  // Whose trade was found when the plan was made is never traded anew: that amount came from balances of long ago.
+  if (leg.amount === null || leg.why.kind === 'found') return waitForPerson(before, forgottenAmount(leg));
   const stale = staleReference(context, leg);
   if (stale !== null) return yield* end(item, before, stale);
   if (before.quotes >= context.plan.rules.quote.maxQuotes)
