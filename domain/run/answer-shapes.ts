@@ -196,7 +196,7 @@ export const isWithdrawalsAnswer = shapeOf<WithdrawalsAnswer>({
 });
 
 export const isConfirmed = unionOf<Confirmed>({
-  shown: { tradeIds: listOf(isText), withdrawalIds: listOf(isText) },
+  shown: { trades: listOf(isTraded), withdrawals: listOf(isAccepted) },
   wait: { wait: isWait },
 });
 
