@@ -599,7 +599,7 @@ const batch: fc.Arbitrary<BatchSettings> = fc.record({
   canary: of(null, null, null, 1),
   cutAfter: of(null, null, null, 0, 1),
   submittedAgainAfterMs: of(5 * SECOND, MINUTE, 2 * HOUR),
-  isFunded: fc.constant(false),
+  isFunded: of(false, false, true),
 });
 
 /** Of chunks and runs. */
