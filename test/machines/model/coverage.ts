@@ -70,6 +70,7 @@ const EVENTS = [
     'not executed',
     'cause gone',
     'pay again',
+    'pay again of a run that was ended',
     'our clock',
     'their clock',
     'credentials',
