@@ -11,6 +11,7 @@ import {
   START,
   after,
   assertDoneOnce,
+  late,
   refused,
   reset,
   story,
@@ -143,6 +144,35 @@ describe('payments that came back after everybody was paid', () => {
     });
     assert.equal(end.withdrawals.length, 5);
     assertPaidAgain(await failsLater.when(hoursAfterEnd(5), payAgain(SECOND)).play(), ['supplier', 'second']);
+  });
+});
+
+describe('a run that somebody terminates while one of its payments is in doubt', () => {
+  /** Everybody is paid but the second, whom the service is at work on for an hour. Nobody starts the run again until then. */
+  const TERMINATED = story()
+    .given({ service: RICH, batch: THREE_CHUNKS, withdrawal: [{ kind: 'none' }, late(HOUR_MS)] })
+    .when(after('send withdrawal', { plusMs: 10 * MINUTE_MS }), {
+      kind: 'terminate',
+      againAfterMs: HOUR_MS,
+      plan: 'kept',
+    });
+
+  test('pays again what came back after that, once, when a person says so before it is started again', async () => {
+    const end = await TERMINATED.when(
+      after('send withdrawal', { plusMs: 20 * MINUTE_MS }),
+      returned(SUPPLIER),
+    )
+      .when(after('send withdrawal', { plusMs: 30 * MINUTE_MS }), payAgain(SUPPLIER))
+      .play();
+    assertPaidAgain(end, ['supplier']);
+  });
+
+  test('pays nobody again whose payment stands or is in doubt, whatever a person says', async () => {
+    const end = await TERMINATED.when(after('send withdrawal', { plusMs: 30 * MINUTE_MS }), [
+      payAgain(SUPPLIER),
+      payAgain(SECOND),
+    ]).play();
+    assertDoneOnce(end);
   });
 });
 

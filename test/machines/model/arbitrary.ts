@@ -412,6 +412,34 @@ const strikesAFetch = fc
       .when(at(`${side} fetch ${step}`), what).schedule;
   });
 
+/** Somebody ends a run that waits. Before it is started again, somebody else has a payment paid again that was refused, or came back. */
+const paidAgainAfterAnEnd = (schedules: fc.Arbitrary<Schedule>): fc.Arbitrary<Schedule> =>
+  fc
+    .record({
+      schedule: schedules,
+      isRefused: fc.boolean(),
+      lost: writeFault('withdrawal'),
+      endsAfterMs: of(100, 10 * SECOND, 5 * MINUTE, 2 * HOUR),
+      againAfterMs: of(MINUTE, 2 * HOUR, 2 * DAY),
+      saidAfterMs: of(SECOND, 20 * SECOND, 10 * MINUTE),
+      promptMs: of(0, 20 * SECOND, HOUR),
+      noise,
+    })
+    .map(({ schedule, isRefused, lost, endsAfterMs, againAfterMs, saidAfterMs, ...rest }): Schedule => {
+      const later = (plusMs: number): Moment =>
+        before('send withdrawal', { nth: 2, plusMs: endsAfterMs + plusMs });
+      const { promptMs: waitsMs } = rest;
+      return amid(schedule, rest.noise)
+        .given({
+          policy: { pays: 'twins', startsAt: 'in the day' },
+          service: { startsWith: '5000', tradeWord: 'SETTLED', settlesAfterMs: 0 },
+          withdrawal: [isRefused ? REFUSED : { kind: 'none' }, lost],
+        })
+        .when(later(0), { kind: 'terminate', againAfterMs, plan: 'kept' })
+        .when(later(saidAfterMs / 2), isRefused ? [] : [{ kind: 'word', item: 1, word: 'RETURNED' }])
+        .when(later(saidAfterMs), { kind: 'pay again', item: 0, ahead: 0, promptMs: waitsMs }).schedule;
+    });
+
 /** Somebody stands at the prompt of `--pay-again` while somebody else sends the first generation once more. */
 const overtakes = fc
   .record({
@@ -575,6 +603,7 @@ const lastingRefusal = fc
 export const STORIES = {
   'strikes a fetch': [20, strikesAFetch],
   'pay again overtakes': [40, overtakes],
+  'pay again after an end': [20, paidAgainAfterAnEnd(anything)],
   'Temporal’s clock is off': [20, endsByAnotherClock],
   'decides during a send': [20, decidesDuringASend],
   'forgets under another key': [20, forgetsUnderAnotherKey],
@@ -584,7 +613,7 @@ export const STORIES = {
 } as const satisfies Readonly<Record<string, readonly [number, fc.Arbitrary<Schedule>]>>;
 
 export const schedules: fc.Arbitrary<Schedule> = oneOf(
-  [820, anything],
+  [800, anything],
   ...Object.entries(STORIES).map(
     ([name, [weight, arbitrary]]) =>
       [weight, arbitrary.map((schedule): Schedule => ({ ...schedule, story: name }))] as const,
@@ -599,7 +628,7 @@ const batch: fc.Arbitrary<BatchSettings> = fc.record({
   canary: of(null, null, null, 1),
   cutAfter: of(null, null, null, 0, 1),
   submittedAgainAfterMs: of(5 * SECOND, MINUTE, 2 * HOUR),
-  isFunded: fc.constant(false),
+  isFunded: of(false, false, true),
 });
 
 /** Of chunks and runs. */
@@ -696,10 +725,11 @@ const bothGoOn = fc
 export const STORIES_OF_BATCHES = {
   'lost under another key': [6, lostUnderAnotherKey],
   'both batches go on': [6, bothGoOn],
+  'a batch pays again after an end': [4, paidAgainAfterAnEnd(anyBatch)],
 } as const satisfies Readonly<Record<string, readonly [number, fc.Arbitrary<Schedule>]>>;
 
 export const batches: fc.Arbitrary<Schedule> = oneOf(
-  [88, anyBatch],
+  [84, anyBatch],
   ...Object.entries(STORIES_OF_BATCHES).map(
     ([name, [weight, arbitrary]]) =>
       [weight, arbitrary.map((schedule): Schedule => ({ ...schedule, story: name }))] as const,

@@ -454,9 +454,10 @@ export class Attempt {
     const told = await inActivity({ runId: execution.runId }, () =>
       readDemand(deps, { mode, run, leg, turn: this.#turn }, async () => given),
     );
-    if ('demand' in told && temporal.ours.rebalance !== null) {
+    const of = this.#cellsOfBalances();
+    if ('demand' in told && of !== null) {
       const isLess = leg.amount !== null && compare(told.demand, leg.amount.value) < 0;
-      world.coverage.hit('rebalance', isLess ? 'not asked for any more' : 'asked for by new balances');
+      world.coverage.hit(of, isLess ? 'not asked for any more' : 'asked for by new balances');
     }
     return told;
   }
@@ -467,9 +468,18 @@ export class Attempt {
       this.#world.told(reply);
     };
     const asked = { currencies, turn: this.#turn, onReply };
+    const of = this.#cellsOfBalances();
+    if (of !== null) this.#world.coverage.hit(of, 'free money is asked for');
     return inActivity({ runId: execution.runId }, () =>
       readFreeMoney(workerOf(this.#world, temporal), asked),
     );
+  }
+
+  /** Where it is counted what became of a leg that new balances judge; null: no such legs are counted. */
+  #cellsOfBalances(): 'rebalance' | 'batch' | null {
+    const { rebalance, batch } = this.activity.temporal.ours;
+    if (rebalance !== null) return 'rebalance';
+    return batch === null ? null : 'batch';
   }
 
   /** As `carriedOut` of `activities/leg-calls.ts`. */

@@ -70,6 +70,7 @@ const EVENTS = [
     'not executed',
     'cause gone',
     'pay again',
+    'pay again of a run that was ended',
     'our clock',
     'their clock',
     'credentials',
@@ -103,6 +104,7 @@ const OF_BATCHES = [
   ...['a slice without a go', 'a submission is cut', 'everything is lost', 'another batch holds a payment'],
   ...['reset of the run', 'reset of a chunk', 'a chunk is ended', 'a chunk is started once more'],
   ...['a chunk opens its run again', 'a chunk goes on in a new history'],
+  ...['a trade funds it', 'free money is asked for', 'asked for by new balances', 'not asked for any more'],
 ];
 
 const OF_REBALANCES = [
@@ -110,6 +112,7 @@ const OF_REBALANCES = [
     'a sale',
     'a purchase',
     'a purchase on the proceeds',
+    'free money is asked for',
     'asked for by new balances',
     'not asked for any more',
   ],

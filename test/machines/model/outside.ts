@@ -4,6 +4,7 @@
  * (`outside: …`), so that nobody takes silence for proof.
  */
 import { DEFAULT_SERVICE_FACTS } from '../../../domain/service/facts.ts';
+import { isInAnotherBatch } from './ours.ts';
 import type { Movement } from './service.ts';
 import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
@@ -133,10 +134,22 @@ export function isForgottenByOthers(
 
 /**
  * Temporal loses a batch while the service is at work on one of its payments. The same file is submitted again, and the run ends without
- * that payment, because another batch has paid it or a person has cancelled it. Only then does the service book it.
+ * that payment, because another batch has paid it or a person has cancelled it. Only then does the service book it. Or its new plan has
+ * left the payment to another batch, the run is still open when the service books it, and no list shows its tag.
  */
-export function isBookedBehindALoss(world: World, temporal: Temporal, { send, atMs }: Movement): boolean {
-  const isBehind = atMs > (temporal.newest()?.closedAtMs ?? Infinity);
+export function isBookedBehindALoss(
+  world: World,
+  temporal: Temporal,
+  { send, atMs, kind, record }: Movement,
+): boolean {
+  const { ours, planRun } = temporal;
+  const id = send.write.item.slice(ours.prefix.length);
+  const isUnseen =
+    kind === 'withdrawal' &&
+    record.tag === null &&
+    isInAnotherBatch(id, ours, world.runs) &&
+    atMs > (planRun?.endedAtMs ?? Infinity);
+  const isBehind = isUnseen || atMs > (temporal.newest()?.closedAtMs ?? Infinity);
   return noted(
     world,
     temporal.ours.batch !== null && temporal.forgotWhatCameOf(send) && isBehind,

@@ -13,6 +13,7 @@ import {
 import { acceptedOf, legOutcome, paymentOutcome, type LegRecord } from '../../../domain/run/items.ts';
 import { generationIn } from './oracle.ts';
 import type { Misfortune } from './schedule.ts';
+import { isFailed } from './service.ts';
 import type { Temporal } from './temporal.ts';
 import { units } from './units.ts';
 import type { World } from './world.ts';
@@ -130,26 +131,38 @@ export class People {
     }
   }
 
-  /** `run … --pay-again`: only for a payment that the report calls NOT_PAID, when the command looks. */
+  /**
+   * `run … --pay-again`: only for a payment that the report calls NOT_PAID, when the command looks. Where no run is open, the
+   * report is that of its end, and the command reads the service too: a payment may have come back since.
+   */
   payAgain(what: Extract<Misfortune, { kind: 'pay again' }>): void {
     const { item: which, ahead, promptMs } = what;
     const temporal = this.#temporal;
     const item = which === 0 ? 'supplier' : 'second';
     const name = temporal.itemOf(item);
     const record = temporal.payments().find(({ payment }) => payment.id === item);
-    const isUnpaid = record !== undefined && paymentOutcome(record) === 'NOT_PAID';
-    if (!isUnpaid || this.#world.oracle.misled.has(name) || temporal.isAway()) return;
+    const outcome = record === undefined ? null : paymentOutcome(record);
+    const isUnpaid = outcome === 'NOT_PAID' || (outcome === 'PAID' && this.#hasComeBack(name));
+    if (record === undefined || !isUnpaid || this.#world.oracle.misled.has(name) || temporal.isAway()) return;
     const follows = Math.max(2, this.#world.latestGeneration(name) + ahead) - 1;
     // The command names the record that the report names for the generation that it follows.
     const known = acceptedOf(record);
     const recordId = known !== null && generationIn(known.reference) === follows ? known.withdrawalId : null;
     const seen = this.#seen();
+    if (temporal.standing() === 'terminated')
+      this.#world.coverage.hit('event', 'pay again of a run that was ended');
     this.#afterPrompt(promptMs, async () => {
       if (!this.#say({ kind: 'pay again', item, follows, recordId, ...this.#said() }, seen))
         return this.payAgain(what);
       await temporal.start('go on');
       await temporal.wake();
     });
+  }
+
+  /** No run is open, and every record of the item has failed. */
+  #hasComeBack(name: string): boolean {
+    const moved = this.#world.oracle.movementsOf(name);
+    return this.#temporal.current === null && moved.every(({ status }) => isFailed(status));
   }
 
   /** The trade of this leg came out worse than planned, and waits for a person who accepts it. */

@@ -35,8 +35,6 @@ const DAY_MS = 86_400_000;
 /** How long a key is kept, by the interface's table of endpoints. */
 const RETENTION_MS = { trade: DAY_MS, withdrawal: 7 * DAY_MS };
 const QUOTE_KNOWN_MS = 2 * DAY_MS;
-/** So long after the faults have stopped, a batch that buys its money is left to itself. */
-const BOUGHT_WITHIN_MS = 3 * 3_600_000;
 /** The client waits this long for a reply. */
 const HTTP_LIMIT_MS = 15_000;
 const TRAVEL_MS = 60;
@@ -148,8 +146,6 @@ export class Service {
   #healed = false;
   /** What is there once the faults have stopped; a rebalancing is left the money that it planned with. */
   readonly #healedBy: Readonly<Record<string, string>>;
-  /** What a batch buys comes by itself only when its trade has had its time. */
-  readonly #bringsLater: readonly string[];
 
   constructor(schedule: Schedule, agenda: Agenda, coverage: Pick<Coverage, 'hit'>, watcher: ServiceWatcher) {
     this.settings = schedule.service;
@@ -172,7 +168,6 @@ export class Service {
     const isFunded = schedule.batch?.isFunded === true;
     this.#healedBy =
       schedule.rebalance !== null ? {} : { USD: '1000000', ...(!isFunded && { MXN: '10000000' }) };
-    this.#bringsLater = isFunded ? ['MXN'] : [];
     this.#balances = new Map(Object.entries(there).map(([currency, value]) => [currency, units(value)]));
     if (this.settings.twins) this.#addStrangers();
   }
@@ -197,8 +192,6 @@ export class Service {
     for (const step of ['trades', 'withdrawals', 'balances', 'by id'] as const) this.#reads[step].length = 0;
     this.#refusing = [];
     for (const [currency, value] of Object.entries(this.#healedBy)) this.#add(currency, units(value));
-    for (const currency of this.#bringsLater)
-      this.#agenda.after(BOUGHT_WITHIN_MS, () => this.money(currency, 'comes'));
     for (const movement of this.ledger) {
       if (movement.kind === 'withdrawal' && !isLast(movement.status)) this.#say(movement, 'COMPLETED');
       if (movement.kind === 'trade' && !isLast(movement.status)) this.#say(movement, 'SETTLED');

@@ -41,6 +41,8 @@ const LULL_MS = 40 * 60_000;
 const ENDS_WITHIN_MS = 9 * DAY_MS;
 /** What comes sooner belongs to what is going on. */
 const REST_MS = 500;
+/** So long after the faults have stopped, a batch that buys its money is left to itself. */
+const BOUGHT_WITHIN_MS = 3 * HOUR_MS;
 /** However much goes on by itself, a person who is asked answers by then. */
 const LULL_OF_PEOPLE_MS = 3 * DAY_MS;
 /** Shorter pauses need no sentence. */
@@ -594,6 +596,12 @@ export class World {
     if (!this.service.settings.dates) this.toldSkewMs = null;
     this.service.heal();
     this.halts.heal();
+    if (this.schedule.batch?.isFunded !== true) return;
+    // What it was to buy comes by itself, and an operator looks once more at what had no money until then.
+    this.agenda.after(BOUGHT_WITHIN_MS, () => {
+      this.service.money('MXN', 'comes');
+      this.#isRemedied = false;
+    });
   }
 
   /** After the faults have stopped: everything has ended, or nothing will change any more. What waits for a person hears the truth. */
