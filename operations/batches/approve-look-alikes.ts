@@ -7,7 +7,8 @@ import { approvalIn, type LookAlikeApproval } from '../../domain/people/instruct
 import type { RunName } from '../../domain/references.ts';
 import { keepInstruction, keptAbout } from '../decide/keep-instruction.ts';
 import type { Ours } from './look-alikes.ts';
-import { ownersOf } from '../../durable/other-runs/owners.ts';
+import { claimsOf } from '../../durable/other-runs/claims.ts';
+import { accountedFor } from '../../domain/run/claims.ts';
 import type { Place } from '../place.ts';
 import { readFirstPlan } from '../../durable/plans.ts';
 
@@ -18,9 +19,8 @@ export async function readOurs(place: Place, run: RunName): Promise<Ours> {
   return {
     approval: approvalIn(await keptAbout(place, run)),
     madeAtMs: (await readFirstPlan(client, mode, run))?.madeAtMs ?? null,
-    accountFor: async (records) => [
-      ...(await ownersOf({ client, mode, run }, records, ASKED_WITHIN_MS)).owners.keys(),
-    ],
+    accountFor: async (records) =>
+      accountedFor(await claimsOf(client).whose({ mode, run }, records, ASKED_WITHIN_MS)),
   };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { runName, type RunName } from '../../domain/references.ts';
-import { ownersOf } from '../../durable/other-runs/owners.ts';
+import { claimsOf } from '../../durable/other-runs/claims.ts';
 import { readFirstPlan } from '../../durable/plans.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
@@ -28,10 +28,11 @@ export async function claimantOf(
   options: { readonly run: RunName; readonly organisation: string; readonly record: Unnamed },
 ): Promise<string | null> {
   const { run, record } = options;
-  const { owners, silent } = await ownersOf({ client, mode, run }, [record], ASKED_WITHIN_MS);
-  const owner = owners.get(record.id);
-  if (owner !== undefined) return owner.run === runName(run) ? null : `${owner.run} ${owner.item}`;
-  for (const other of silent) {
+  const [claim] = await claimsOf(client).whose({ mode, run }, [record], ASKED_WITHIN_MS);
+  if (claim === undefined || claim.by.kind === 'nobody') return null;
+  const { by } = claim;
+  if (by.kind === 'item') return by.run === runName(run) ? null : `${by.run} ${by.item}`;
+  for (const other of by.runs) {
     if (runName(other) === runName(run)) continue;
     // A plan can be read without a worker, and shows whether the run can have sent the record.
     const plan = await readFirstPlan(client, mode, other);
