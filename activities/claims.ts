@@ -10,8 +10,8 @@ import type { Held } from '../domain/plan/batch-items.ts';
 import { makeProblem } from '../domain/problems.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
-import { accountedFor, payerOf, type Suspect } from '../domain/run/claims.ts';
-import { SeenRuns, besideLostRuns, isLetGo, lostRunsName } from '../domain/run/lost-runs.ts';
+import { accountedFor, nameOfFound, payerOf, type Suspect } from '../domain/run/claims.ts';
+import { SeenRuns, besideLostRuns, isLetGo } from '../domain/run/lost-runs.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
 import { Alike, LookAlikes, type Judging } from '../domain/writes/look-alikes.ts';
@@ -295,7 +295,7 @@ export async function heldByLostRuns(
   const others = seen.othersSince(Math.max(sinceMs, nowMs - keptMs)).slice(0, MOST_ASKED);
   const lost = await deps.claims.unknown(mode, others);
   if (lost.length === 0) return null;
-  const name = lostRunsName(lost, hashOfTexts);
+  const name = nameOfFound('lost-runs', lost.map(runName), hashOfTexts);
   return isLetGo(await keptOrNothing(deps, of), name)
     ? null
     : besideLostRuns({ ...of, isBatch: ofBatch !== null }, lost, name);

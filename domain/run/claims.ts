@@ -217,3 +217,24 @@ export function payerOf(
   const name = other?.item.toLowerCase();
   return other === null || name === undefined || !names.has(name) ? null : [name, other.run];
 }
+
+/** What was found and holds payments until a person lets it go by the name of its list: `--go-on NAME`. */
+export type FoundList = 'lost-runs' | 'look-alikes';
+
+/**
+ * The name of a list. With it, a person accepts exactly what is in this list: one more record or run, and the name is another.
+ * @param digest makes twelve letters of `[A-Za-z0-9_-]`
+ */
+export function nameOfFound(
+  list: FoundList,
+  members: readonly string[],
+  digest: (texts: readonly string[]) => string,
+): string {
+  return `${list}-${digest(members.toSorted())}`;
+}
+
+/** The kind of list that `--go-on` names; null: it names an item of a plan. */
+export function foundListOf(name: string): FoundList | null {
+  const [, list] = /^(lost-runs|look-alikes)-[\w-]{12}$/.exec(name) ?? [];
+  return list === 'lost-runs' || list === 'look-alikes' ? list : null;
+}
