@@ -745,7 +745,7 @@ function looksPaid(payment: Payment, recordId: string | null): Problem {
     code: 'LOOKS_PAID',
     item: payment.id,
     message: `${which} pays what payment "${payment.id}" would pay, to the same account, and no run of ours accounts for it.`,
-    fix: 'A person decides: approve it with `npx cambist run … --approve-lookalikes` to pay it as well, or use `npx cambist resolve`: --executed with its id if it is this payment, --not-executed if it is not to be paid.',
+    fix: 'A person decides: approve it with `npx cambist run … --go-on look-alikes` to pay it as well, or use `npx cambist resolve`: --executed with its id if it is this payment, --not-executed if it is not to be paid.',
   };
 }
 
