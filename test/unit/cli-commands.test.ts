@@ -278,6 +278,7 @@ const FACTS: RunFacts = {
   closedAtMs: 1,
   state: 'FAILED',
   isUntaken: false,
+  hasOddMemo: false,
 };
 
 test('the state of a run is what was last told, unless Temporal ended it', () => {
