@@ -142,6 +142,7 @@ test('the options are those of the design', async () => {
     '--executed',
     '--json',
     '--not-executed',
+    '--not-this',
   ]);
   assert.deepEqual(optionsOf('list'), ['--acknowledge', '--attention', '--by', '--json', '--reason']);
   assert.deepEqual(optionsOf('cancel'), ['--by', '--json', '--reason']);
