@@ -342,7 +342,8 @@ export const PROBLEMS = {
   RECORD_COULD_BE_IT: {
     ending: 'needs a human',
     sentence: 'A record without a tag agrees in currency, amount and account: it could be this payment.',
-    advice: 'A person decides: name the record if it is this one, or say that it was not executed.',
+    advice:
+      'A person decides: name the record if it is this one, say that it is another one (`--not-this`), or that it was not executed.',
   },
   LOOKS_PAID: {
     ending: 'needs a human',

@@ -1,7 +1,7 @@
 /** Lists workflows as Temporal has them. All of our code lists them through this file. A list may be a moment behind. */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import type { Mode } from '../domain/service/records.ts';
-import { modeAttribute, policyAttribute } from '../workflows/names.ts';
+import { workflowIdsOf } from '../domain/references.ts';
 import { isOpen } from './described.ts';
 
 export type Wanted = {
@@ -16,12 +16,15 @@ export type Wanted = {
 /** The condition `isOpen` in a query. No query names the status of a paused workflow, since older servers refuse it. */
 export const IS_OPEN = 'CloseTime IS NULL';
 
-/** A query for Temporal. Nothing is escaped: policies' names and workflows' ids have no quotes in them. */
+/**
+ * A query for Temporal. It goes by the ids of the workflows, which a workflow checks before it does anything, and not by
+ * search attributes: a run that somebody has started without them, or with others, counts as well. Nothing is escaped:
+ * policies' names and workflows' ids have no quotes in them.
+ */
 export function queryFor({ types, mode, policy = null, also = [] }: Wanted): string {
   return [
     `WorkflowType IN (${types.map((type) => `'${type}'`).join(', ')})`,
-    `${modeAttribute.name} = '${mode}'`,
-    ...(policy === null ? [] : [`${policyAttribute.name} = '${policy}'`]),
+    `WorkflowId STARTS_WITH '${workflowIdsOf(mode, policy)}'`,
     ...also,
   ].join(' AND ');
 }

@@ -55,6 +55,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   'go-on': { ...SAID, item: orNull(item), takesBack: orNull(id), lookAlikes },
   executed: { ...SAID, item, recordId },
   'not executed': { ...SAID, item },
+  'not this': { ...SAID, item, recordId },
   'pay again': { ...SAID, item, follows: number(1), recordId: orNull(recordId) },
   'pay these again': {
     ...SAID,

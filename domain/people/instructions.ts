@@ -32,6 +32,8 @@ export type Instruction =
   | (SaidByPerson & { readonly kind: 'executed'; readonly item: string; readonly recordId: string })
   /** The item was not executed; `why` is the evidence. It replaces the rest of the time that doubt takes. */
   | (SaidByPerson & { readonly kind: 'not executed'; readonly item: string })
+  /** This record of the service, which carries no name and could be the payment, is not the payment. `why` is the evidence. */
+  | (SaidByPerson & { readonly kind: 'not this'; readonly item: string; readonly recordId: string })
   /**
    * Opens later generations of a payment. `follows`: the generation before them; `recordId`: the record of that generation.
    */
@@ -194,6 +196,8 @@ export type InstructionsAbout = {
   readonly causeGone: readonly RecordedOf<'go-on'>[];
   /** Records of this item that a person accepted as they are. */
   readonly acceptedIds: readonly string[];
+  /** Records that a person says are not this item's. */
+  readonly notThisIds: readonly string[];
   /**
    * A person has looked through the records that look like payments of the batch up to this moment, and approved them; null:
    * no person has.
@@ -292,6 +296,7 @@ function needsToHaveSeen({ kind }: Instruction): boolean {
     case 'go-on':
     case 'executed':
     case 'not executed':
+    case 'not this':
     case 'pay again':
     case 'pay these again':
     case 'accept':
@@ -314,6 +319,7 @@ const SAID_OF_NOTHING: readonly Instruction['kind'][] = [
   'cancel',
   'go-on',
   'not executed',
+  'not this',
   'superseded',
   'acknowledge',
 ];
@@ -341,6 +347,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   const followed = new Set<number>();
   const causeGone: RecordedOf<'go-on'>[] = [];
   const acceptedIds: string[] = [];
+  const notThisIds: string[] = [];
   for (const each of kept.instructions) {
     const said = saidOf(each, item);
     if (said === null) continue;
@@ -354,6 +361,9 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         break;
       case 'accept':
         acceptedIds.push(said.recordId);
+        break;
+      case 'not this':
+        notThisIds.push(said.recordId);
         break;
       case 'pay again': {
         const windowUntilMs = withdrawalsUntil(said.date);
@@ -375,6 +385,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     eights,
     causeGone,
     acceptedIds,
+    notThisIds,
     approvedUntilMs: approvalIn(kept)?.untilMs ?? null,
     opened: kept.facts.flatMap((fact) => (fact.kind === 'opened' && fact.item === item ? [fact] : [])),
     recordIds: kept.facts.flatMap((fact) =>
@@ -408,6 +419,7 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
     case 'go-on':
     case 'executed':
     case 'not executed':
+    case 'not this':
     case 'pay again':
     case 'accept':
       return said.item === item ? said : null;

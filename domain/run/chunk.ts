@@ -42,6 +42,7 @@ export type ChunkPorts = Pick<
   | 'historyIsLong'
   | 'show'
   | 'originalRunId'
+  | 'firstRunId'
   | 'runId'
   | 'tellRun'
 > & {
@@ -237,7 +238,7 @@ export class Chunk implements Paying {
     const carried = this.#carried;
     if (state.plan !== null || carried?.head === undefined) return;
     adoptPlan(state, planOf(input, carried.head));
-    takeOver(state, carried, ports.originalRunId);
+    takeOver(state, carried, ports);
   }
 
   async #adopt(head: PlanHead): Promise<void> {

@@ -22,7 +22,7 @@ export type TradedLeg = {
   readonly worse: { readonly problem: Problem; readonly isHeld: boolean } | null;
   /** False: the trade will never settle. Null: not known yet. */
   settled: boolean | null;
-  /** An earlier history has handed it on. Whether it came out worse than planned is asked once more. */
+  /** Handed on by a history that is not known. Whether it came out worse than planned is asked once more. */
   readonly isAnew?: true;
 };
 /** `quoteId`: the leg's last quote, which was not traded. */

@@ -219,16 +219,27 @@ export function lookForWithdrawal(payment: PaymentIdentity, scan: ListScan<Withd
     return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
   }
   const twins = candidatesOf(payment, scan);
-  const [twin] = twins;
-  if (twin !== undefined)
+  if (twins.length > 0)
     return {
       kind: 'unproven',
-      reason: `withdrawal ${twin.id} carries no tag and could be it`,
+      reason: candidatesText(twins),
       complete: scan.complete,
       newestAtMs: Math.max(...twins.map(({ createdAt }) => Date.parse(createdAt))),
     };
   const nothing = nothingFound(scan);
   return nothing.kind === 'absent' ? { ...nothing, closed: closedIn(payment, scan) } : nothing;
+}
+
+/** At most this many records are named in one sentence. */
+const NAMED = 5;
+
+function candidatesText(twins: readonly Withdrawal[]): string {
+  const ids = twins.slice(0, NAMED).map(({ id }) => id);
+  const more = twins.length - ids.length;
+  const which = `${ids.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return twins.length === 1
+    ? `withdrawal ${which} carries no tag and could be it`
+    : `withdrawals ${which} carry no tag, and each could be it`;
 }
 
 /**

@@ -583,7 +583,7 @@ function couldBeIt({ item, name }: Named, reason: string): Problem {
     code: 'RECORD_COULD_BE_IT',
     item,
     message: `Whether ${name} was accepted cannot be proven: ${reason}.`,
-    fix: 'A person decides: name the record if it is this one, or say that it was not executed.',
+    fix: 'A person decides, with `npx cambist resolve`: --executed with its id if the record is this one, --not-this with its id if it is not, or --not-executed.',
   };
 }
 

@@ -273,6 +273,9 @@ function identityOf(
   const { amount, alike, said, state } = known;
   const closedIds = [...said.eights.flatMap(({ openedBy }) => openedBy.recordId ?? []), ...state.closedIds];
   const namedId = said.decision?.kind === 'executed' ? said.decision.recordId : null;
+  const ownIds = [...(namedId === null ? [] : [namedId]), ...said.recordIds, ...closedIds];
+  // What a person says of a record does not count against what the service has said.
+  const notThisIds = said.notThisIds.filter((id) => !ownIds.includes(id));
   return {
     reference: payment.reference,
     account: payment.account,
@@ -280,8 +283,8 @@ function identityOf(
     amount,
     opensAtMs: context.plan.sendWindows.opensAtMs,
     namedId,
-    ownIds: [...(namedId === null ? [] : [namedId]), ...said.recordIds, ...closedIds],
-    otherIds: [...context.otherWithdrawalIds, ...said.otherRecordIds],
+    ownIds,
+    otherIds: [...context.otherWithdrawalIds, ...said.otherRecordIds, ...notThisIds],
     fromGeneration: said.eights.at(-1)?.first ?? 1,
     closedIds,
     follows: said.eights.map(({ openedBy }) => ({

@@ -175,6 +175,7 @@ class World {
       },
       runId,
       originalRunId,
+      firstRunId: runId,
     };
   }
 

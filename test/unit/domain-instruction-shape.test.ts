@@ -19,6 +19,7 @@ const EACH: readonly Instruction[] = [
   said({ kind: 'go-on', item: 'supplier' }),
   said({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' }),
   said({ kind: 'not executed', item: 'supplier' }),
+  said({ kind: 'not this', item: 'supplier', recordId: 'wtd_1' }),
   said({ kind: 'pay again', item: 'supplier', follows: 1, recordId: null }),
   said({
     kind: 'pay these again',

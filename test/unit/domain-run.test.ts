@@ -104,6 +104,7 @@ function ports(more: Partial<Ports>): Ports {
     runId: 'run-1',
     tellEnd: async () => {},
     originalRunId: 'run-1',
+    firstRunId: 'run-1',
     show: () => {},
     ...more,
   };
@@ -411,8 +412,13 @@ function goneOn(
   known: (state: ReturnType<typeof newRunState>) => void,
   {
     runId = 'run-1',
+    firstRunId = 'run-1',
     change,
-  }: { readonly runId?: string; readonly change?: (carried: Carried) => Carried } = {},
+  }: {
+    readonly runId?: string;
+    readonly firstRunId?: string;
+    readonly change?: (carried: Carried) => Carried;
+  } = {},
 ): ReturnType<typeof newRunState> {
   const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   adoptPlan(before, PLAN);
@@ -420,7 +426,9 @@ function goneOn(
   const carried = new Run(INPUT, before, ports({ originalRunId: 'run-1', runId })).handOn();
   const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   adoptPlan(after, PLAN);
-  assert.ok(takeOver(after, change === undefined ? carried : change(carried), 'run-3'));
+  assert.ok(
+    takeOver(after, change === undefined ? carried : change(carried), { originalRunId: 'run-3', firstRunId }),
+  );
   return after;
 }
 
@@ -439,22 +447,32 @@ test('a run that was reset hands on as its own only what it has learned since: t
   assert.deepEqual(knownTo('run-2'), ['run-3']);
 });
 
-test('what a failed call may have sent is not known to the history that goes on, and no leg is', () => {
-  for (const legs of [
-    { knownIn: null, sent: true },
-    { knownIn: 'run-1', sent: false },
-  ]) {
-    const after = goneOn((state) => {
-      const forgotten = { knownIn: null, sent: true };
-      for (const record of state.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, ...legs } };
-      for (const record of state.payments)
-        record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, ...forgotten } };
-    });
-    for (const { stage } of [...after.legs, ...after.payments]) {
-      assert.ok('state' in stage);
-      assert.deepEqual([stage.state.knownIn, stage.state.sent], [null, true]);
-    }
+test('what a failed call may have sent is not known to the history that goes on', () => {
+  const after = goneOn((state) => {
+    const forgotten = { knownIn: null, sent: true };
+    for (const record of state.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, ...forgotten } };
+    for (const record of state.payments)
+      record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, ...forgotten } };
+  });
+  for (const { stage } of [...after.legs, ...after.payments]) {
+    assert.ok('state' in stage);
+    assert.deepEqual([stage.state.knownIn, stage.state.sent], [null, true]);
   }
+});
+
+test('that a leg was not traded is known only in histories that began with the run for which the plan was made', () => {
+  const known = (firstRunId: string) => {
+    const after = goneOn(
+      ({ legs }) => {
+        for (const record of legs)
+          record.stage = { ...newLeg(), state: { ...NEW_LEG, knownIn: 'run-1', quotes: 1 } };
+      },
+      { firstRunId },
+    );
+    return after.legs.map(({ stage }) => 'state' in stage && [stage.state.knownIn, stage.state.sent]);
+  };
+  assert.deepEqual(known(PLAN.madeFor), [['run-3', false]]);
+  assert.deepEqual(known('of somebody else'), [[null, true]]);
 });
 
 test('doubt about a payment goes on in the next history', () => {
@@ -555,6 +573,7 @@ test('an amount that was handed on counts neither for a payment nor for a trade:
   const sent: (string | null)[] = [];
   const world = ports({
     readPlan: async () => ({ kind: 'plan', plan }),
+    firstRunId: 'of somebody else',
     confirmOutcomes: async () => ({ kind: 'shown', trades: [TRADED], withdrawals: [] }),
     requestQuote: async (call) => {
       if ('traded' in call) judged.push(call.traded.buyAmount);
