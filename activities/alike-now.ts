@@ -2,10 +2,9 @@
 import { LOOK_ALIKE, ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
 import type { LookAlikeApproval } from '../domain/people/instructions.ts';
 import type { GoAnswer } from '../domain/run/calls.ts';
-import type { Wait } from '../domain/waits.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
+import { findAlike, judged, readApproval, type FoundAlike, type Waits } from './claims.ts';
 import type { Deps } from './deps.ts';
-import { findAlike, judged, readApproval, type FoundAlike } from './look-alikes.ts';
 import { remembered, type ChunkMemory, type OfChunk } from './of-chunk.ts';
 
 type GoOf = Extract<GoAnswer, { kind: 'go' }>;
@@ -22,7 +21,7 @@ export async function alikeNow(
   deps: Deps,
   memory: ChunkMemory,
   of: OfChunk,
-): Promise<Pick<GoOf, 'alike' | 'alikeIds'> | { readonly wait: Wait }> {
+): Promise<Pick<GoOf, 'alike' | 'alikeIds'> | Waits> {
   const { plan, batch, planned, number, payments, isFirstRun } = of;
   const before = planned.alike ?? null;
   if (isFirstRun && before?.includes(LOOK_ALIKE.held) !== true)
@@ -66,7 +65,7 @@ function foundAlike(
     readonly approval: LookAlikeApproval | null;
     readonly ownSinceMs: number;
   },
-): Promise<FoundAlike | { readonly wait: Wait }> {
+): Promise<FoundAlike | Waits> {
   const { mode } = plan.credentials;
   const ask = () => {
     const sinceMs = Math.min(deps.clock.wallMs() - batch.rules.dedupeMs, approval?.sinceMs ?? Infinity);

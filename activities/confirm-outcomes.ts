@@ -1,11 +1,11 @@
 /**
- * `confirmOutcomes`: whether the service shows the records that an earlier history handed on to this run. One
- * list scan for all trades and one for all withdrawals; a record that the lists do not show is asked for by
- * its id. Sends nothing.
+ * `confirmOutcomes`: which of the records that an earlier history handed on to this run the service shows, as
+ * planned for their items, and what they say. One list scan for all trades and one for all withdrawals; a
+ * record that the lists do not show is asked for by its id. Sends nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
+import { confirmedBy } from '../domain/run/confirmed.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
-import { isOfRun } from '../domain/plan/observation.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { scanList, type Question, type Scanned } from '../service/list-scan.ts';
@@ -27,43 +27,38 @@ export const confirmOutcomes =
 async function confirmOnce(deps: Deps, call: ConfirmCall): Promise<Polled<Confirmed>> {
   const foreign = foreignReader(deps, call.plan);
   if (foreign !== null) return { kind: 'answer', answer: { kind: 'wait', wait: foreign } };
-  const { run } = call.plan;
   const trades = await shownOf<Trade>(deps, call, {
-    ids: call.tradeIds,
+    ids: call.legs.map(({ tradeId }) => tradeId),
     scan: (question, signal) =>
       scanList(deps.reader.listTrades, { ...question, signal, onReply: (reply) => told(deps, reply) }),
     byId: deps.reader.trade,
-    isOurs: ({ clientReferenceId }) => clientReferenceId === null || isOfRun(run, clientReferenceId),
   });
   const withdrawals = await shownOf<Withdrawal>(deps, call, {
-    ids: call.withdrawalIds,
+    ids: call.payments.map(({ withdrawalId }) => withdrawalId),
     scan: (question, signal) => deps.scans.lookUp(question, signal),
     byId: deps.reader.withdrawal,
-    isOurs: ({ tag }) => tag === null || isOfRun(run, tag),
   });
   const unread = trades.unread ?? withdrawals.unread;
   if (unread !== null)
     return { kind: 'unanswered', what: 'What was handed on could not be read again', reply: unread };
-  return { kind: 'answer', answer: { kind: 'shown', tradeIds: trades.ids, withdrawalIds: withdrawals.ids } };
+  const records = { trades: trades.records, withdrawals: withdrawals.records };
+  return { kind: 'answer', answer: confirmedBy(call, records) };
 }
 
 type Kind<T extends Trade | Withdrawal> = {
   readonly ids: readonly string[];
   readonly scan: (question: Question<T>, signal: AbortSignal) => Promise<Scanned<T>>;
   readonly byId: (id: string) => Promise<Reply<Fetched<T>>>;
-  readonly isOurs: (record: T) => boolean;
 };
 
-/**
- * Which of the records the service shows as this run's. `unread`: the reply because of which some record
- * could not be read.
- */
+/** The records that the service shows, by their ids. `unread`: the reply because of which some could not be read. */
 async function shownOf<T extends Trade | Withdrawal>(
   deps: Deps,
   call: ConfirmCall,
-  { ids, scan, byId, isOurs }: Kind<T>,
-): Promise<{ readonly ids: readonly string[]; readonly unread: Reply<unknown> | null }> {
-  if (ids.length === 0) return { ids: [], unread: null };
+  { ids, scan, byId }: Kind<T>,
+): Promise<{ readonly records: ReadonlyMap<string, T>; readonly unread: Reply<unknown> | null }> {
+  const records = new Map<string, T>();
+  if (ids.length === 0) return { records, unread: null };
   const wanted = new Set(ids);
   const { sendWindows } = call.plan;
   const scanned = await scan(
@@ -74,16 +69,15 @@ async function shownOf<T extends Trade | Withdrawal>(
     },
     ActivityContext.current().cancellationSignal,
   );
-  const shown = scanned.records.filter(isOurs).map(({ id }) => id);
+  for (const record of scanned.records) records.set(record.id, record);
   let unread: Reply<unknown> | null = null;
-  const seen = new Set(scanned.records.map(({ id }) => id));
-  for (const id of ids.filter((each) => !seen.has(each))) {
+  for (const id of ids.filter((each) => !records.has(each))) {
     // One after the other: there are few, if any.
     const reply = told(deps, await byId(id));
-    if (reply.kind === 'DONE' && reply.value.kind === 'WHOLE' && isOurs(reply.value.record)) shown.push(id);
+    if (reply.kind === 'DONE' && reply.value.kind === 'WHOLE') records.set(id, reply.value.record);
     // That no record is found by this id proves nothing. But if the whole list was read and lacks it, the
     // record is left out: then the run forgets it, and asks the service about the item again.
     else if (scanned.stopped !== null) unread = scanned.stopped;
   }
-  return { ids: shown, unread };
+  return { records, unread };
 }

@@ -3,7 +3,6 @@
  * has no switch for either.
  */
 import type { Info } from '@temporalio/activity';
-import type { Holders, Suspect } from '../domain/run/claims.ts';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { Mode, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
@@ -17,7 +16,7 @@ import type { ChunkInput, Go, PlanInput, PlanState } from '../domain/run/calls.t
 import type { ChunkState } from '../domain/run/chunk-state.ts';
 import type { OthersReserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer } from '../domain/turn.ts';
-import type { Rival } from '../domain/writes/step.ts';
+import type { Claims } from '../durable/other-runs/claims.ts';
 import type { FoundPlan } from '../durable/plans.ts';
 import type { NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
 
@@ -115,34 +114,8 @@ export type Deps = {
     /** What these open runs have planned to take, and the service has not taken yet. */
     readReserved(others: readonly string[]): Promise<readonly OthersReserved[]>;
   };
-  /** Other runs of ours, as Temporal shows them. */
-  readonly otherRuns: {
-    /** The ids of those records that another run, or another item of this run's batch, counts as its own. */
-    recordsOf(
-      mode: Mode,
-      run: RunName,
-      records: readonly Withdrawal[],
-      withinMs: number,
-    ): Promise<readonly string[]>;
-    /** Which other run of this policy and date has done this item, holds it, or may have done it. */
-    doneElsewhere(mode: Mode, run: RunName, item: string): Promise<Rival>;
-    /** The runs of which Temporal has nothing at all: no run, no plan, and nothing that people said. */
-    unknown(mode: Mode, runs: readonly RunName[]): Promise<readonly RunName[]>;
-    /** How long Temporal keeps a workflow that has ended. */
-    keptForMs(): Promise<number>;
-  };
-  /**
-   * Other batches of the same policy, as Temporal shows them, so that no payee is paid by two. Names are
-   * those of `nameOfPayment`.
-   */
-  readonly otherBatches: {
-    /** Chunks that were open at some time since then, and may have some of these payments too. */
-    suspects(of: OfBatch, names: readonly string[], sinceMs: number): Promise<readonly Suspect[]>;
-    /** Which payments these chunks have paid or hold, and for which run. */
-    holders(mode: Mode, suspects: readonly Suspect[]): Promise<Holders>;
-    /** Runs planned before this one, which this one may not have seen when it was planned at `madeAtMs`. */
-    plannedBeside(of: OfBatch, madeAtMs: number): Promise<readonly RunName[]>;
-  };
+  /** Whose a record or an item is, by all other runs of ours that Temporal shows. */
+  readonly claims: Claims;
   /** What people have halted, in memory (`halt-gate.ts`). */
   readonly halts: {
     /** Null: such a write may leave in this very moment. */

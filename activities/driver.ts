@@ -17,6 +17,7 @@ import type { Reply } from '../domain/service/reply.ts';
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import type { Evidence } from '../domain/run/state.ts';
 import type { Call } from '../domain/run/calls.ts';
+import { accountedFor } from '../domain/run/claims.ts';
 import {
   drive,
   nameOf,
@@ -43,7 +44,7 @@ import { slept } from './polling.ts';
 import { evidenceOf } from './evidence.ts';
 import { LEAVES_WITHIN_MS, SaidForCall, TOO_LATE, type Heeded, type Said } from './said.ts';
 import { SHARED_READ_MS, SharedRead, type SharedReads } from './shared-read.ts';
-import type { Deps } from './deps.ts';
+import type { Deps, OfBatch } from './deps.ts';
 
 /** How long other runs are asked. A run without a worker must not use up the time in which a write may leave. */
 const CLAIMS_MS = 5_000;
@@ -218,23 +219,19 @@ export class Driver {
       case 'read balances':
         return this.#balances.value(SHARED_READ_MS);
       case 'read claims': {
-        const { run, credentials } = this.#call.plan;
-        const { mode } = credentials;
-        return { claimed: await this.#deps.otherRuns.recordsOf(mode, run, effect.records, CLAIMS_MS) };
+        const claims = await this.#deps.claims.whose(this.#ofRun, effect.records, CLAIMS_MS);
+        return { claimed: accountedFor(claims) };
       }
       case 'read rival': {
-        const { chunk, plan } = this.#call;
-        const { run, credentials } = plan;
         // The go of the chunk already says what another batch has paid or may still pay.
-        if (chunk !== undefined) return { rival: null, silent: null };
-        return this.#deps.otherRuns.doneElsewhere(credentials.mode, run, effect.item);
+        if (this.#call.chunk !== undefined) return { rival: null, silent: null };
+        return this.#deps.claims.rival(this.#ofRun, effect.item);
       }
       case 'take turn':
         return this.#takeTurn();
       case 'read demand': {
-        const { run, credentials } = this.#call.plan;
         const { leg } = effect;
-        return readDemand(this.#deps, { mode: credentials.mode, run, leg, turn: this.#turn });
+        return readDemand(this.#deps, { ...this.#ofRun, leg, turn: this.#turn });
       }
       case 'read free money':
         return readFreeMoney(this.#deps, {
@@ -328,6 +325,11 @@ export class Driver {
   /** Waits for a late reading of what is halted. */
   #haltsRead(): Promise<void> {
     return this.#deps.halts.settled({ policy: this.#call.plan.run.policy, currencies: [] });
+  }
+
+  get #ofRun(): OfBatch {
+    const { run, credentials } = this.#call.plan;
+    return { mode: credentials.mode, run };
   }
 
   /** The key of an item is always the same. It is made from the credentials of the plan, never from this worker's. */

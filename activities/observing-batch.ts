@@ -17,10 +17,19 @@ import type { NotObserved } from '../domain/run/calls.ts';
 import { hashOfChunk } from '../language/batch/chunk-hash.ts';
 import { readAccounts } from '../service/observe.ts';
 import { chunkIdOf } from '../workflows/names.ts';
+import {
+  askOthers,
+  findAlike,
+  findNewOthers,
+  findOthers,
+  judged,
+  newSince,
+  noteRuns,
+  readApproval,
+  type Found,
+  type FoundAlike,
+} from './claims.ts';
 import type { Deps, OfBatch } from './deps.ts';
-import { noteRuns } from './lost-runs.ts';
-import { findAlike, judged, readApproval, type FoundAlike } from './look-alikes.ts';
-import { askOthers, findNewOthers, findOthers, newSince, type Found } from './other-batches.ts';
 import { wrongChunk } from './run-input.ts';
 
 /** Short, so that a person who submits the missing chunk sees soon that the run goes on. */
@@ -126,7 +135,7 @@ export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTu
   ]);
   if ('wait' in found) return { kind: 'wait', wait: found.wait };
   if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
-  if (unseen !== null) return { kind: 'wait', wait: unseen };
+  if (unseen !== null) return { kind: 'wait', wait: unseen.wait };
   const value: BeforeTurn = { kind: 'looked', of, read, found, alike, alikeSinceMs, seenRuns };
   if (before.size >= MOST_KEPT) before.clear();
   before.set(key, { atMs: nowMs, value });

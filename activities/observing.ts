@@ -170,12 +170,12 @@ function stillOnDate(
     .map(({ gross, isTold }) => ({ currency, value: isTold ? gross : value }));
 }
 
-type Rates =
+export type Rates =
   | { readonly ok: true; readonly rates: ReferenceRates | null }
   | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
 
 /** The reference rates that the guard names; none if the file was not given: the plan then refuses. */
-function readRates(policy: Policy, files: PlanInput['files']): Rates {
+export function readRates(policy: Policy, files: PlanInput['files']): Rates {
   const file = referenceFileOf(policy.guard);
   if (file === null) return { ok: true, rates: null };
   const text = Object.hasOwn(files, file) ? files[file] : undefined;

@@ -3,10 +3,10 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import type { BatchPayment, PlanBatch, PlanChunk } from '../domain/batch.ts';
 import type { Held } from '../domain/plan/batch-items.ts';
 import type { Plan } from '../domain/plan/plan.ts';
+import type { RunName } from '../domain/references.ts';
 import type { ChunkInput, PlanState } from '../domain/run/calls.ts';
-import type { Wait } from '../domain/waits.ts';
+import type { FoundAlike, Waits } from './claims.ts';
 import type { Clock } from './deps.ts';
-import type { FoundAlike } from './look-alikes.ts';
 import { SharedReads } from './shared-read.ts';
 
 /** A chunk whose run has given it its go. */
@@ -36,10 +36,12 @@ export type ChunkMemory = {
   readonly inPlace: LimitFunction;
   readonly given: SharedReads<Given>;
   readonly plans: SharedReads<PlanState>;
+  /** The batches that were planned beside this one. */
+  readonly beside: SharedReads<readonly RunName[]>;
   /** What other batches held when a chunk took up its unpaid payments again. */
-  readonly held: SharedReads<Held | { readonly wait: Wait }>;
+  readonly held: SharedReads<Held | Waits>;
   /** What looked like the payments of a chunk. */
-  readonly alike: SharedReads<FoundAlike | { readonly wait: Wait }>;
+  readonly alike: SharedReads<FoundAlike | Waits>;
 };
 
 /**
@@ -59,6 +61,7 @@ export function chunkMemory(clock: Clock): ChunkMemory {
     inPlace: pLimit(ASK_SIDE_BY_SIDE),
     given: new SharedReads(clock, MOST_GIVEN),
     plans: new SharedReads(clock, MOST_PLANS),
+    beside: new SharedReads(clock, MOST_PLANS),
     held: new SharedReads(clock, MOST_FOUND),
     alike: new SharedReads(clock, MOST_FOUND),
   };
@@ -66,10 +69,10 @@ export function chunkMemory(clock: Clock): ChunkMemory {
 
 /** The answer that is remembered, or a new one; an answer that has to wait is not remembered. */
 export async function remembered<T extends object>(
-  reads: SharedReads<T | { readonly wait: Wait }>,
+  reads: SharedReads<T | Waits>,
   name: string,
-  { maxAgeMs, ask }: { readonly maxAgeMs: number; readonly ask: () => Promise<T | { readonly wait: Wait }> },
-): Promise<T | { readonly wait: Wait }> {
+  { maxAgeMs, ask }: { readonly maxAgeMs: number; readonly ask: () => Promise<T | Waits> },
+): Promise<T | Waits> {
   const read = reads.get(name, ask);
   const answer = await read.value(maxAgeMs);
   if ('wait' in answer) read.forget();

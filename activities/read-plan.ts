@@ -4,10 +4,13 @@
  * what the policy fixes. A run that was cancelled does not wait for a plan.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
+import { dateOfRunId, sendWindowsOf } from '../calendar/business-date.ts';
 import { otherBatch } from '../domain/batch.ts';
+import { decimalsOf } from '../domain/currencies.ts';
 import { planContradicts } from '../domain/plan/agrees.ts';
 import { isAsShown } from '../domain/plan/moves.ts';
 import { isFromBalances, keptPlan, type Plan } from '../domain/plan/plan.ts';
+import type { Policy } from '../domain/policy.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
@@ -17,8 +20,9 @@ import type { PlanAnswer, PlanInput } from '../domain/run/calls.ts';
 import { isRunCancelled } from './cancelled.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
+import { readRates } from './observing.ts';
 import { foreignMode } from './own-mode.ts';
-import { wrongInput } from './run-input.ts';
+import { isFiles, wrongInput } from './run-input.ts';
 
 /** Most plans are made within this time. A plan that waits for something says so after it. */
 const PATIENCE_MS = 4_000;
@@ -52,7 +56,9 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     const given = policyHash(input.policyText);
     if (given !== planned) return { kind: 'other policy', planned, given: given ?? 'unreadable' };
     if (plan.insteadOf !== input.insteadOf) return otherPlace(input, plan);
-    const foreign = foreignPlan(deps, input, plan);
+    // What the plan of an earlier start was made from is in the input of its workflow.
+    const files = plan.madeFor === input.forRun || begun === null ? input.files : begun.files;
+    const foreign = foreignPlan(deps, { ...input, files }, plan);
     if (foreign !== null) return { kind: 'refused', problems: [foreign] };
     // Legs that are computed from balances are planned in a turn, which tells other runs that this run may
     // take money. Where a leg is not, or the plan is of an earlier start, other runs are told so before
@@ -90,7 +96,8 @@ function buysNothing({ batch, legs }: Plan): boolean {
  * with the policy.
  */
 function foreignPlan(deps: Deps, input: PlanInput, plan: Plan): Problem | null {
-  const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
+  const { run, policyText, policyFile, files } = input;
+  const loaded = loadPolicy(policyText, policyFile, deps.facts.decimals);
   const isOfRun =
     plan.run.policy === input.run.policy &&
     plan.run.id === input.run.id &&
@@ -99,9 +106,25 @@ function foreignPlan(deps: Deps, input: PlanInput, plan: Plan): Problem | null {
   if (isOfRun && other !== null) return makeProblem('BATCH_CHANGED', null, { message: other });
   const why = isOfRun
     ? loaded.ok
-      ? planContradicts(plan, loaded.policy)
+      ? contradictionOf(deps, plan, { run, policy: loaded.policy, files })
       : null
     : 'The plan is another run’s.';
   if (why === null) return null;
   return makeProblem('PLAN_CONTRADICTS_POLICY', null, { message: why });
+}
+
+function contradictionOf(
+  { facts }: Deps,
+  plan: Plan,
+  { run, policy, files }: Pick<PlanInput, 'run' | 'files'> & { readonly policy: Policy },
+): string | null {
+  const date = dateOfRunId(run.id);
+  const rates = isFiles(files) ? readRates(policy, files) : null;
+  if (date === null || rates?.ok !== true) return 'The plan was made from files that cannot be read.';
+  return planContradicts(plan, policy, {
+    referenceRates: rates.rates,
+    date,
+    sendWindows: sendWindowsOf(date, policy.zone),
+    decimalsOf: (currency) => decimalsOf(currency, facts.decimals),
+  });
 }

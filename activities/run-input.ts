@@ -25,7 +25,7 @@ import type { ChunkInput, PlanInput, RunInput } from '../domain/run/calls.ts';
 const MOST_FILES = 8;
 
 const isName: Field = (value) => typeof value === 'string' && isPart(value);
-const isFiles: Field = (value) =>
+export const isFiles: Field = (value) =>
   isRecord(value) &&
   Object.keys(value).length <= MOST_FILES &&
   Object.entries(value).every(([name, text]) => lineOf(300)(name) && textOf(INPUT_BYTES.file)(text));

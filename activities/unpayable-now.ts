@@ -4,13 +4,11 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { firstHolders, isUnpayable, nameOfPayment } from '../domain/batch.ts';
-import { AccountBook, type Held } from '../domain/plan/batch-items.ts';
-import { runName } from '../domain/references.ts';
-import type { Wait } from '../domain/waits.ts';
+import { AccountBook } from '../domain/plan/batch-items.ts';
 import { readAccounts } from '../service/observe.ts';
+import { heldByOthers, heldSideBySide, type Waits } from './claims.ts';
 import type { Deps } from './deps.ts';
 import { remembered, type ChunkMemory, type OfChunk } from './of-chunk.ts';
-import { askOthers, findOthers } from './other-batches.ts';
 
 type UnpayableNow = { readonly unpayable: string | null; readonly heldBy: readonly string[] };
 
@@ -22,13 +20,17 @@ export async function unpayableNow(
   deps: Deps,
   memory: ChunkMemory,
   of: OfChunk,
-): Promise<UnpayableNow | { readonly wait: Wait }> {
-  const { batch, planned, payments, isFirstRun } = of;
+): Promise<UnpayableNow | Waits> {
+  const { plan, batch, planned, payments, isFirstRun, takenUpBy } = of;
   const known = isFirstRun ? planned.unpayable : await lettersNow(deps, of);
   const wanted = payments.filter((_payment, index) => !isUnpayable(known?.[index])).map(nameOfPayment);
+  const sinceMs = deps.clock.wallMs() - batch.rules.dedupeMs;
+  const asked = { mode: plan.credentials.mode, run: plan.run, names: wanted, sinceMs };
+  // A chunk that takes up its unpaid payments again asks once: every batch that asks later sees that the chunk has them.
+  const askOnce = { maxAgeMs: Infinity, ask: () => heldByOthers(deps, asked) };
   const held = isFirstRun
-    ? await heldSideBySide(deps, of, wanted)
-    : await heldNow(deps, memory, { of, names: wanted });
+    ? await heldSideBySide(deps, memory.beside, { ...asked, madeAtMs: plan.madeAtMs })
+    : await remembered(memory.held, takenUpBy, askOnce);
   if ('wait' in held) return held;
   if (held.size === 0) return { unpayable: known, heldBy: isFirstRun ? batch.heldBy : [] };
   const letters = payments.map((payment, index) => {
@@ -56,48 +58,4 @@ async function lettersNow(deps: Deps, { planned, payments }: OfChunk): Promise<s
   return payments
     .map((payment, index) => (isUnpayable(letters[index]) ? (book.against(payment) ?? '.') : '.'))
     .join('');
-}
-
-/**
- * The payments that other batches have which were planned before this one, or at about the same time. The
- * turn of one of the two may have lapsed, so that this batch did not see it.
- */
-async function heldSideBySide(
-  deps: Deps,
-  { plan, batch }: OfChunk,
-  names: readonly string[],
-): Promise<Held | { readonly wait: Wait }> {
-  const of = { mode: plan.credentials.mode, run: plan.run };
-  const others = new Set((await deps.otherBatches.plannedBeside(of, plan.madeAtMs)).map(runName));
-  if (others.size === 0 || names.length === 0) return new Map();
-  const sinceMs = deps.clock.wallMs() - batch.rules.dedupeMs;
-  const all = await deps.otherBatches.suspects(of, names, sinceMs);
-  const suspects = all.filter(({ run }) => others.has(runName(run)));
-  const held = await askOthers(deps, of, { suspects, records: new Map() });
-  if ('wait' in held || held.size === 0) return held;
-  // Only the list of the service shows which of their records have failed.
-  const found = await findOthers(deps, { ...of, names: [...held.keys()], sinceMs });
-  return 'wait' in found ? found : askOthers(deps, of, found);
-}
-
-/**
- * The payments that other batches have when a chunk takes up its unpaid payments again. It asks once: every batch that
- * asks later sees that the chunk has them.
- */
-function heldNow(
-  deps: Deps,
-  { held }: ChunkMemory,
-  { of, names }: { readonly of: OfChunk; readonly names: readonly string[] },
-): Promise<Held | { readonly wait: Wait }> {
-  const { plan, batch, takenUpBy } = of;
-  const ask = async (): Promise<Held | { readonly wait: Wait }> => {
-    const own = { mode: plan.credentials.mode, run: plan.run };
-    const found = await findOthers(deps, {
-      ...own,
-      names,
-      sinceMs: deps.clock.wallMs() - batch.rules.dedupeMs,
-    });
-    return 'wait' in found ? found : askOthers(deps, own, found);
-  };
-  return remembered(held, takenUpBy, { maxAgeMs: Infinity, ask });
 }

@@ -15,7 +15,7 @@ import { NEW_LEG } from '../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../domain/writes/withdrawal.ts';
 import { todayIn } from '../calendar/business-date.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
-import { otherBatchesOf } from '../durable/batches/others.ts';
+import { claimsOf } from '../durable/other-runs/claims.ts';
 import { turnsOf } from '../durable/other-runs/turn.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
 import { findPlan, readEarlierPlan, readPlan, startPlan } from '../durable/plans.ts';
@@ -176,12 +176,12 @@ async function startHandWritten(
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => false,
       chunks: chunksOf(client, others.taskQueue),
-      otherBatches: otherBatchesOf(client),
       turn: turnsOf({ ...others, mode: service.mode, organisation: service.organisation }),
       startScheduled: () => Promise.reject(new Error('Nothing is scheduled here.')),
-      otherRuns: {
-        recordsOf: async () => [],
-        doneElsewhere: async () => ({ rival: null, silent: null }),
+      claims: {
+        ...claimsOf(client),
+        whose: async () => [],
+        rival: async () => ({ rival: null, silent: null }),
         unknown: async () => [],
         keptForMs: async () => 0,
       },

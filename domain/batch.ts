@@ -93,6 +93,8 @@ export function otherBatch(planned: PlanBatch | null, given: Manifest | null): s
     return planned === given ? null : 'One of the two has no batch of payments.';
   if (planned.payments !== given.payments)
     return `It was planned with ${planned.payments} payments, and now there are ${given.payments}.`;
+  if (JSON.stringify(planned.totals) !== JSON.stringify(given.totals))
+    return 'It was planned with other sums than it has now.';
   const index = planned.chunks.findIndex(({ hash }, at) => given.chunks[at]?.hash !== hash);
   if (index < 0 && planned.chunks.length === given.chunks.length) return null;
   return `Its payments differ from those of the plan, first in chunk ${Math.max(index, 0) + 1}.`;

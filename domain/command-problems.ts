@@ -341,7 +341,7 @@ export const REFUSALS = {
     ending: 'refused by us',
     sentence: 'Withdrawals look like payments of the batch, and no run of ours accounts for them.',
     advice:
-      'Look at them. If the batch is to be paid all the same, type it with --approve-lookalikes, --reason and --by.',
+      'Look at them. If the batch is to be paid all the same, type it with --go-on and the name of the list, --reason and --by.',
   },
   LOOKALIKE: {
     ending: 'refused by us',

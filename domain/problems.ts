@@ -349,7 +349,7 @@ export const PROBLEMS = {
     sentence:
       'A withdrawal pays what a payment of a batch would pay, to the same account, and no run of ours accounts for it.',
     advice:
-      'Approve it with `npx cambist run … --approve-lookalikes` to pay it as well, or use `npx cambist resolve`.',
+      'Approve it with `npx cambist run … --go-on look-alikes` to pay it as well, or use `npx cambist resolve`.',
   },
   RECORD_TAKEN: {
     ending: 'needs a human',

@@ -1,6 +1,6 @@
 /**
- * Closed shapes for data that another program may have made. A value that has passed has every field, each of its kind, and
- * no other field.
+ * Shapes for data that another program may have made. A value that has passed has every field, each of its kind, and, where
+ * the shape is closed, no other field.
  */
 
 /** The value that was read, or why it was refused, in one short sentence. */
@@ -12,9 +12,14 @@ export type Fields = Readonly<Record<string, Field>>;
 
 /** Why a value is not a record of exactly these fields; null when it is. */
 export function misshapen(value: unknown, fields: Fields): string | null {
-  if (!isRecord(value)) return 'It is not an object with fields.';
-  if (Object.keys(value).some((name) => !Object.hasOwn(fields, name)))
+  if (isRecord(value) && Object.keys(value).some((name) => !Object.hasOwn(fields, name)))
     return 'It has a field that Cambist does not know.';
+  return lacking(value, fields);
+}
+
+/** Why a value is not a record with these fields; null when it is. It may have others, which nobody reads. */
+export function lacking(value: unknown, fields: Fields): string | null {
+  if (!isRecord(value)) return 'It is not an object with fields.';
   const wrong = Object.entries(fields).find(([name, field]) => !field(value[name]));
   return wrong === undefined ? null : `Its field "${wrong[0]}" is missing or wrong.`;
 }

@@ -13,13 +13,9 @@ import { isCurrentAttempt } from '../durable/attempts.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
 import { answerDrills } from '../durable/halts/answer-drills.ts';
 import { haltsOf } from '../durable/halts/read.ts';
-import { otherBatchesOf } from '../durable/batches/others.ts';
 import { startScheduled } from '../operations/start/by-schedule.ts';
-import { unknownRuns } from '../durable/other-runs/unknown.ts';
-import { keptForMs } from '../durable/retention.ts';
 import { requireRetention } from '../operations/watch/retention.ts';
-import { ownersOf } from '../durable/other-runs/owners.ts';
-import { doneElsewhere } from '../durable/other-runs/rivals.ts';
+import { claimsOf } from '../durable/other-runs/claims.ts';
 import { findPlan, readEarlierPlan, readPlan, startPlan } from '../durable/plans.ts';
 import {
   endInstructions,
@@ -122,14 +118,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
-      otherRuns: {
-        recordsOf: async (mode, run, records, withinMs) => [
-          ...(await ownersOf({ client, mode, run }, records, withinMs)).owners.keys(),
-        ],
-        doneElsewhere: (mode, run, item) => doneElsewhere({ client, mode, run }, item),
-        unknown: (mode, runs) => unknownRuns(client, mode, runs),
-        keptForMs: () => keptForMs(client),
-      },
+      claims: claimsOf(client),
       instructions: {
         read: async (mode, run, chunk) => {
           const kept = await readAllInstructions(withChunk({ client, mode, run }, chunk));
@@ -147,7 +136,6 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
         end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
       },
       chunks: chunksOf(client, taskQueue),
-      otherBatches: otherBatchesOf(client),
       plans: {
         find: (mode, run) => findPlan(client, mode, run),
         start: (input, found) => startPlan(client, taskQueue, input, found),

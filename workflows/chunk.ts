@@ -11,7 +11,12 @@ import {
 } from '@temporalio/workflow';
 import { workflowIdOf } from '../domain/references.ts';
 import type { ChunkInput } from '../domain/run/calls.ts';
-import { isGoAnswer, isPaymentsAnswer, isWithdrawalsAnswer } from '../domain/run/answer-shapes.ts';
+import {
+  isConfirmed,
+  isGoAnswer,
+  isPaymentsAnswer,
+  isWithdrawalsAnswer,
+} from '../domain/run/answer-shapes.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import { Chunk, type ChunkPorts } from '../domain/run/chunk.ts';
 import { chunkStateOf, countsIn, unpaidIn, waitsIn, type ChunkStanding } from '../domain/run/chunk-state.ts';
@@ -79,6 +84,7 @@ function portsOf(input: ChunkInput, standing: () => ChunkStanding): ChunkPorts {
   const { mode, run, number } = input;
   const info = workflowInfo();
   return {
+    confirmOutcomes: (call) => orStepFailed('confirmOutcomes', polls.confirmOutcomes(call), isConfirmed),
     readGo: (call) => orStepFailed('readGo', reads.readGo(call), isGoAnswer),
     tellCoordinator: async () => {
       try {

@@ -4,11 +4,14 @@
  */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
+import type { Policy } from '../../domain/policy.ts';
 import { runName, type RunName } from '../../domain/references.ts';
+import { foundListOf } from '../../domain/run/claims.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { CommandFailure, troubleOfItem } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { goOnOpen, type GoOn } from '../../operations/decide/go-on.ts';
+import { wakeRun } from '../../operations/decide/keep-instruction.ts';
 import { judgeOpenings, openGenerations, type PayAgainRequest } from '../../operations/decide/pay-again.ts';
 import { ALL_FAILED } from '../../operations/decide/payable-again.ts';
 import { atPlace } from '../../operations/place.ts';
@@ -44,7 +47,7 @@ import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../comma
 import { confirmLive } from '../confirm-live.ts';
 import { follow } from '../follow.ts';
 import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
-import { approveInOpenRun, heedLookAlikes, type Approver } from '../look-alikes.ts';
+import { heedLookAlikes } from '../look-alikes.ts';
 import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
@@ -57,7 +60,6 @@ import { showReport } from './report.ts';
 type PayAgainOptions = {
   readonly payAgain?: readonly string[];
   readonly goOn?: string | true;
-  readonly approveLookalikes?: true;
   readonly insteadOf?: string;
   readonly reason?: string;
   readonly by?: string;
@@ -105,12 +107,9 @@ export function addRun(command: Command, session: Session): void {
     .option(
       '--go-on [item]',
       'start an ended run again with what is not paid or traded; takes a cancel back. With an item, which stands ' +
-        'behind it: its cause is gone, try it now; with the name of a list of lost runs: it goes on beside these',
+        'behind it: its cause is gone, try it now; with the name of a list of lost runs: it goes on beside these; of ' +
+        'look-alikes: none of these withdrawals is a payment of the batch',
       nonEmpty,
-    )
-    .option(
-      '--approve-lookalikes',
-      'withdrawals that look like payments of the batch are none of them: exactly those that are shown now',
     )
     .option(
       '--pay-again <payments...>',
@@ -119,12 +118,12 @@ export function addRun(command: Command, session: Session): void {
     )
     .option(
       '--reason <text>',
-      'why it is paid again, approved, goes on, or takes a place; required with the first two',
+      'why it is paid again, goes on, or takes a place; required with --pay-again and with look-alikes',
       statement,
     )
     .option(
       '--by <name>',
-      'who starts it or says so; default: the login, but required with --pay-again and --approve-lookalikes',
+      'who starts it or says so; default: the login, but required with --pay-again and with look-alikes',
       statement,
     )
     .option('--again', 'yes, one more run of a date on which the policy has moved money already')
@@ -150,14 +149,13 @@ type Use = {
   readonly output: Output;
   readonly options: RunOptions;
   /** Who approves the look-alikes of the batch; null: no person yet. */
-  readonly approver: Approver | null;
+  readonly approver: GoOn | null;
   readonly asked: AskedStart;
 };
 
 async function run(output: Output, file: string, options: RunOptions): Promise<Ending> {
   const { caller } = output;
   const request = payAgainRequest(options);
-  const approver = approverOf(options);
   const policyFile = await readPolicy(output, file);
   refuseBatch(options, policyFile.policy);
   requireBatchOfTotals(options);
@@ -168,6 +166,8 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
   const id = policy.kind === 'payout' ? idOfBatch(options.id, today) : idOfRun(options.id, today);
   const settings = await readSettings(output);
   requireEnvironment(policyFile, settings);
+  const goOn = goOnOf(options);
+  const approver = approverOf(goOn, policy, options);
   const batch = await readBatchToRun(output, policyFile, options);
   const asked = {
     settings,
@@ -175,7 +175,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
     run: { policy: policy.name, id },
     today,
     isNamed: options.id !== undefined,
-    goOn: goOnOf(options),
+    goOn: approver === null ? goOn : null,
     insteadOf: insteadOfAsked(options, { run: { policy: policy.name, id }, kind: policy.kind }),
     again: options.again === true,
     batch,
@@ -219,7 +219,10 @@ async function bringAbout(use: Use): Promise<Ending> {
     switch (verdict.kind) {
       case 'open': {
         await submitMissing(asked);
-        if (approver !== null) await approveInOpenRun(output, asked, approver);
+        if (approver !== null) {
+          await heedLookAlikes(output, asked, { approver, by: approver.by });
+          await wakeRun(place, name);
+        }
         if (goOn !== null) {
           output.remark(await goOnOpen(place, name, { goOn, settings, now }));
           sayTried(use);
@@ -339,7 +342,6 @@ async function showNow({ output, asked: { place, run: name } }: Use): Promise<En
 export function payAgainRequest({
   payAgain,
   goOn,
-  approveLookalikes,
   insteadOf,
   reason,
   by,
@@ -349,15 +351,10 @@ export function payAgainRequest({
     problems.push({ code: 'DECISION_INCOMPLETE', place, message, fix });
   };
   if (payAgain === undefined) {
-    if (
-      reason !== undefined &&
-      goOn === undefined &&
-      approveLookalikes === undefined &&
-      insteadOf === undefined
-    )
+    if (reason !== undefined && goOn === undefined && insteadOf === undefined)
       mistake(
         '--reason',
-        'it belongs to --pay-again, --go-on, --approve-lookalikes or --instead-of, and none of them is given',
+        'it belongs to --pay-again, --go-on or --instead-of, and none of them is given',
         'Name the payment by --pay-again, or leave it out.',
       );
   } else {
@@ -386,11 +383,13 @@ export function payAgainRequest({
 }
 
 /**
- * Who approves look-alikes; null: no person does. @throws CommandFailure where one of the options that this needs is missing
+ * Who approves look-alikes by the name of their list; null: no person does. The word `look-alikes` stands for a name that the
+ * person has yet to see. @throws CommandFailure where one of the options that this needs is missing
  */
-function approverOf({ approveLookalikes, batch, reason, by }: RunOptions): Approver | null {
-  if (approveLookalikes === undefined) return null;
-  if (reason !== undefined && by !== undefined && batch !== undefined) return { by, why: reason };
+function approverOf(goOn: GoOn | null, { kind }: Policy, { batch, reason, by }: RunOptions): GoOn | null {
+  const item = goOn?.item ?? '';
+  if (kind !== 'payout' || (item !== 'look-alikes' && foundListOf(item) !== 'look-alikes')) return null;
+  if (reason !== undefined && by !== undefined && batch !== undefined) return goOn;
   const missing = Object.entries({ '--batch': batch, '--reason': reason, '--by': by });
   throw new CommandFailure(
     'bad input',
@@ -399,7 +398,7 @@ function approverOf({ approveLookalikes, batch, reason, by }: RunOptions): Appro
       .map(([place]) => ({
         code: 'DECISION_INCOMPLETE' as const,
         place,
-        message: 'it is missing, and --approve-lookalikes needs it',
+        message: `it is missing, and --go-on ${item} needs it`,
         fix: 'Name the file, say why its look-alikes are approved, and who decides: the report keeps it.',
       })),
   );

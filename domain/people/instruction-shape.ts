@@ -20,6 +20,7 @@ import {
   listOf,
   misshapen,
   orNull,
+  recordOf,
   type Field,
   type Fields,
   type Shaped,
@@ -45,11 +46,13 @@ const perGroup: Field = (value) => Number.isSafeInteger(value) && Number(value) 
 const group: Field = (value) => typeof value === 'string' && /^\d{1,4}\.\d{1,3}\.[\w-]{12}$/.test(value);
 /** A batch has 1,024 groups, and each chunk may add one more. */
 const groups: Field = (value) => listOf(group)(value) && (value as unknown[]).length <= 1_424;
+const lookAlikes: Field = (value) =>
+  value === undefined || recordOf({ sinceMs: isMoment, untilMs: isMoment, perGroup, groups })(value);
 const SAID: Fields = { id, by: lineOf(200), why: lineOf(2_000) };
 
 const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   cancel: SAID,
-  'go-on': { ...SAID, item: orNull(item), takesBack: orNull(id) },
+  'go-on': { ...SAID, item: orNull(item), takesBack: orNull(id), lookAlikes },
   executed: { ...SAID, item, recordId },
   'not executed': { ...SAID, item },
   'pay again': { ...SAID, item, follows: number(1), recordId: orNull(recordId) },
@@ -60,7 +63,6 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
       Array.isArray(value) && value.length > 0 && value.length <= CHUNK.payments && value.every(paidAgain),
   },
   accept: { ...SAID, item, recordId },
-  'approve look-alikes': { ...SAID, sinceMs: isMoment, untilMs: isMoment, perGroup, groups },
   superseded: {
     ...SAID,
     id: (value) => value === SUPERSEDED,
@@ -132,9 +134,12 @@ export function unionOf(all: readonly Kept[]): Kept {
 
 /** Only the last approval of look-alikes counts. The earlier ones lose their lists, because lists are long. */
 function withLastApproval(instructions: readonly Recorded[]): readonly Recorded[] {
-  const last = instructions.findLast(({ kind }) => kind === 'approve look-alikes');
+  const approvals = instructions.filter((said) => 'lookAlikes' in said && said.lookAlikes !== undefined);
+  const last = approvals.at(-1);
   return instructions.map((said) =>
-    said.kind === 'approve look-alikes' && said !== last ? { ...said, groups: [] } : said,
+    said.kind === 'go-on' && said.lookAlikes !== undefined && said !== last
+      ? { ...said, lookAlikes: { ...said.lookAlikes, groups: [] } }
+      : said,
   );
 }
 

@@ -15,12 +15,15 @@ export type Instruction =
   | (SaidByPerson & { readonly kind: 'cancel' })
   /**
    * `item` null: takes back the cancel whose id is `takesBack`, and all before it, but none after it. An item: the cause of
-   * its wait is gone, try it now; `takesBack` is null then, and also where the person has seen no cancel.
+   * its wait is gone, try it now; `takesBack` is null then, and also where the person has seen no cancel. Or the item is the
+   * name of a list of what was found (`domain/run/claims.ts`), which the run goes on in spite of.
    */
   | (SaidByPerson & {
       readonly kind: 'go-on';
       readonly item: string | null;
       readonly takesBack: string | null;
+      /** Of a list of look-alikes: exactly these look like payments of the batch, and none is one. So they stop no payment. */
+      readonly lookAlikes?: LookAlikeApproval;
     })
   /**
    * The item was executed, and this record of the service is its record. The run adopts the record if it exists and agrees
@@ -49,8 +52,6 @@ export type Instruction =
     })
   /** A person accepts a trade that came out worse than planned. */
   | (SaidByPerson & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
-  /** Exactly these withdrawals look like payments of the batch, and none of them is one. So they stop no payment. */
-  | (SaidByPerson & { readonly kind: 'approve look-alikes' } & LookAlikeApproval)
   /**
    * Nothing of the run was executed, and the run of the same policy with the id `instead` takes its place. From then on
    * nothing of it is sent, and no person can take that back. A run has at most one of these: its id is always `SUPERSEDED`.
@@ -295,10 +296,9 @@ function needsToHaveSeen({ kind }: Instruction): boolean {
     case 'pay these again':
     case 'accept':
       return true;
-    // The first two are always kept. The others name all that they are about.
+    // The first two are always kept. The last one names all that it is about.
     case 'cancel':
     case 'acknowledge':
-    case 'approve look-alikes':
     case 'superseded':
       return false;
   }
@@ -329,8 +329,9 @@ export function saidOfExecuted({ instructions, facts }: Kept): string | null {
 /**
  * The approval that counts, which is the last one. It covers all records that were there at that time. Null: there is none.
  */
-export function approvalIn({ instructions }: Kept): RecordedOf<'approve look-alikes'> | null {
-  return instructions.findLast((said) => said.kind === 'approve look-alikes') ?? null;
+export function approvalIn({ instructions }: Kept): LookAlikeApproval | null {
+  const lists = instructions.flatMap((said) => (said.kind === 'go-on' ? (said.lookAlikes ?? []) : []));
+  return lists.at(-1) ?? null;
 }
 
 /** Combines everything that is kept into what it says about one item. */
@@ -387,7 +388,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
 
 type SaidOfItem = Exclude<
   Recorded,
-  { readonly kind: 'cancel' | 'superseded' | 'acknowledge' | 'approve look-alikes' | 'pay these again' }
+  { readonly kind: 'cancel' | 'superseded' | 'acknowledge' | 'pay these again' }
 >;
 
 /** What an instruction says about one item; null: it says nothing about it. */
@@ -396,7 +397,6 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
     case 'cancel':
     case 'superseded':
     case 'acknowledge':
-    case 'approve look-alikes':
       return null;
     case 'pay these again': {
       const { items, seenOfRun: _seenOfRun, ...rest } = said;

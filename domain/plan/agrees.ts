@@ -1,43 +1,55 @@
 /** Compares a plan with the policy from which it should have been made. Pure. */
-import { stricter } from './price-bounds.ts';
-import { equal } from '../money.ts';
+import { worthOf } from './price-bounds.ts';
+import { compare, decimalPlaces, equal, round, subtract, sum } from '../money.ts';
 import type { ConvertPolicy, PayoutPolicy, Policy, RebalancePolicy, WithdrawSpec } from '../policy.ts';
 import { reference } from '../references.ts';
 import { legIdOf, totalsOf } from './amounts.ts';
-import { literalBound } from './leg-guard.ts';
+import type { CompileInput } from './compile-input.ts';
+import { guardOf } from './leg-guard.ts';
+import { fundingOf } from './payout-items.ts';
+import { ratesOf } from './rebalance-items.ts';
+import { planRebalancing } from './rebalance.ts';
 import { type Leg, type Payment, type PaymentAmount, type Plan } from './plan.ts';
 
 /**
- * How the plan differs from its policy, in one sentence; null when they agree in everything that the policy fixes literally.
- * A plan is data that another program may have changed in Temporal, so no account, currency or amount of the plan counts
- * against the policy.
+ * What a plan is made from besides its policy and the service: the reference rates with which its run was started, and what
+ * the worker itself knows.
  */
-export function planContradicts(plan: Plan, policy: Policy): string | null {
+export type MadeFrom = Pick<CompileInput, 'referenceRates' | 'date' | 'sendWindows' | 'decimalsOf'>;
+
+/**
+ * How the plan differs from its policy, in one sentence; null when they agree in everything that policy and reference rates
+ * fix, and no amount is more than the balances that the plan shows ask for. A plan is data that another program may have
+ * changed in Temporal, so no account, currency, amount, price or moment of the plan counts against the policy.
+ */
+export function planContradicts(plan: Plan, policy: Policy, made: MadeFrom): string | null {
   if (plan.policy.name !== policy.name || plan.run.policy !== policy.name)
     return `The plan is of policy "${plan.policy.name}", not of "${policy.name}".`;
   if (plan.zone !== policy.zone)
     return `The plan counts dates in ${plan.zone}, the policy in ${policy.zone}.`;
-  const difference = itemsContradict(plan, policy);
+  if (plan.date !== made.date || canonical(plan.sendWindows) !== canonical(made.sendWindows))
+    return 'The plan has other moments between which it sends than its date has.';
+  const difference = itemsContradict(plan, policy, made);
   if (difference !== null) return difference;
   const rule = otherRule(plan.rules, policy.rules);
   if (rule !== null) return `The plan says otherwise than the policy about \`${rule}\`.`;
-  if (plan.legs.some((leg) => guardContradicts(leg, policy)))
+  if (plan.legs.some((leg) => guardContradicts(leg, plan, { ...made, policy })))
     return 'The plan has another price guard than the policy.';
   return canonical(plan.totals) === canonical(totalsOf(plan))
     ? null
     : 'The totals of the plan are not those of its legs and payments.';
 }
 
-function itemsContradict(plan: Plan, policy: Policy): string | null {
+function itemsContradict(plan: Plan, policy: Policy, made: MadeFrom): string | null {
   if ((plan.batch === null) !== (policy.kind !== 'payout'))
     return 'A batch belongs to a payout, and to nothing else.';
   switch (policy.kind) {
     case 'convert':
       return convertContradicts(plan, policy);
     case 'rebalance':
-      return rebalanceContradicts(plan, policy);
+      return rebalanceContradicts(plan, policy, made);
     case 'payout':
-      return payoutContradicts(plan, policy);
+      return payoutContradicts(plan, policy, made);
   }
 }
 
@@ -62,7 +74,8 @@ function convertContradicts(plan: Plan, policy: ConvertPolicy): string | null {
 }
 
 /** The amounts come from balances, so the policy fixes only the currencies, the direction and the number of trades. */
-function rebalanceContradicts(plan: Plan, { rebalance }: RebalancePolicy): string | null {
+function rebalanceContradicts(plan: Plan, policy: RebalancePolicy, made: MadeFrom): string | null {
+  const { rebalance } = policy;
   const { base, targets, neverSell, maxTrades } = rebalance;
   if (plan.payments.length > 0) return 'The plan pays, the policy only trades.';
   const planned = plan.legs.filter(({ why }) => why.kind !== 'found');
@@ -78,19 +91,26 @@ function rebalanceContradicts(plan: Plan, { rebalance }: RebalancePolicy): strin
       return `Leg "${id}" of the plan sells ${sell}, which the policy never sells.`;
     if (amount?.fixed === true) return `The plan fixes the amount of leg "${id}", the policy does not.`;
   }
-  return namesContradict(plan);
+  return namesContradict(plan) ?? balancesContradict(plan, rebalance, { ...made, policy });
 }
 
 /**
  * The bought amounts come from balances: the policy fixes only the currency that pays for them. The payments are checked by
  * their hashes.
  */
-function payoutContradicts(plan: Plan, { payout }: PayoutPolicy): string | null {
+function payoutContradicts(plan: Plan, policy: PayoutPolicy, made: MadeFrom): string | null {
+  const { payout } = policy;
   const { fund } = payout;
   if (plan.payments.length > 0) return 'The plan has payments besides its batch.';
   const rule = otherRule(plan.batch?.rules ?? {}, payout.rules);
   if (rule !== null) return `The plan says otherwise than the policy about how a batch is paid (${rule}).`;
-  const paid = new Set((plan.batch?.payable ?? []).map(({ currency }) => currency));
+  const { payable = [], totals = [] } = plan.batch ?? {};
+  const isMore = payable.some(({ currency, value }) => {
+    const total = totals.find((one) => one.currency === currency);
+    return total === undefined || compare(value, total.value) > 0;
+  });
+  if (isMore) return 'The plan pays more than its batch has.';
+  const paid = new Set(payable.map(({ currency }) => currency));
   for (const leg of plan.legs) {
     const { id, sell, buy, amount } = leg;
     if (fund.kind === 'none') return 'The plan trades, the policy pays from what is there.';
@@ -98,8 +118,60 @@ function payoutContradicts(plan: Plan, { payout }: PayoutPolicy): string | null 
       return `Leg "${id}" of the plan sells ${sell} for ${buy}, which the policy does not trade.`;
     if (amount?.fixed === true) return `The plan fixes the amount of leg "${id}", the policy does not.`;
   }
-  return namesContradict(plan);
+  const names = namesContradict(plan);
+  if (names !== null || fund.kind === 'none') return names;
+  return balancesContradict(plan, fundingOf(fund.from, payable), { ...made, policy });
 }
+
+/**
+ * Amounts that come from balances: a leg sells or buys no more of a currency than the balances in the plan's own table ask
+ * for. Legs of trades that were found are no wish of the policy. They are never traded anew.
+ */
+function balancesContradict(
+  plan: Plan,
+  rebalance: RebalancePolicy['rebalance'],
+  made: MadeFrom & { readonly policy: Policy },
+): string | null {
+  const rates = ratesOf(made);
+  const { positions } = planRebalancing({
+    rebalance,
+    // So that nothing is rounded.
+    decimalsOf: () => EXACT_DECIMALS,
+    holdingOf: (currency) => {
+      const { withdrawable = '0', projected = null } =
+        plan.positions.find((position) => position.currency === currency) ?? {};
+      return { withdrawable, projected };
+    },
+    worthOf: (currency) => worthOf(rates, currency, rebalance.base.currency),
+    boundOf: () => null,
+    missingRate: 'no rate',
+    pairs: null,
+    most: { trade: null, run: null, day: null },
+    waitsForBase: true,
+  });
+  for (const { id, sell, amount, why } of plan.legs) {
+    if (why.kind === 'found' || why.kind === 'forgotten') {
+      if (!plan.foundRecords) return `Leg "${id}" of the plan is of a trade that was found, but none was.`;
+      continue;
+    }
+    const other = `Leg "${id}" of the plan has another amount than its balances ask for.`;
+    if (why.kind !== 'target' || amount === null) return other;
+    const { currency } = why;
+    const ofCurrency = plan.legs.filter((leg) => leg.why.kind === 'target' && leg.why.currency === currency);
+    const value = sum(ofCurrency.flatMap((leg) => leg.amount?.value ?? []));
+    const wanted = positions.find((position) => position.currency === currency)?.wanted ?? null;
+    const isWanted =
+      wanted !== null &&
+      ofCurrency.every((leg) => leg.amount?.side === wanted.side) &&
+      (wanted.side === 'sell') === (sell === currency) &&
+      compare(value, round(wanted.value, decimalPlaces(value), 'up')) <= 0;
+    if (!isWanted) return other;
+  }
+  return null;
+}
+
+/** More than any currency or balance has. */
+const EXACT_DECIMALS = 30;
 
 /** Each leg is named after the currencies that it trades, and no name appears twice. */
 function namesContradict(plan: Plan): string | null {
@@ -120,15 +192,35 @@ function legContradicts(leg: Leg, plan: Plan, policy: ConvertPolicy): string | n
     return `The plan calls its leg "${leg.reference}", the policy makes it "${reference(plan.run, id)}".`;
   if (leg.sell !== sell || leg.buy !== buy)
     return `Leg "${id}" of the plan sells ${leg.sell} for ${leg.buy}, the policy ${sell} for ${buy}.`;
-  if (amount.kind === 'sell-all')
-    return leg.amount?.fixed === true
-      ? `The plan fixes the amount of leg "${id}", the policy does not.`
-      : null;
+  if (amount.kind === 'sell-all') {
+    if (leg.amount?.fixed === true) return `The plan fixes the amount of leg "${id}", the policy does not.`;
+    return isAllAbove(leg, plan, amount.keep)
+      ? null
+      : `Leg "${id}" of the plan has another amount than everything above ${amount.keep} ${sell}.`;
+  }
   const isSame =
     leg.amount?.fixed === true && leg.amount.side === amount.kind && equal(leg.amount.value, amount.value);
   if (isSame) return null;
   const planned = leg.amount === null ? 'nothing known' : `${leg.amount.side} ${leg.amount.value}`;
   return `Leg "${id}" of the plan has the amount "${planned}", the policy "${amount.kind} ${amount.value}".`;
+}
+
+/** True also for the amount of a trade that was found, or one that was lost: such a leg is never traded anew. */
+function isAllAbove({ amount, why }: Leg, { foundRecords }: Plan, keep: string): boolean {
+  switch (why.kind) {
+    case 'all above':
+      return (
+        amount?.side === 'sell' &&
+        equal(why.keep, keep) &&
+        compare(amount.value, subtract(why.available, keep)) <= 0
+      );
+    case 'found':
+    case 'forgotten':
+      return foundRecords;
+    case 'fixed':
+    case 'target':
+      return false;
+  }
 }
 
 function paymentContradicts(
@@ -171,13 +263,15 @@ function isSameAmount(planned: PaymentAmount, asked: WithdrawSpec['amount'], leg
   }
 }
 
-function guardContradicts({ guard, ...pair }: Leg, policy: Policy): boolean {
-  if (policy.guard === null || guard === null) return policy.guard !== guard;
-  const literal = literalBound(policy.guard, pair);
-  if (policy.guard.reference === null) return canonical(guard.bound) !== canonical(literal);
-  // The bound by reference rates depends on their file, which the policy only names. It is never looser than the literal
-  // bound.
-  return literal !== null && guard.bound !== null && stricter(guard.bound, literal) !== guard.bound;
+/** The bound is computed anew. When it ends to count depends on the reference rates as well. */
+function guardContradicts(
+  { guard, ...pair }: Leg,
+  { madeAtMs }: Plan,
+  made: MadeFrom & { readonly policy: Policy },
+): boolean {
+  const own = guardOf({ ...made, observation: { observedAtMs: madeAtMs } }, pair);
+  const boundOf = (one: Leg['guard']) => one && { bound: one.bound, staleAtMs: one.staleAtMs };
+  return canonical(boundOf(guard)) !== canonical(boundOf(own));
 }
 
 /** The first rule of the policy about which the plan says otherwise; null: there is none. */

@@ -17,8 +17,7 @@ import type { Limits, Money } from '../policy.ts';
 import { makeProblem, type Problem, type RunCode } from '../problems.ts';
 import { reference, type RunName } from '../references.ts';
 import { brokenPaymentLimit } from './limits.ts';
-import type { Withdrawal } from '../service/records.ts';
-import { accountIdForm, itemOfOtherRun, type Observation, type RegisteredAccount } from './observation.ts';
+import { accountIdForm, type Observation, type RegisteredAccount } from './observation.ts';
 import type { Payment } from './plan.ts';
 
 /** At most this many problems are told. Once they are mended, the next ones are told. */
@@ -56,20 +55,6 @@ export class AccountBook {
 
 /** The payments, by `nameOfPayment`, that another batch of the policy has paid or holds, each with that run. */
 export type Held = ReadonlyMap<string, string>;
-
-/**
- * The payment among these (`names` by `nameOfPayment`) that a record of the service pays by its tag, and the other run of
- * the policy that sent it; null: none.
- */
-export function payerOf(
-  own: RunName,
-  names: ReadonlySet<string>,
-  { tag }: Pick<Withdrawal, 'tag'>,
-): readonly [name: string, run: string] | null {
-  const other = tag === null ? null : itemOfOtherRun(own, tag);
-  const name = other?.item.toLowerCase();
-  return other === null || name === undefined || !names.has(name) ? null : [name, other.run];
-}
 
 /** Adds the chunks of a batch up, one after the other. Of each payment it keeps only the name. */
 export class BatchTally {

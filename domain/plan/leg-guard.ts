@@ -2,6 +2,7 @@
 import type { Guard, Policy, ReferenceGuard } from '../policy.ts';
 import type { Problem } from '../problems.ts';
 import type { CompileInput } from './compile-input.ts';
+import type { Observation } from './observation.ts';
 import type { PlanGuard } from './plan.ts';
 import {
   boundFromCost,
@@ -15,8 +16,13 @@ import {
 /** The rates may have been fixed this much later than the worker's clock says. */
 const RATES_AHEAD_MS = 60_000;
 
+/** What the guard of a leg is made from. */
+export type GuardInput = Pick<CompileInput, 'policy' | 'referenceRates' | 'decimalsOf'> & {
+  readonly observation: Pick<Observation, 'observedAtMs'>;
+};
+
 /** The guard of a leg between two currencies; null: any price is taken. */
-export function guardOf(input: CompileInput, pair: Pair): PlanGuard | null {
+export function guardOf(input: GuardInput, pair: Pair): PlanGuard | null {
   const { guard } = input.policy;
   if (guard === null) return null;
   const literal = literalGuard(guard, pair);
@@ -31,11 +37,6 @@ export function guardOf(input: CompileInput, pair: Pair): PlanGuard | null {
   };
 }
 
-/** The bound that the policy itself states; null: it states none for this direction of the pair. */
-export function literalBound(guard: Guard, pair: Pair): PriceBound | null {
-  return literalGuard(guard, pair)?.bound ?? null;
-}
-
 function literalGuard(
   { worstRates }: Guard,
   pair: Pair,
@@ -47,7 +48,7 @@ function literalGuard(
   return { bound: boundFromRate(found.rate, pair), text, staleAtMs: null, referenceRate: null };
 }
 
-function referenceGuard(input: CompileInput, guard: ReferenceGuard, pair: Pair): PlanGuard {
+function referenceGuard(input: GuardInput, guard: ReferenceGuard, pair: Pair): PlanGuard {
   const { referenceRates, decimalsOf } = input;
   const rates = referenceRates?.rates ?? [];
   const bound = boundFromCost(rates, guard.worstCostBps, pair);
@@ -82,7 +83,7 @@ function costCurrency(policy: Policy, { buy }: Pair): string {
 }
 
 /** Rates from the future are a mistake, and would count as fresh for too long. */
-function isFromTheFuture({ referenceRates, observation }: CompileInput): boolean {
+function isFromTheFuture({ referenceRates, observation }: GuardInput): boolean {
   return (
     referenceRates !== null && Date.parse(referenceRates.asOf) > observation.observedAtMs + RATES_AHEAD_MS
   );

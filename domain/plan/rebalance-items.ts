@@ -63,7 +63,10 @@ function plannedLegs(input: CompileInput, rebalance: Rebalance, waitsForBase: bo
 }
 
 /** The rates by which trades are valued: the reference rates, or without them the worst rates. */
-function ratesOf({ policy, referenceRates }: CompileInput): readonly Rate[] {
+export function ratesOf({
+  policy,
+  referenceRates,
+}: Pick<CompileInput, 'policy' | 'referenceRates'>): readonly Rate[] {
   const { guard } = policy;
   return guard?.reference ? (referenceRates?.rates ?? []) : (guard?.worstRates ?? []).map(({ rate }) => rate);
 }

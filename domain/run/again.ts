@@ -3,33 +3,93 @@
  * earlier history handed on.
  */
 import { headOf, type Plan } from '../plan/plan.ts';
+import type { Traded } from '../writes/leg-state.ts';
+import type { Accepted } from '../writes/withdrawal.ts';
 import { activityFailed } from './activity-failed.ts';
-import type { Confirmed } from './calls.ts';
+import type { ConfirmCall, Confirmed } from './calls.ts';
 import { takeOver, type Carried } from './carry.ts';
-import { acceptedOf, tradeOf } from './items.ts';
+import { acceptedOf, moveTo, newLeg, newPayment, tradeOf } from './items.ts';
 import type { Reading } from './parts.ts';
-import { StepFailed, failed } from './ports.ts';
-import { forgetAllBut } from './state.ts';
+import { StepFailed, failed, type Ports } from './ports.ts';
+import { fixAmounts } from './release.ts';
+
+/** What taking over needs of a run, or of a chunk. */
+type TakingOver = Pick<Reading, 'state' | 'pauses' | 'leaveLongHistory'> & {
+  readonly ports: Pick<Ports, 'confirmOutcomes' | 'historyIsLong' | 'nowMs' | 'originalRunId'>;
+};
 
 /**
  * Takes over what an earlier history handed on. It counts only for the plan that was read again, and only as far as the
- * service shows it.
+ * service shows it: of a record, it names the id, and the service says the rest.
  */
-export async function takeOverShown(run: Reading, plan: Plan, carried: Carried): Promise<void> {
-  const { state, ports, pauses } = run;
+export async function takeOverShown(run: TakingOver, plan: Plan, carried: Carried): Promise<void> {
+  const { state, ports } = run;
   if (!takeOver(state, carried, ports.originalRunId)) return;
-  const tradeIds = state.legs.flatMap((record) => tradeOf(record)?.tradeId ?? []);
-  const withdrawalIds = state.payments.flatMap((record) => acceptedOf(record)?.withdrawalId ?? []);
-  while (tradeIds.length + withdrawalIds.length > 0) {
+  const call = { plan: headOf(plan), legs: [], payments: [] };
+  const legs = state.legs.flatMap((record) => {
+    const traded = tradeOf(record);
+    return traded === null ? [] : [{ leg: record.leg, tradeId: traded.tradeId }];
+  });
+  if (legs.length > 0) takeTrades(run, (await confirm(run, { ...call, legs })).trades);
+  // What the trades have brought says how much a payment pays.
+  fixAmounts(state);
+  const payments = state.payments.flatMap((record) => {
+    const { payment, amount } = record;
+    const accepted = acceptedOf(record);
+    if (accepted === null) return [];
+    const { id, account, currency } = payment;
+    return [{ id, account, currency, amount, withdrawalId: accepted.withdrawalId }];
+  });
+  if (payments.length > 0) takeWithdrawals(run, (await confirm(run, { ...call, payments })).withdrawals);
+}
+
+/** Asks until the service has answered. */
+async function confirm(
+  run: TakingOver,
+  call: ConfirmCall,
+): Promise<Extract<Confirmed, { readonly kind: 'shown' }>> {
+  const { state, ports, pauses } = run;
+  for (;;) {
     const { asked } = pauses;
-    const call = { plan: headOf(plan), tradeIds, withdrawalIds };
     const answer: Confirmed = await ports.confirmOutcomes(call).catch(unconfirmed);
     if (answer.kind === 'shown') {
       pauses.goesOn(state);
-      return forgetAllBut(state, answer);
+      return answer;
     }
     if (ports.historyIsLong()) await run.leaveLongHistory();
     await pauses.pause(state, answer.wait, asked);
+  }
+}
+
+/** A leg whose trade the service does not show begins anew. It is looked up before anything is sent. */
+function takeTrades({ state }: TakingOver, shown: readonly Traded[]): void {
+  for (const record of state.legs) {
+    const { stage } = record;
+    if (stage.kind !== 'traded') continue;
+    const trade = shown.find(({ tradeId }) => tradeId === stage.traded.tradeId);
+    if (trade === undefined) record.stage = newLeg();
+    else stage.traded = { ...trade, quoted: stage.traded.quoted };
+  }
+}
+
+/** The same of payments. A record is that of one payment. The others are followed to their status of now. */
+function takeWithdrawals({ state, ports }: TakingOver, shown: readonly Accepted[]): void {
+  const byId = new Map(shown.map((one) => [one.withdrawalId, one]));
+  for (const record of state.payments) {
+    const known = acceptedOf(record);
+    if (known === null) continue;
+    const found = byId.get(known.withdrawalId);
+    byId.delete(known.withdrawalId);
+    if (found === undefined) {
+      record.stage = newPayment();
+      continue;
+    }
+    const { amount, ...accepted } = found;
+    record.amount ??= amount;
+    // Whether it is late counts from now on, unless it was under way before.
+    const atMs = record.stage.kind === 'accepted' ? known.atMs : ports.nowMs();
+    const wasPaid = record.stage.kind === 'paid' || known.isAnew === true;
+    moveTo(record, { kind: 'accepted', accepted: { ...accepted, atMs, ...(wasPaid && { isAnew: true }) } });
   }
 }
 

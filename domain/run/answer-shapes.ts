@@ -1,7 +1,8 @@
 /**
- * The closed shapes of what activities answer. Whoever may press a button beside a pending activity can give it an answer
- * of any kind (design: "What a worker believes"). An answer of another shape is no answer: the workflow counts the call as failed.
- * The shapes say which fields there are and of which kind, never what a text may say. Pure.
+ * The shapes of what activities answer. A person may press a button beside a pending activity and give it an answer of any
+ * kind (design: "What a worker believes"). An answer of another shape is no answer: the workflow counts the call as failed.
+ * The shapes say which fields there are and of which kind, never what a text may say. A field that no shape names is never
+ * read, so it does no harm: a record that is more than was asked for, or the answer of a worker of a newer build. Pure.
  */
 import { isKeptPlan, isPlanHead } from '../plan/plan-shape.ts';
 import type { Problem } from '../problems.ts';
@@ -10,18 +11,7 @@ import type { Doubt, SendState } from '../writes/doubt.ts';
 import type { LegState, LegStep, QuoteInHand, Traded } from '../writes/leg-state.ts';
 import type { Phase } from '../writes/phase.ts';
 import type { Accepted, PaymentState, PaymentStep } from '../writes/withdrawal.ts';
-import {
-  isFlag,
-  isRecord,
-  listOf,
-  misshapen,
-  oneOf,
-  orNull,
-  recordOf,
-  textOf,
-  type Field,
-  type Fields,
-} from '../shape.ts';
+import { isFlag, isRecord, lacking, listOf, orNull, textOf, type Field, type Fields } from '../shape.ts';
 import type {
   ChunksAnswer,
   Confirmed,
@@ -47,7 +37,7 @@ type ArmsOf<T extends Tagged> = {
 };
 
 function shapeOf<T>(fields: FieldsOf<T>): Field {
-  return recordOf(fields);
+  return (value) => lacking(value, fields) === null;
 }
 
 function unionOf<T extends Tagged>(arms: ArmsOf<T>): Field {
@@ -55,7 +45,7 @@ function unionOf<T extends Tagged>(arms: ArmsOf<T>): Field {
   return (value) => {
     const kind = isRecord(value) ? value['kind'] : null;
     if (typeof kind !== 'string' || !Object.hasOwn(fieldsOf, kind)) return false;
-    return misshapen(value, { ...fieldsOf[kind], kind: oneOf(kind) }) === null;
+    return lacking(value, fieldsOf[kind] ?? {}) === null;
   };
 }
 
@@ -206,7 +196,7 @@ export const isWithdrawalsAnswer = shapeOf<WithdrawalsAnswer>({
 });
 
 export const isConfirmed = unionOf<Confirmed>({
-  shown: { tradeIds: listOf(isText), withdrawalIds: listOf(isText) },
+  shown: { trades: listOf(isTraded), withdrawals: listOf(isAccepted) },
   wait: { wait: isWait },
 });
 

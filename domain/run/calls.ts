@@ -14,7 +14,7 @@ import type { Problem } from '../problems.ts';
 import type { Wait, Why } from '../waits.ts';
 import type { Funding } from '../writes/step.ts';
 import type { LegState, LegStep, Traded } from '../writes/leg-state.ts';
-import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
+import type { Accepted, PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { ChunkState } from './chunk-state.ts';
 import type { Evidence } from './state.ts';
 
@@ -342,17 +342,21 @@ export type ChunksAnswer = {
   readonly runId: string;
 };
 
-/** Records that an earlier history of the run handed on, by the ids that the service gave them. */
+/** Items of which an earlier history of the run has handed on the record, by the id that the service gave it. */
 export type ConfirmCall = {
   readonly plan: PlanHead;
-  readonly tradeIds: readonly string[];
-  readonly withdrawalIds: readonly string[];
+  readonly legs: readonly { readonly leg: Leg; readonly tradeId: string }[];
+  /** `amount`: null while it is not known how much the leg has brought. */
+  readonly payments: readonly (Pick<Payment, 'id' | 'account' | 'currency'> & {
+    readonly amount: string | null;
+    readonly withdrawalId: string;
+  })[];
 };
 export type Confirmed =
-  /** Those of them that the service shows, and shows as this run's. */
+  /** The records that the service shows, and that are as planned for the item. */
   | {
       readonly kind: 'shown';
-      readonly tradeIds: readonly string[];
-      readonly withdrawalIds: readonly string[];
+      readonly trades: readonly Traded[];
+      readonly withdrawals: readonly Accepted[];
     }
   | { readonly kind: 'wait'; readonly wait: Wait };

@@ -1,16 +1,17 @@
 /**
  * What one history of a run hands on to the next (continue-as-new). It is kept small: of an item of which
  * nothing is known, nothing is handed on; of any other item, only how it differs from such a one; and nothing
- * that the plan says. Pure.
+ * that the plan says. Whoever may write to Temporal can hand on what he likes. So no amount, price or
+ * generation is taken from it: the next history takes amounts from the plan and the service's records, and
+ * begins with the first generation. Pure.
  */
 import { jsonBytes } from '../json-bytes.ts';
-import { fixedAmountOf } from '../plan/amounts.ts';
 import type { Payment, Plan, PlanHead } from '../plan/plan.ts';
-import type { SendState } from '../writes/doubt.ts';
+import { asForgotten, type SendState } from '../writes/doubt.ts';
 import { OPEN, type PaymentPhase } from '../writes/phase.ts';
 import { ADVICE } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
-import { NEW_LEG, type LegState } from '../writes/leg-state.ts';
+import { NEW_LEG, type LegState, type Traded } from '../writes/leg-state.ts';
 import { NEW_PAYMENT, type PaymentState } from '../writes/withdrawal.ts';
 import {
   newLeg,
@@ -60,22 +61,30 @@ type TraceIds = readonly (string | null)[];
  */
 const MOST_BYTES = 120_000;
 
-/** A leg at its stage. Of a leg that is still to be converted, only what is known. */
+/** A leg at its stage. Of a leg that is still to be converted, only what is known; of a trade, the service is asked. */
 type CarriedLeg = { readonly id: string } & (
-  TradedLeg | UntradedLeg | (Omit<ConvertingLeg, 'state'> & { readonly state: Partial<LegState> })
+  | (Pick<TradedLeg, 'kind' | 'atMs'> & Pick<Traded, 'tradeId' | 'quoted'>)
+  | UntradedLeg
+  | (Omit<ConvertingLeg, 'state'> & { readonly state: Partial<LegState> })
 );
 
-/** A payment at its stage. `amount`: only if the plan does not say it. */
+/** A payment at its stage. */
 type CarriedPayment = ItemOf<CarriedUnsent | CarriedSent | UnpaidPayment>;
-type ItemOf<Stage> = { readonly id: string; readonly amount?: string } & Stage;
+type ItemOf<Stage> = { readonly id: string } & Stage;
 
 /** Only what differs from `asKnownIn`. Without `phase`, nothing keeps the payment from being sent. */
 type CarriedUnsent = {
   readonly kind: 'unsent';
-  readonly state: Partial<Omit<PaymentState, 'phase'>>;
+  readonly state: Partial<KnownSends>;
   readonly phase?: CarriedPhase;
   readonly needsHuman?: true;
 };
+
+/** What a history may tell the next one of the sends of a payment. None of it says what is sent. */
+type KnownSends = Pick<
+  PaymentState,
+  'knownIn' | 'knownAtMs' | 'sent' | 'doubt' | 'tries' | 'walkedIn' | 'hasOpenedEarly'
+>;
 
 /** A lack of money is handed on by its code alone: many payments may wait for the same money. */
 type CarriedPhase =
@@ -128,25 +137,26 @@ function carryLeg({ leg, stage }: LegRecord): CarriedLeg | null {
       const isNew = isAsNew(stage.state, NEW_LEG) && !stage.needsHuman;
       return isNew ? null : { id, ...stage, state: differences(stage.state, NEW_LEG) };
     }
-    case 'traded':
+    case 'traded': {
+      const { kind, atMs, traded } = stage;
+      return { id, kind, atMs, tradeId: traded.tradeId, quoted: traded.quoted };
+    }
     case 'not traded':
       return { id, ...stage };
   }
 }
 
 /** Null: nothing is known of the payment. */
-function carryPayment({ payment, amount, stage }: PaymentRecord, runId: string): CarriedPayment | null {
-  const isPlanned = amount === null || amount === fixedAmountOf(payment);
-  const item = { id: payment.id, ...(!isPlanned && { amount }) };
+function carryPayment({ payment, stage }: PaymentRecord, runId: string): CarriedPayment | null {
+  const item = { id: payment.id };
   switch (stage.kind) {
     case 'unsent': {
-      const { phase, ...rest } = stage.state;
-      const isNew = isAsNew(stage.state, NEW_PAYMENT) && !stage.needsHuman && isPlanned;
-      if (isNew) return null;
+      const { phase } = stage.state;
+      if (isAsNew(stage.state, NEW_PAYMENT) && !stage.needsHuman) return null;
       return {
         ...item,
         kind: 'unsent',
-        state: differences(rest, asKnownIn(runId)),
+        state: differences(sendsOf(stage.state), asKnownIn(runId)),
         ...(phase.kind !== 'open' && { phase: carryPhase(phase) }),
         ...(stage.needsHuman && { needsHuman: true }),
       };
@@ -174,6 +184,11 @@ function carryPhase(phase: Exclude<PaymentPhase, { kind: 'open' }>): CarriedPhas
   }
 }
 
+function sendsOf(state: PaymentState): KnownSends {
+  const { knownIn, knownAtMs, sent, doubt, tries, walkedIn, hasOpenedEarly } = state;
+  return { knownIn, knownAtMs, sent, doubt, tries, walkedIn, hasOpenedEarly };
+}
+
 /** A payment's state when the Temporal run that hands on knows it as its own, and nothing more is known. */
 function asKnownIn(runId: string): PaymentState {
   return { ...NEW_PAYMENT, knownIn: runId, walkedIn: runId };
@@ -193,9 +208,10 @@ function differences<T extends object>(one: T, other: T): Partial<T> {
 
 /**
  * Takes over what an earlier history knew of the items of the same plan, and nothing of another plan. The
- * earlier history handed it on between two writes, so that what it knew as its own is complete. The Temporal
- * run that goes on, `runId`, then knows this as its own too; a reset of that run does not. True when it was
- * about this plan.
+ * earlier history handed it on between two writes, so that what it knew of payments as its own is complete.
+ * The Temporal run that goes on, `runId`, then knows this as its own too; a reset of that run does not. A leg
+ * that is not traded is looked up anew, since a second trade has another key. A trade, and what it brought, is
+ * only taken over by its id (`takeOverShown`). True when it was about this plan.
  */
 export function takeOver(state: RunState, carried: Carried, runId: string): boolean {
   const { plan } = state;
@@ -209,7 +225,6 @@ export function takeOver(state: RunState, carried: Carried, runId: string): bool
   for (const [index, record] of state.payments.entries()) {
     const item = payments.get(record.payment.id);
     record.traceId = carried.traceIds?.[index] ?? null;
-    record.amount = item?.amount ?? record.amount;
     record.stage = paymentFrom(item, record.payment, heir);
   }
   state.cancelled = carried.cancelled;
@@ -242,14 +257,14 @@ function known<State extends SendState>(state: State, heir: Heir): State {
 function legFrom(item: CarriedLeg | undefined, heir: Heir): LegStage {
   switch (item?.kind) {
     case undefined:
-      return { ...newLeg(), state: known(NEW_LEG, heir) };
+      return newLeg();
     case 'converting': {
       const { kind, state, needsHuman } = item;
-      return { kind, state: known({ ...NEW_LEG, ...state }, heir), needsHuman };
+      return { kind, state: asForgotten({ ...NEW_LEG, ...state, heard: null, askedIn: null }), needsHuman };
     }
     case 'traded': {
-      const { id: _, ...stage } = item;
-      return stage;
+      const { kind, atMs, tradeId, quoted } = item;
+      return { kind, atMs, traded: { ...UNREAD, tradeId, quoted }, worse: null, settled: null, isAnew: true };
     }
     case 'not traded': {
       const { id: _, ...stage } = item;
@@ -258,13 +273,17 @@ function legFrom(item: CarriedLeg | undefined, heir: Heir): LegStage {
   }
 }
 
+/** Of a trade that was handed on, before the service has shown it. */
+const UNREAD = { quoteId: '', sellAmount: '0', buyAmount: '0', status: '' };
+
 function paymentFrom(item: CarriedPayment | undefined, payment: Payment, heir: Heir): PaymentStage {
   switch (item?.kind) {
     case undefined:
       return { ...newPayment(), state: known(NEW_PAYMENT, heir) };
     case 'unsent': {
       const phase = phaseFrom(item.phase, item.id);
-      const state = known({ ...asKnownIn(heir.from), ...item.state, phase }, heir);
+      const sends = sendsOf({ ...asKnownIn(heir.from), ...item.state });
+      const state = known({ ...NEW_PAYMENT, ...sends, phase }, heir);
       const needsHuman = item.needsHuman === true;
       return { ...newPayment(), state: { ...state, walkedIn: ofHeir(state.walkedIn, heir) }, needsHuman };
     }
@@ -295,7 +314,7 @@ function phaseFrom(carried: CarriedPhase | undefined, item: string): PaymentPhas
 }
 
 function acceptedFrom(
-  { id: _id, amount: _amount, kind: _kind, ...record }: ItemOf<Omit<CarriedSent, 'endedIn'>>,
+  { id: _id, kind: _kind, ...record }: ItemOf<Omit<CarriedSent, 'endedIn'>>,
   payment: Payment,
 ): Accepted {
   return { reference: payment.reference, ...record };

@@ -19,6 +19,7 @@ import { isShown } from '../waits.ts';
 import type { Alike } from '../writes/withdrawal.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { Call, ChunkInput, GoAnswer, GoCall } from './calls.ts';
+import { takeOverShown } from './again.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { ChunkStanding } from './chunk-state.ts';
 import { NOBODY, isOpenPayment, isUnsent, paymentProblem } from './items.ts';
@@ -35,6 +36,7 @@ export type ChunkPorts = Pick<
   Ports,
   | 'createWithdrawals'
   | 'awaitWithdrawals'
+  | 'confirmOutcomes'
   | 'waitUntil'
   | 'nowMs'
   | 'historyIsLong'
@@ -223,6 +225,7 @@ export class Chunk implements Paying {
           // Another wait, such as of the payments that it follows, still holds.
           if (hasFailed || this.#patienceMs !== null) pauses.goesOn(state);
           this.#patienceMs = null;
+          if (this.#go === null) await this.#adopt(answer.plan);
           return this.#take(answer);
       }
     }
@@ -230,20 +233,22 @@ export class Chunk implements Paying {
 
   /** The run has ended before this history had a go. So it reports what the history before it knew. */
   #endAsHandedOn(): void {
-    const head = this.#carried?.head;
-    if (this.state.plan === null && head !== undefined) this.#adopt(head);
+    const { state, ports, input } = this;
+    const carried = this.#carried;
+    if (state.plan !== null || carried?.head === undefined) return;
+    adoptPlan(state, planOf(input, carried.head));
+    takeOver(state, carried, ports.originalRunId);
   }
 
-  #adopt(head: PlanHead): void {
-    const { state, ports, input } = this;
-    adoptPlan(state, planOf(input, head));
-    if (this.#carried !== null) takeOver(state, this.#carried, ports.originalRunId);
+  async #adopt(head: PlanHead): Promise<void> {
+    const plan = planOf(this.input, head);
+    adoptPlan(this.state, plan);
+    if (this.#carried !== null) await takeOverShown(this, plan, this.#carried);
   }
 
   #take(go: GoOf): void {
     const { state, ports, input } = this;
     const before = this.#go;
-    if (before === null) this.#adopt(go.plan);
     let isOther = JSON.stringify(go) !== JSON.stringify(before);
     // The coordinator or the chunk is another Temporal run now. A paid payment may have come back meanwhile.
     if (before?.runId !== go.runId) followAnew(state, ports.nowMs());

@@ -11,7 +11,9 @@ import {
   type LegOutcome,
   type PaymentOutcome,
 } from './items.ts';
-import type { RunName } from '../references.ts';
+import { itemOfOtherRun } from '../plan/observation.ts';
+import { runName, type RunName } from '../references.ts';
+import type { Withdrawal } from '../service/records.ts';
 import type { RunState } from './state.ts';
 import { isFlag, lineOf, listOf, misshapen, oneOf, orNull, type Field, type Fields } from '../shape.ts';
 
@@ -81,9 +83,8 @@ export function recordIn(holds: Pick<Holds, 'items'>, name: string): string | nu
   return outcome === 'NOT_PAID' ? null : (recordId ?? null);
 }
 
-/** Whether a run has done the item of this name, or has left it to a person, who may have it done. */
-export function hasDone(holds: Pick<Holds, 'items'>, name: string): boolean {
-  const [, outcome, recordId] = itemOf(holds, name) ?? [];
+/** *Moved*: an item was done, or is left to a person, who may have it done, or the service has a record of it. */
+export function hasMoved(outcome: LegOutcome | PaymentOutcome, recordId: string | null): boolean {
   switch (outcome) {
     case 'TRADED':
     case 'PAID':
@@ -93,9 +94,23 @@ export function hasDone(holds: Pick<Holds, 'items'>, name: string): boolean {
       return recordId !== null;
     case 'NOT_TRADED':
     case 'NOT_PAID':
-    case undefined:
       return false;
   }
+}
+
+/**
+ * *Rival*: whether another run of the policy has moved the item of this name, by its id in small letters. `may have`: the run
+ * is silent (`holds` is null), or it is open and has read no plan yet, and so may still carry out one that was made before.
+ */
+export function rivalry(
+  holds: Pick<Holds, 'items' | 'hasPlan'> | null,
+  isOpen: boolean,
+  name: string,
+): 'has' | 'may have' | 'has not' {
+  if (holds === null) return 'may have';
+  const [, outcome, recordId] = itemOf(holds, name) ?? [];
+  if (outcome !== undefined && hasMoved(outcome, recordId ?? null)) return 'has';
+  return isOpen && !holds.hasPlan ? 'may have' : 'has not';
 }
 
 /** The run of a batch. */
@@ -139,16 +154,87 @@ export type Holder = { readonly run: string; readonly withdrawalId: string | nul
 /** `silent`: a run that may hold some of the payments and does not answer; null: all have answered. */
 export type Holders = { readonly held: ReadonlyMap<string, Holder>; readonly silent: string | null };
 
-/** The item of one of our runs that counts a record as its own. */
-export type Owner = { readonly run: string; readonly item: string };
+/** Whose a record of the service is that carries no name of ours. */
+export type By =
+  /** This item of this run, or of a batch, counts it as its own. */
+  | { readonly kind: 'item'; readonly run: string; readonly item: string }
+  /** Every run that may have it has answered, and none counts it as its own. */
+  | { readonly kind: 'nobody' }
+  /** No run that has answered has it. These do not answer, or a chunk of theirs does not. */
+  | { readonly kind: 'silent'; readonly runs: readonly RunName[] };
 
-/** Adds the owners of those of these records that a run or chunk counts as its own. */
-export function addOwners(
-  owners: Map<string, Owner>,
-  ids: ReadonlySet<string>,
-  run: string,
-  { items }: Pick<Holds, 'items'>,
-): void {
-  for (const [item, , recordId] of items)
-    if (recordId !== null && ids.has(recordId) && !owners.has(recordId)) owners.set(recordId, { run, item });
+export type Claim = { readonly recordId: string; readonly by: By };
+
+/** Collects what runs and chunks answer, and judges by it whose records are. */
+export class Answers {
+  readonly #wanted: ReadonlySet<string>;
+  readonly #owners = new Map<string, By>();
+  readonly #silent = new Map<string, RunName>();
+
+  /** @param recordIds the records that are asked about */
+  constructor(recordIds: readonly string[]) {
+    this.#wanted = new Set(recordIds);
+  }
+
+  /** @param holds what the run, or a chunk of it, holds; null: it does not answer */
+  add(run: RunName, holds: Pick<Holds, 'items'> | null): void {
+    if (holds === null) this.#silent.set(runName(run), run);
+    for (const [item, , recordId] of holds?.items ?? [])
+      if (recordId !== null && this.#wanted.has(recordId) && !this.#owners.has(recordId))
+        this.#owners.set(recordId, { kind: 'item', run: runName(run), item });
+  }
+
+  /** True when no further answer changes anything. */
+  get areEnough(): boolean {
+    return this.#owners.size === this.#wanted.size;
+  }
+
+  get claims(): readonly Claim[] {
+    const others: By =
+      this.#silent.size === 0 ? { kind: 'nobody' } : { kind: 'silent', runs: [...this.#silent.values()] };
+    return [...this.#wanted].map((recordId) => ({ recordId, by: this.#owners.get(recordId) ?? others }));
+  }
+}
+
+/**
+ * The records that an item of ours accounts for. All others *look alike*: the record of a silent run counts as nobody's, so
+ * that a payment which it looks like waits for a person.
+ */
+export function accountedFor(claims: readonly Claim[]): readonly string[] {
+  return claims.filter(({ by }) => by.kind === 'item').map(({ recordId }) => recordId);
+}
+
+/**
+ * *Paid elsewhere*: the payment among these (`names` by `nameOfPayment`) that a record of the service pays by its tag, and
+ * the other run of the policy that sent it; null: none.
+ */
+export function payerOf(
+  own: RunName,
+  names: ReadonlySet<string>,
+  { tag }: Pick<Withdrawal, 'tag'>,
+): readonly [name: string, run: string] | null {
+  const other = tag === null ? null : itemOfOtherRun(own, tag);
+  const name = other?.item.toLowerCase();
+  return other === null || name === undefined || !names.has(name) ? null : [name, other.run];
+}
+
+/** What was found and holds payments until a person lets it go by the name of its list: `--go-on NAME`. */
+export type FoundList = 'lost-runs' | 'look-alikes';
+
+/**
+ * The name of a list. With it, a person accepts exactly what is in this list: one more record or run, and the name is another.
+ * @param digest makes twelve letters of `[A-Za-z0-9_-]`
+ */
+export function nameOfFound(
+  list: FoundList,
+  members: readonly string[],
+  digest: (texts: readonly string[]) => string,
+): string {
+  return `${list}-${digest(members.toSorted())}`;
+}
+
+/** The kind of list that `--go-on` names; null: it names an item of a plan. */
+export function foundListOf(name: string): FoundList | null {
+  const [, list] = /^(lost-runs|look-alikes)-[\w-]{12}$/.exec(name) ?? [];
+  return list === 'lost-runs' || list === 'look-alikes' ? list : null;
 }

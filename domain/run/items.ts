@@ -22,6 +22,8 @@ export type TradedLeg = {
   readonly worse: { readonly problem: Problem; readonly isHeld: boolean } | null;
   /** False: the trade will never settle. Null: not known yet. */
   settled: boolean | null;
+  /** An earlier history has handed it on. Whether it came out worse than planned is asked once more. */
+  readonly isAnew?: true;
 };
 /** `quoteId`: the leg's last quote, which was not traded. */
 export type UntradedLeg = Ended & {
@@ -168,14 +170,14 @@ export function paymentProblem({ payment, stage }: PaymentRecord): Problem | nul
 
 /**
  * The stage of a leg if the leg is open; null: it is not. A leg with a trade that came out worse than planned is open
- * until a person accepts.
+ * until a person accepts, and so is one of which that is not known.
  */
 export function openLeg({ stage }: LegRecord): ConvertingLeg | TradedLeg | null {
   switch (stage.kind) {
     case 'converting':
       return stage;
     case 'traded':
-      return stage.worse?.isHeld === true ? stage : null;
+      return stage.worse?.isHeld === true || stage.isAnew === true ? stage : null;
     case 'not traded':
       return null;
   }

@@ -49,22 +49,7 @@ export class SeenRuns {
   }
 }
 
-const LIST_NAME = /^lost-runs-[\w-]{12}$/;
-
-/**
- * The name of a list of lost runs. With it, a person lets a run go beside exactly these runs.
- * @param digest makes twelve letters of `[A-Za-z0-9_-]`
- */
-export function lostRunsName(lost: readonly RunName[], digest: (texts: readonly string[]) => string): string {
-  return `lost-runs-${digest(lost.map(runName).toSorted())}`;
-}
-
-/** Whether `--go-on` names such a list, and no item of a plan. */
-export function isLostRunsName(text: string): boolean {
-  return LIST_NAME.test(text);
-}
-
-/** Whether a person has said that the run goes on beside the runs of this list. */
+/** Whether a person has said that the run goes on beside the runs of the list with this name (`nameOfFound`). */
 export function isLetGo({ instructions }: Kept, name: string): boolean {
   return instructions.some((said) => said.kind === 'go-on' && said.item === name);
 }

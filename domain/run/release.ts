@@ -7,16 +7,17 @@ import { brokenPaymentLimit } from '../plan/limits.ts';
 import { add } from '../money.ts';
 import type { Limits } from '../policy.ts';
 import type { Problem } from '../problems.ts';
-import { acceptedOf, legProblem, tradeOf, type LegRecord, type PaymentRecord } from './items.ts';
+import { acceptedOf, legProblem, openLeg, tradeOf, type LegRecord, type PaymentRecord } from './items.ts';
 import type { RunState } from './state.ts';
 
 /** True when nothing about the leg can change what is paid: it is settled, or not traded for good. */
-export function isDecided({ stage }: LegRecord, isCancelled: boolean): boolean {
+export function isDecided(record: LegRecord, isCancelled: boolean): boolean {
+  const { stage } = record;
   switch (stage.kind) {
     case 'converting':
       return false;
     case 'traded':
-      return stage.worse?.isHeld !== true && (stage.settled !== null || isCancelled);
+      return openLeg(record) === null && (stage.settled !== null || isCancelled);
     case 'not traded':
       return true;
   }

@@ -9,15 +9,7 @@ import type { RunName } from '../references.ts';
 import type { Waiting } from '../waits.ts';
 import type { Problem } from '../problems.ts';
 import { newChunks, type ChunkRecord } from './chunk-state.ts';
-import {
-  acceptedOf,
-  moveTo,
-  newLeg,
-  newPayment,
-  tradeOf,
-  type LegRecord,
-  type PaymentRecord,
-} from './items.ts';
+import { moveTo, newLeg, newPayment, type LegRecord, type PaymentRecord } from './items.ts';
 
 /** One request to the service, for people who ask how an outcome came about. Never anything secret. */
 export type Evidence = {
@@ -190,21 +182,5 @@ function endedIn({ stage }: LegRecord | PaymentRecord): string | null {
     case 'failed':
     case 'not paid':
       return stage.endedIn;
-  }
-}
-
-/** Items whose records the service does not show begin anew. They are looked up before anything is sent. */
-export function forgetAllBut(
-  state: RunState,
-  shown: { readonly tradeIds: readonly string[]; readonly withdrawalIds: readonly string[] },
-): void {
-  for (const record of state.legs) {
-    const traded = tradeOf(record);
-    if (traded !== null && !shown.tradeIds.includes(traded.tradeId)) record.stage = newLeg();
-  }
-  const withdrawals = new Set(shown.withdrawalIds);
-  for (const record of state.payments) {
-    const accepted = acceptedOf(record);
-    if (accepted !== null && !withdrawals.has(accepted.withdrawalId)) record.stage = newPayment();
   }
 }

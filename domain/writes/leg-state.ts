@@ -1,5 +1,6 @@
 /** What is known of a leg between two calls, and the result of a call about it. */
 import type { Problem } from '../problems.ts';
+import type { Trade } from '../service/records.ts';
 import type { Wait } from '../waits.ts';
 import { NOTHING_SENT, type SendState } from './doubt.ts';
 
@@ -45,6 +46,19 @@ export type Traded = {
   /** The service's status when the record was read. */
   readonly status: string;
 };
+
+/** @param quoted the amounts of its quote, if they are known */
+export function tradedOf(record: Trade, quoted: Traded['quoted']): Traded {
+  const bySell = record.sellAmount !== null;
+  return {
+    tradeId: record.id,
+    quoteId: record.quoteId,
+    sellAmount: record.sellAmount ?? record.executedAmount,
+    buyAmount: bySell ? record.executedAmount : (record.buyAmount ?? record.executedAmount),
+    quoted,
+    status: record.status,
+  };
+}
 
 /** The result of one call. It tells the workflow what to do next. */
 export type LegStep =

@@ -120,13 +120,22 @@ export function tradeDifference(leg: Leg, trade: Trade): string | null {
   return `its ${side} amount is ${recorded ?? 'not given'}, planned was ${value}`;
 }
 
-/** What identifies one payment at the service. */
-export type PaymentIdentity = {
+/** True for a trade that carries the leg's reference and agrees with the plan. */
+export function isTradeAsPlanned(leg: Leg, trade: Trade): boolean {
+  return isTradeOf(leg, null, trade) && tradeDifference(leg, trade) === null;
+}
+
+/** What a payment pays, and to whom. */
+type Paid = {
   readonly reference: string;
   readonly account: string;
   readonly currency: string;
   /** Null: not known, because the payment pays the proceeds of a leg that is not known to be traded. */
   readonly amount: string | null;
+};
+
+/** What identifies one payment at the service. */
+export type PaymentIdentity = Paid & {
   /** The beginning of the run's date, epoch milliseconds. */
   readonly opensAtMs: number;
   /** The record that a person has named as this payment; null: none. */
@@ -245,8 +254,14 @@ function isClosedGeneration(payment: PaymentIdentity, withdrawal: Withdrawal): b
   return isEarlier && payment.failedWords.includes(withdrawal.status);
 }
 
+/** True for a withdrawal that agrees with the plan, and carries the payment's tag or none. */
+export function isWithdrawalAsPlanned(payment: Paid, record: Withdrawal): boolean {
+  const isTagged = record.tag === null || generationOf(payment.reference, record.tag) !== null;
+  return isTagged && withdrawalDifference(payment, record) === null;
+}
+
 /** How a withdrawal contradicts its payment; null when it agrees. A missing account is no contradiction. */
-export function withdrawalDifference(payment: PaymentIdentity, record: Withdrawal): string | null {
+export function withdrawalDifference(payment: Paid, record: Withdrawal): string | null {
   if (record.currency !== payment.currency)
     return `its currency is ${record.currency}, planned was ${payment.currency}`;
   if (payment.amount !== null && !equal(record.withdrawalAmount, payment.amount)) {

@@ -55,7 +55,14 @@ import {
   triedAgain,
   unknownSend,
 } from './doubt.ts';
-import { shortOf, type LegState, type LegStep, type QuoteInHand, type Traded } from './leg-state.ts';
+import {
+  shortOf,
+  tradedOf,
+  type LegState,
+  type LegStep,
+  type QuoteInHand,
+  type Traded,
+} from './leg-state.ts';
 import { OPEN, forPerson } from './phase.ts';
 import {
   beforeWrite,
@@ -141,7 +148,8 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     if (short.kind === 'wait') return short;
     return yield* stayInDoubt(item, assumeSent(context, asKnownNow(context, before)), ready.looked);
   }
-  if (leg.amount === null) return waitForPerson(before, forgottenAmount(leg));
+  // Whose trade was found when the plan was made is never traded anew: that amount came from balances of long ago.
+  if (leg.amount === null || leg.why.kind === 'found') return waitForPerson(before, forgottenAmount(leg));
   const stale = staleReference(context, leg);
   if (stale !== null) return yield* end(item, before, stale);
   if (before.quotes >= context.plan.rules.quote.maxQuotes)
@@ -505,16 +513,9 @@ function traded(
   said: InstructionsAbout,
   { quote, record }: { readonly quote: QuoteInHand | null; readonly record: Trade },
 ): LegStep {
-  const bySell = record.sellAmount !== null;
-  return asTraded(context, leg, said, {
-    tradeId: record.id,
-    quoteId: record.quoteId,
-    sellAmount: record.sellAmount ?? record.executedAmount,
-    buyAmount: bySell ? record.executedAmount : (record.buyAmount ?? record.executedAmount),
-    quoted:
-      quote?.id === record.quoteId ? { sellAmount: quote.sellAmount, buyAmount: quote.buyAmount } : null,
-    status: record.status,
-  });
+  const quoted =
+    quote?.id === record.quoteId ? { sellAmount: quote.sellAmount, buyAmount: quote.buyAmount } : null;
+  return asTraded(context, leg, said, tradedOf(record, quoted));
 }
 
 /**

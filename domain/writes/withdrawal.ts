@@ -19,6 +19,7 @@ import {
   LOOK_BACK_MS,
   candidatesOf,
   couldBe,
+  isWithdrawalAsPlanned,
   isWithdrawalOf,
   lookForWithdrawal,
   withdrawalDifference,
@@ -28,7 +29,7 @@ import {
 import { add, compare, isDecimal, isPositive } from '../money.ts';
 import type { Payment } from '../plan/plan.ts';
 import type { Withdrawal } from '../service/records.ts';
-import { generationOf, reference } from '../references.ts';
+import { reference } from '../references.ts';
 import type { Reply } from '../service/reply.ts';
 import {
   ADVICE,
@@ -328,8 +329,7 @@ function* readNamed(identity: PaymentIdentity, id: string): Steps<Withdrawal | n
 }
 
 function isOurs(identity: PaymentIdentity, record: Withdrawal): boolean {
-  const ownTag = record.tag === null || generationOf(identity.reference, record.tag) !== null;
-  return ownTag && !identity.otherIds.includes(record.id) && withdrawalDifference(identity, record) === null;
+  return !identity.otherIds.includes(record.id) && isWithdrawalAsPlanned(identity, record);
 }
 
 // Generations.
@@ -716,14 +716,16 @@ function adopted(
   const { context, payment } = adopter;
   if (isOfOthers(adopter, record) || !context.take(record.id))
     return waits(state, 'person', SLOW_LOOKUP_MS, recordTaken(payment, record.id));
+  return { kind: 'accepted', accepted: acceptedAs(record, sentAs) };
+}
+
+/** @param sentAs under which reference it was sent, as far as that is known: the record may show no tag */
+export function acceptedAs(record: Withdrawal, sentAs: string): Accepted {
   return {
-    kind: 'accepted',
-    accepted: {
-      withdrawalId: record.id,
-      reference: record.tag ?? sentAs,
-      status: record.status,
-      amount: record.withdrawalAmount,
-    },
+    withdrawalId: record.id,
+    reference: record.tag ?? sentAs,
+    status: record.status,
+    amount: record.withdrawalAmount,
   };
 }
 
@@ -743,7 +745,7 @@ function looksPaid(payment: Payment, recordId: string | null): Problem {
     code: 'LOOKS_PAID',
     item: payment.id,
     message: `${which} pays what payment "${payment.id}" would pay, to the same account, and no run of ours accounts for it.`,
-    fix: 'A person decides: approve it with `npx cambist run … --approve-lookalikes` to pay it as well, or use `npx cambist resolve`: --executed with its id if it is this payment, --not-executed if it is not to be paid.',
+    fix: 'A person decides: approve it with `npx cambist run … --go-on look-alikes` to pay it as well, or use `npx cambist resolve`: --executed with its id if it is this payment, --not-executed if it is not to be paid.',
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import { sumsOf } from '../../domain/plan/amounts.ts';
 import { Alike, LOOK_ALIKE, LookAlikes, ownSince } from '../../domain/writes/look-alikes.ts';
+import { nameOfFound } from '../../domain/run/claims.ts';
 import type { LookAlikeApproval } from '../../domain/people/instructions.ts';
 import type { Money } from '../../domain/policy.ts';
 import type { RunName } from '../../domain/references.ts';
@@ -20,6 +21,8 @@ import { serviceFailure } from '../preflight.ts';
 export type LookAlike = { readonly record: Withdrawal; readonly item: string; readonly others: number };
 
 export type SeenLookAlikes = {
+  /** The name of the list, as of `nameOfFound`. */
+  readonly name: string;
   readonly records: number;
   readonly sums: readonly Money[];
   /** How many payments of the file have a look-alike. */
@@ -38,6 +41,8 @@ const SHOWN = 50;
 /** What Temporal says of a batch and of our other runs. */
 export type Ours = {
   readonly approval: LookAlikeApproval | null;
+  /** The number of the newest entry of people about the batch; 0: there is none. */
+  readonly seen: number;
   /** When the batch was planned, epoch milliseconds; null: it has no plan. */
   readonly madeAtMs: number | null;
   /** Ids of those records that belong to runs of ours. */
@@ -96,6 +101,19 @@ export async function seeLookAlikes({
   return heldAgainst(judged, batch, rows);
 }
 
+/**
+ * Whether a person approves these look-alikes.
+ * @param by the name of a list, as the person typed it; null: none. The list of another time may lack what looks alike now
+ */
+export function approvalOf(
+  { isApproved, name }: Pick<SeenLookAlikes, 'isApproved' | 'name'>,
+  by: string | null,
+): 'approved before' | 'approved' | 'another list' | 'not approved' {
+  if (isApproved) return 'approved before';
+  if (by === null) return 'not approved';
+  return by === name ? 'approved' : 'another list';
+}
+
 async function listed(settings: Settings, alike: Alike, sinceMs: number): Promise<readonly Withdrawal[]> {
   const address = `${settings.address.origin}${settings.address.basePath}`;
   const client = createClient(settings, 'read');
@@ -142,6 +160,7 @@ async function heldAgainst(
   if (found.size === 0) return null;
   const records = [...found.values()];
   return {
+    name: nameOfFound('look-alikes', [...found.keys()], hashOfTexts),
     records: records.length,
     sums: sumsOf(
       records.map(({ record }) => ({ currency: record.currency, value: record.withdrawalAmount })),

@@ -2,7 +2,8 @@
  * Which payments of a batch another batch of its policy has paid, by the tags in the service's list. `plan` asks. The run
  * looks again itself, also for what other batches may still pay, which only Temporal knows. Reads only.
  */
-import { payerOf, type Held } from '../../domain/plan/batch-items.ts';
+import type { Held } from '../../domain/plan/batch-items.ts';
+import { payerOf } from '../../domain/run/claims.ts';
 import type { RunName } from '../../domain/references.ts';
 import type { ServiceFacts } from '../../domain/service/facts.ts';
 import type { ServiceClient } from '../../service/client.ts';

@@ -9,8 +9,9 @@ import {
   newestCancel,
   newestSaid,
   type Kept,
+  type LookAlikeApproval,
 } from '../../domain/people/instructions.ts';
-import { isLostRunsName } from '../../domain/run/lost-runs.ts';
+import { foundListOf } from '../../domain/run/claims.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Settings } from '../../config/config.ts';
 import { CommandFailure } from '../failure.ts';
@@ -107,9 +108,24 @@ async function sayCauseGone(
   await keepInstruction(place, run, said, { seen: newestSaid(instructions, 'run') });
 }
 
+/** Keeps that a person lets a batch go on in spite of exactly the look-alikes of the list with this name. */
+export async function acceptLookAlikes(
+  place: Place,
+  run: RunName,
+  { by, why }: Pick<GoOn, 'by' | 'why'>,
+  {
+    name,
+    approval,
+    seen,
+  }: { readonly name: string; readonly approval: LookAlikeApproval; readonly seen: number },
+): Promise<void> {
+  const said = { kind: 'go-on', id: randomUUID(), by, why, item: name, takesBack: null } as const;
+  await keepInstruction(place, run, { ...said, lookAlikes: approval }, { seen });
+}
+
 /** An item of the plan; or, while there is no plan, the list of lost runs beside which the plan may be made. */
 async function requireNamed(place: Place, run: RunName, asked: string): Promise<string> {
-  const isOfRun = isLostRunsName(asked) && (await planOf(place, run)) === null;
+  const isOfRun = foundListOf(asked) === 'lost-runs' && (await planOf(place, run)) === null;
   if (!isOfRun) await requireItem(place, await requirePlan(place, run), asked);
   return asked;
 }

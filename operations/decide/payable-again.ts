@@ -150,7 +150,7 @@ export async function named(known: Known, items: readonly string[]): Promise<rea
       if (verdict.kind !== 'could be')
         return openingOf(known, history, requireMay(known, payment, verdict, address));
       // A record that belongs to another run leaves no doubt about this payment.
-      const claimant = await claimantOfTwin(known, verdict.record);
+      const claimant = await claimantOf(known.place, known.plan, verdict.record);
       const settled =
         claimant === null ? verdict : await checkPayAgain(service, book, without(history, verdict.record));
       return openingOf(known, history, requireMay(known, payment, settled, address));
@@ -193,7 +193,7 @@ export async function allFailed(known: Known): Promise<readonly Opening[]> {
       let verdict = judgePayAgain(history, records);
       if (verdict.kind === 'could be' && twins < MOST_TWINS) {
         twins += 1;
-        if ((await claimantOfTwin(known, verdict.record)) !== null) {
+        if ((await claimantOf(known.place, known.plan, verdict.record)) !== null) {
           history = without(history, verdict.record);
           verdict = judgePayAgain(history, book.of(payment.id, history.identity));
         }
@@ -334,16 +334,6 @@ const SHOWN_UNSENT = 20;
 function without(history: PaymentHistory, { id }: Withdrawal): PaymentHistory {
   const { identity } = history;
   return { ...history, identity: { ...identity, otherIds: [...identity.otherIds, id] } };
-}
-
-async function claimantOfTwin({ place, plan }: Known, record: Withdrawal): Promise<string | null> {
-  const { id, createdAt, currency } = record;
-  const { organisation } = plan.credentials;
-  return claimantOf(place, {
-    run: plan.run,
-    organisation,
-    record: { id, createdAt, currencies: [currency] },
-  });
 }
 
 /** What may be opened. @throws CommandFailure */

@@ -386,7 +386,7 @@ function requireAgreement(
 
 /** A record without a name of ours may be another run's. @throws CommandFailure when it is */
 async function requireUnclaimed(theCase: Case, record: Trade | Withdrawal): Promise<void> {
-  const claimant = await claimantIn(theCase, record);
+  const claimant = await claimantOf(theCase.place, theCase.plan, record);
   if (claimant === null) return;
   throw new CommandFailure('refused by us', [
     {
@@ -396,16 +396,6 @@ async function requireUnclaimed(theCase: Case, record: Trade | Withdrawal): Prom
       fix: 'Name the record of this item, or decide otherwise.',
     },
   ]);
-}
-
-/** The other run's item that counts this record as its own; null: none. */
-function claimantIn({ place, plan }: Case, record: Trade | Withdrawal): Promise<string | null> {
-  const currencies = 'quoteId' in record ? [record.sellCurrency, record.buyCurrency] : [record.currency];
-  return claimantOf(place, {
-    run: plan.run,
-    organisation: plan.credentials.organisation,
-    record: { id: record.id, createdAt: record.createdAt, currencies },
-  });
 }
 
 /**
@@ -442,7 +432,7 @@ function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, 
 async function requireNoneYoung(theCase: Case, couldBe: Seen['couldBe']): Promise<void> {
   for (const record of youngOnes(couldBe, theCase.nowMs)) {
     // One after the other: there is mostly none, and seldom more than one.
-    if ((await claimantIn(theCase, record)) !== null) continue;
+    if ((await claimantOf(theCase.place, theCase.plan, record)) !== null) continue;
     const untilMs = Date.parse(record.createdAt) + CREATED_SLACK_MS;
     refuse(
       theCase,

@@ -24,7 +24,7 @@ function tell(said: Recorded): string {
     case 'cancel':
       return `cancel what is not sent: ${said.why}`;
     case 'go-on':
-      return `${said.item === null ? 'go on after the cancel' : 'try it now, its cause is gone'}: ${said.why}`;
+      return `${goesOn(said)}: ${said.why}`;
     case 'executed':
       return `executed as ${said.recordId}`;
     case 'not executed':
@@ -37,13 +37,17 @@ function tell(said: Recorded): string {
     }
     case 'accept':
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
-    case 'approve look-alikes':
-      return `look-alikes until ${new Date(said.untilMs).toISOString()} approved: ${said.why}`;
     case 'superseded':
       return `run ${said.instead} takes its place, since nothing of it was executed: ${said.why}`;
     case 'acknowledge':
       return `acknowledged: ${said.why}`;
   }
+}
+
+function goesOn({ item, lookAlikes }: Extract<Recorded, { kind: 'go-on' }>): string {
+  if (lookAlikes !== undefined)
+    return `look-alikes until ${new Date(lookAlikes.untilMs).toISOString()} approved`;
+  return item === null ? 'go on after the cancel' : 'try it now, its cause is gone';
 }
 
 /** At most this many items are named. */

@@ -6,6 +6,8 @@
 import type { Policy } from '../../domain/policy.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { runName, type RunName } from '../../domain/references.ts';
+import { hasMoved } from '../../domain/run/claims.ts';
+import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import { moneyText } from '../../domain/currencies.ts';
 import { equal } from '../../domain/money.ts';
@@ -43,11 +45,8 @@ async function linesOf(place: Place, facts: RunFacts, policy: Policy): Promise<r
 /** What a new run of the policy would repeat of the things that this other run has done, or may still do. Pure. */
 export function repeated(report: Report, policy: Policy): readonly string[] {
   const mayMove = report.status === 'RUNNING' || report.status === 'HELD';
-  const counts = (outcome: string, recordId: string | null): boolean =>
-    outcome === 'TRADED' ||
-    outcome === 'PAID' ||
-    outcome === 'NEEDS_HUMAN' ||
-    (outcome === 'PENDING' && (mayMove || recordId !== null));
+  const counts = (outcome: LegOutcome | PaymentOutcome, recordId: string | null): boolean =>
+    hasMoved(outcome, recordId) || (mayMove && outcome === 'PENDING');
   const legs = report.legs
     .filter(({ outcome, tradeId }) => counts(outcome, tradeId))
     .map(

@@ -1,7 +1,7 @@
 /**
  * Runs of which the service has records and Temporal knows nothing. Then Temporal was restored from an older backup, or
  * another Temporal has workers with the same key. `doctor` names these runs by the newest page of each list. A worker lets a
- * new run wait while runs of its policy are lost (`activities/lost-runs.ts`). Reads only.
+ * new run wait while runs of its policy are lost (`activities/claims.ts`). Reads only.
  */
 import { dateOfRunId, sendWindowsOf } from '../../calendar/business-date.ts';
 import { createClient, type Settings } from '../../config/config.ts';

@@ -7,6 +7,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
+import { nameOfFound } from '../../domain/run/claims.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { normalise } from '../../domain/money.ts';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
@@ -25,7 +26,7 @@ import { say } from '../support/say.ts';
 
 const EUR = 'wac_EuR5epaLive1';
 const DATE = todayIn('UTC', Date.now());
-const APPROVAL = ['--approve-lookalikes', '--reason', 'salaries of October', '--by', 'ana'];
+const WHY = ['--reason', 'salaries of October', '--by', 'ana'];
 
 type Row = readonly [id: string, amount: string];
 
@@ -63,6 +64,15 @@ async function putPayout(stage: Stage, rows: readonly Row[]) {
     workflowId,
     type: (...more: readonly string[]): Promise<Ended> =>
       stage.during(workflowId, () => command(stage, [...argv, '--json', ...more])),
+    /** Approves by the name of the list, which the command shows where it does not get it. */
+    approve: async (): Promise<Ended> => {
+      const shown = await command(stage, [...argv, '--json', '--go-on', 'look-alikes', ...WHY]);
+      assertExit(shown, 4);
+      const name = /--go-on (look-alikes-[\w-]{12}),/.exec(shown.stdout)?.[1] ?? '';
+      return stage.during(workflowId, () =>
+        command(stage, [...argv, '--json', '--wait', '--go-on', name, ...WHY]),
+      );
+    },
     plan: (): Promise<Ended> => command(stage, ['plan', `${policy}.yaml`, '--batch', file]),
     answer: (answer: string): Promise<Ended> =>
       stage.during(workflowId, () =>
@@ -128,7 +138,12 @@ async function approve(stage: Stage, run: RunName, withdrawalId: string): Promis
       mode: 'SANDBOX',
       run,
     },
-    { kind: 'approve look-alikes', ...approval },
+    {
+      kind: 'go-on',
+      item: nameOfFound('look-alikes', [withdrawalId], hashOfTexts),
+      takesBack: null,
+      lookAlikes: approval,
+    },
   );
 }
 
@@ -166,6 +181,12 @@ for (const metadataInLists of ['always', 'never'] as const)
       assertExit(refused, 4);
       assert.deepEqual(codesOf(refused), ['LOOKALIKES', 'LOOKALIKE']);
       assert.match(refused.stdout, new RegExp(`${id} of ${DATE}: 101.00 EUR to ${EUR}, like a`));
+      const other = ['--go-on', 'look-alikes-abcdefghijkl', ...WHY];
+      assert.deepEqual(
+        codesOf(await payout.type(...other)),
+        ['LOOKALIKES', 'LOOKALIKE'],
+        'the name of another list',
+      );
       assert.equal(await readStart(stage.temporal.client, payout.workflowId), null);
       assert.deepEqual(payout.booked(), []);
       assert.match((await payout.plan()).stdout, new RegExp(`${id} of ${DATE}`));
@@ -177,7 +198,7 @@ for (const metadataInLists of ['always', 'never'] as const)
         ['a', '111.00'],
         ['b', '112.00'],
       ]);
-      const ran = await payout.type('--wait', ...APPROVAL);
+      const ran = await payout.approve();
       assertExit(ran, 0);
       assert.deepEqual(outcomes(reportOf(ran)), [
         ['a', 'PAID'],
@@ -216,7 +237,7 @@ for (const metadataInLists of ['always', 'never'] as const)
       await resetRun(stage, payout.workflowId);
       await payout.untilHeld('b');
       assert.deepEqual(payout.booked(), ['a', 'c']);
-      assertExit(await payout.type('--wait', ...APPROVAL), 0);
+      assertExit(await payout.approve(), 0);
       assert.deepEqual(payout.booked(), ['a', 'b', 'c']);
     });
 
@@ -242,7 +263,7 @@ for (const metadataInLists of ['always', 'never'] as const)
     play('a reset does not take the approval away', async () => {
       await payByAnotherTool(stage, '141.00');
       const payout = await putPayout(stage, [['a', '141.00']]);
-      assertExit(await payout.type('--wait', ...APPROVAL), 0);
+      assertExit(await payout.approve(), 0);
       await resetRun(stage, payout.workflowId);
       assertExit(await payout.type('--wait'), 0);
       assert.deepEqual(payout.booked(), ['a']);
@@ -315,7 +336,7 @@ describe('where nobody knows which API keys have written, and lists show no tags
     const refused = await payout.type();
     assertExit(refused, 4);
     assert.deepEqual(codesOf(refused), ['LOOKALIKES', 'LOOKALIKE', 'LOOKALIKE']);
-    const again = await payout.type('--wait', ...APPROVAL);
+    const again = await payout.approve();
     assertExit(again, 0);
     assert.deepEqual(reportIds(reportOf(again)), ids);
     assert.deepEqual(payout.booked(), ['a', 'b']);

@@ -12,6 +12,7 @@ import { RUN_TYPE, planIdOf, reportQuery } from '../../workflows/names.ts';
 import { readReport } from '../../domain/run/report.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
+import { Follower } from '../support/shown.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
 
 const AT_ONCE = { concurrency: 4 };
@@ -69,12 +70,13 @@ describe('an input that Cambist did not make', AT_ONCE, () => {
       taskQueue,
       args: [input],
     });
-    const held = async (): Promise<boolean> =>
-      (await readReport((offset) => handle.query(reportQuery, offset))).problems.some(
-        ({ code }) => code === 'MODE_DIFFERS',
-      );
-    // One question after the other.
-    while (!(await held()));
+    const follower = new Follower(handle.workflowId);
+    const codes = async (): Promise<readonly string[]> =>
+      (await readReport((offset) => handle.query(reportQuery, offset))).problems.map(({ code }) => code);
+    // One look after the other, at whatever is told first.
+    while ((await codes()).length === 0) await follower.next();
+    follower.close();
+    assert.deepEqual(await codes(), ['MODE_DIFFERS']);
     assert.equal((await handle.describe()).status.name, 'RUNNING');
     assertNothingMoved(run);
     await handle.terminate('seen');

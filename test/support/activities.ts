@@ -77,9 +77,12 @@ export function client(requests: Request[], scripted: Scripted = {}): ServiceCli
 }
 
 /** Of which nobody needs to hear. */
-export const NO_OTHER_RUNS: Deps['otherRuns'] = {
-  recordsOf: async () => [],
-  doneElsewhere: async () => ({ rival: null, silent: null }),
+export const NO_OTHER_RUNS: Deps['claims'] = {
+  whose: async () => [],
+  rival: async () => ({ rival: null, silent: null }),
+  suspects: async () => [],
+  holders: async () => ({ held: new Map(), silent: null }),
+  plannedBeside: async () => [],
   unknown: async () => [],
   keptForMs: async () => 0,
 };
@@ -132,8 +135,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     plans: { find: never, start: never, read: never, readEarlier: never },
     clock: given.clock,
     isCurrentAttempt: async () => true,
-    otherBatches: { suspects: never, holders: never, plannedBeside: never },
-    otherRuns: NO_OTHER_RUNS,
+    claims: { ...NO_OTHER_RUNS, suspects: never, holders: never, plannedBeside: never },
     turn: {
       take: async () => ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }),
       giveBack: async () => {},

@@ -1,6 +1,7 @@
 /** Plans for tests: what every policy and every observation of the service has, so that a test names only what it is about. */
 import { sendWindowsOf } from '../../calendar/business-date.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
+import type { MadeFrom } from '../../domain/plan/agrees.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import { compilePlan, type CompileResult } from '../../domain/plan/compile.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
@@ -96,4 +97,14 @@ export function compileAt(
     batch: null,
     madeFor: 'run-1',
   });
+}
+
+/** What a plan of `RUN` is held against, besides its policy. */
+export function madeFrom(referenceRates: CompileInput['referenceRates'], date: string = RUN.id): MadeFrom {
+  return {
+    referenceRates,
+    date,
+    sendWindows: sendWindowsOf(date, 'UTC'),
+    decimalsOf: (currency) => decimalsOf(currency, {}),
+  };
 }

@@ -3,10 +3,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { confirmOutcomes } from '../../activities/confirm-outcomes.ts';
 import { client, inActivity, page, worker } from '../support/activities.ts';
-import { NO_ANSWER, TRADE, WITHDRAWAL, context, done, failed } from '../support/scripts.ts';
+import { LEG, NO_ANSWER, PAYMENT, TRADE, WITHDRAWAL, context, done, failed } from '../support/scripts.ts';
 
 const { plan } = context();
-const CALL = { plan, tradeIds: [TRADE.id], withdrawalIds: [WITHDRAWAL.id] };
+const { id, account, currency } = PAYMENT;
+const CALL = {
+  plan,
+  legs: [{ leg: LEG, tradeId: TRADE.id }],
+  payments: [{ id, account, currency, amount: '17250.00', withdrawalId: WITHDRAWAL.id }],
+};
 const OTHERS = 'p.2026-11-20.supplier';
 const whole = <T>(record: T) => done({ kind: 'WHOLE' as const, record });
 /** Lists that show nothing, and answers by id that know nothing. */
@@ -42,6 +47,33 @@ const SHOWN: readonly (readonly [what: string, scripted: Scripted, trade: boolea
     false,
   ],
   [
+    'records of other items of the run under these ids',
+    {
+      listTrades: async () => page({ ...TRADE, clientReferenceId: 'p.2026-11-21.usd-mxn-2' }),
+      listWithdrawals: async () => page({ ...WITHDRAWAL, tag: 'p.2026-11-21.other' }),
+    },
+    false,
+    false,
+  ],
+  [
+    'records of other amounts than planned',
+    {
+      listTrades: async () => page({ ...TRADE, sellAmount: '999.00' }),
+      listWithdrawals: async () => page({ ...WITHDRAWAL, tag: null, withdrawalAmount: '17249.99' }),
+    },
+    false,
+    false,
+  ],
+  [
+    'a trade of nobody’s name, and a payment to another account',
+    {
+      listTrades: async () => page({ ...TRADE, clientReferenceId: null }),
+      listWithdrawals: async () => page({ ...WITHDRAWAL, tag: null, withdrawalAccountId: 'wac_other' }),
+    },
+    false,
+    false,
+  ],
+  [
     'answers by id alone',
     { trade: async () => whole(TRADE), withdrawal: async () => whole(WITHDRAWAL) },
     true,
@@ -69,11 +101,16 @@ const SHOWN: readonly (readonly [what: string, scripted: Scripted, trade: boolea
 for (const [what, scripted, trade, payment] of SHOWN)
   test(`${what}: the trade ${trade ? 'counts' : 'is asked about again'}, the payment ${payment ? 'counts' : 'is asked about again'}`, async () => {
     const { deps } = worker({ ...NOTHING, ...scripted });
-    assert.deepEqual(await inActivity({}, () => confirmOutcomes(deps)(CALL)), {
-      kind: 'shown',
-      tradeIds: trade ? [TRADE.id] : [],
-      withdrawalIds: payment ? [WITHDRAWAL.id] : [],
-    });
+    const answer = await inActivity({}, () => confirmOutcomes(deps)(CALL));
+    assert.ok(answer.kind === 'shown');
+    assert.deepEqual(
+      answer.trades.map(({ tradeId, sellAmount, buyAmount }) => [tradeId, sellAmount, buyAmount]),
+      trade ? [[TRADE.id, '1000.00', '17250.00']] : [],
+    );
+    assert.deepEqual(
+      answer.withdrawals.map(({ withdrawalId, reference, amount }) => [withdrawalId, reference, amount]),
+      payment ? [[WITHDRAWAL.id, PAYMENT.reference, '17250.00']] : [],
+    );
   });
 
 test('a list that cannot be read to its end, or a key of another organisation, proves nothing: it waits, and says so', async () => {

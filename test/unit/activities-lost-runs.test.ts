@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { InstructionsMissing, type Deps } from '../../activities/deps.ts';
-import { heldByLostRuns, noteRuns } from '../../activities/lost-runs.ts';
+import { heldByLostRuns, noteRuns } from '../../activities/claims.ts';
 import { observe } from '../../activities/observe.ts';
 import { SeenRuns } from '../../domain/run/lost-runs.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
@@ -49,7 +49,7 @@ function given({ trades = [], withdrawals = [], known = [], keptForMs = 30 * DAY
     { listTrades: async () => page(...trades), listWithdrawals: async () => page(...withdrawals) },
     {
       ...more,
-      otherRuns: {
+      claims: {
         ...NO_OTHER_RUNS,
         unknown: async (_mode, runs) => {
           asked.push(...runs);
@@ -122,7 +122,7 @@ test('Temporal is asked about a few of the newest runs only, and about none wher
     busy.asked.map(({ id }) => id),
     Array.from({ length: 50 }, (_, index) => `2026-11-20-${index}`),
   );
-  const { deps } = worker({}, { otherRuns: { ...NO_OTHER_RUNS, keptForMs: () => assert.fail('asked') } });
+  const { deps } = worker({}, { claims: { ...NO_OTHER_RUNS, keptForMs: () => assert.fail('asked') } });
   assert.equal(await inActivity({}, () => heldByLostRuns(deps, OF, null)), null);
 });
 
@@ -151,13 +151,13 @@ test('a list that cannot be read is waited for, and so is a Temporal that cannot
   assert.equal(held?.reason, 'outage');
   const { deps: unlisted } = worker({ listWithdrawals: async () => NO_ANSWER });
   const unseen = await inActivity({}, () => noteRuns(unlisted, new SeenRuns(RUN), 0));
-  assert.equal(unseen?.problem.code, 'LOOKUP_INCOMPLETE');
+  assert.equal(unseen?.wait.problem.code, 'LOOKUP_INCOMPLETE');
   for (const silent of ['unknown', 'keptForMs'] as const) {
     const away = given({ trades: [YESTERDAY] });
-    const otherRuns = { ...away.deps.otherRuns, [silent]: () => Promise.reject(new Error('away')) };
+    const claims = { ...away.deps.claims, [silent]: () => Promise.reject(new Error('away')) };
     // The activity is tried again.
     await assert.rejects(
-      inActivity({}, () => heldByLostRuns({ ...away.deps, otherRuns }, OF, null)),
+      inActivity({}, () => heldByLostRuns({ ...away.deps, claims }, OF, null)),
       /away/,
     );
   }

@@ -8,8 +8,9 @@ import { movesOf } from '../../domain/plan/moves.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
+import type { PlanInput } from '../../domain/run/calls.ts';
 import { inActivity, planInputOf, instructionsOf, page, worker } from '../support/activities.ts';
-import { NO_ANSWER, RUN, done } from '../support/scripts.ts';
+import { NOW, NO_ANSWER, RUN, done } from '../support/scripts.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 
@@ -226,12 +227,13 @@ test('while another run has the turn nothing is read, and whose turn it is is to
 });
 
 /** The plan that is made of `POLICY`. */
-async function planned(policyText = POLICY): Promise<Plan> {
-  const { answer } = await observed(policyText, {
+async function planned(policyText = POLICY, more: object = {}): Promise<Plan> {
+  const scripted = {
     // What cannot be read proves nothing.
     pairs: async () => NO_ANSWER,
     listWithdrawalAccounts: async () => page({ id: 'wac_7Hk2mQ9vT4xR', status: 'LIVE', currency: 'MXN' }),
-  });
+  };
+  const { answer } = await observed(policyText, scripted, more);
   assert.ok(answer.kind === 'observed');
   const result = compilePlan({ ...answer, run: RUN, decimalsOf: () => 2, batch: null, madeFor: 'run-1' });
   assert.ok(result.ok, JSON.stringify(result));
@@ -245,6 +247,7 @@ async function planFor(
   more: object = {},
   others: Partial<Deps> = {},
   runId = 'run-1',
+  begun: object | null = null,
 ) {
   const plan = change(await planned());
   const { hash } = plan.policy;
@@ -254,7 +257,8 @@ async function planFor(
       ...others,
       instructions: { ...instructionsOf(), open: async () => {} },
       plans: {
-        find: async () => null,
+        find: async () =>
+          begun === null ? null : { isMade: true, hasFailed: false, input: begun as PlanInput },
         start: async () => null,
         read: async () => ({ kind: 'plan', plan }),
         readEarlier: () => assert.fail('No earlier plan is asked for here.'),
@@ -326,6 +330,39 @@ test('a plan that says otherwise than its policy, or is another run’s, is not 
     assert.ok(answer.kind === 'refused', String(index));
     assert.equal(answer.problems[0]?.code, 'PLAN_CONTRADICTS_POLICY');
   }
+});
+
+test('a price bound by reference rates is held against the rates with which the run was planned', async () => {
+  const ratesOf = (rate: string) => ({
+    'rates.yaml': `as_of: ${new Date(NOW).toISOString()}\nrates: ["${rate} MXN per USD"]\n`,
+  });
+  const text = convertPolicy({
+    guard: '{ reference: { file: rates.yaml, max_age: 30h }, worst_cost: 50bps }',
+  }).replace('replaced', RUN.policy);
+  const files = ratesOf('17.25');
+  const plan = await planned(text, { files });
+  const codeFor = async (change: (plan: Plan) => Plan, more: object, begun: object | null = null) => {
+    const answer = await planFor(text, () => change(plan), more, {}, 'run-1', begun);
+    return answer.kind === 'refused' ? answer.problems[0]?.code : answer.kind;
+  };
+  const asIs = (one: Plan): Plan => one;
+  const looser = (one: Plan): Plan => ({
+    ...one,
+    legs: one.legs.map((leg) => ({
+      ...leg,
+      guard: leg.guard && { ...leg.guard, bound: { buyFactor: '1', sellFactor: '1' } },
+    })),
+  });
+  assert.equal(await codeFor(asIs, { files }), 'plan');
+  assert.equal(await codeFor(looser, { files }), 'PLAN_CONTRADICTS_POLICY');
+  // Rates that another program has put beside the plan do not count for the run that it says it was made for.
+  const begun = { ...planInputOf(text), files: ratesOf('1') };
+  const forged = await planned(text, { files: begun.files });
+  assert.equal(await codeFor(() => forged, { files }, begun), 'PLAN_CONTRADICTS_POLICY');
+  // A later start has other rates, or none.
+  const later = { forRun: 'run-2', files: ratesOf('99') };
+  assert.equal(await codeFor(asIs, later, { ...begun, files }), 'plan');
+  assert.equal(await codeFor(looser, later, { ...begun, files }), 'PLAN_CONTRADICTS_POLICY');
 });
 
 test('the turn hears of every run that takes money without one, and of a rebalancing that was reset or started again', async () => {

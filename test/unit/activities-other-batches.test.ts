@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Deps } from '../../activities/deps.ts';
-import { askOthers, findNewOthers, findOthers } from '../../activities/other-batches.ts';
+import { askOthers, findNewOthers, findOthers } from '../../activities/claims.ts';
 import type { Holders } from '../../domain/run/claims.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import { done, failed, NOW, RUN, WITHDRAWAL } from '../support/scripts.ts';
-import { inActivity, worker } from '../support/activities.ts';
+import { NO_OTHER_RUNS, inActivity, worker } from '../support/activities.ts';
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
@@ -36,11 +36,7 @@ class List {
     },
     {
       clock: { wallMs: () => NOW + this.nowMs, monotonicMs: () => this.nowMs },
-      otherBatches: {
-        suspects: async () => [],
-        holders: async () => this.holders,
-        plannedBeside: async () => [],
-      },
+      claims: { ...NO_OTHER_RUNS, holders: async () => this.holders },
     },
   );
 

@@ -92,11 +92,7 @@ async function goOf({
       read: async () => ({ kind: 'plan', plan }),
       readEarlier: never,
     },
-    otherBatches: {
-      suspects: async () => [],
-      holders: async () => ({ held: new Map(), silent: null }),
-      plannedBeside: async () => [],
-    },
+    claims: NO_OTHER_RUNS,
     ...more,
   });
   const runId = `chunk-${asked}`;
@@ -142,10 +138,10 @@ const CASES: readonly (readonly [what: string, situation: Situation, alike: stri
         alike: 'l.',
         atMs: BEFORE_MS,
         more: {
-          otherRuns: {
+          claims: {
             ...NO_OTHER_RUNS,
-            recordsOf: async () => ['wtd_9'],
-            doneElsewhere: () => Promise.reject(new Error()),
+            whose: async () => [{ recordId: 'wtd_9', by: { kind: 'item', run: 'q.1', item: 'a' } }],
+            rival: () => Promise.reject(new Error()),
           },
         },
       },

@@ -542,7 +542,11 @@ test('a record that another run of ours accounts for holds up no end of a paymen
         listWithdrawals: async () => page({ ...WITHDRAWAL, tag: null }),
       },
       {
-        otherRuns: { ...NO_OTHER_RUNS, recordsOf: async () => theirs },
+        claims: {
+          ...NO_OTHER_RUNS,
+          whose: async () =>
+            theirs.map((recordId) => ({ recordId, by: { kind: 'item', run: 'q.1', item: 'a' } })),
+        },
       },
     );
     // One after the other.

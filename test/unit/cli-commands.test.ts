@@ -118,7 +118,6 @@ test('the options are those of the design', async () => {
       .toSorted() ?? [];
   assert.deepEqual(optionsOf('run'), [
     '--again',
-    '--approve-lookalikes',
     '--batch',
     '--by',
     '--detach',

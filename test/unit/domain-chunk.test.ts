@@ -3,13 +3,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { makeProblem, type Problem } from '../../domain/problems.ts';
-import type { GoAnswer, GoCall, PaymentsCall, WithdrawalsAnswer } from '../../domain/run/calls.ts';
+import type {
+  ConfirmCall,
+  GoAnswer,
+  GoCall,
+  PaymentsCall,
+  WithdrawalsAnswer,
+} from '../../domain/run/calls.ts';
 import type { Carried } from '../../domain/run/carry.ts';
 import { chunkStateOf, countsIn } from '../../domain/run/chunk-state.ts';
 import { Chunk, type ChunkPorts } from '../../domain/run/chunk.ts';
 import { HistoryIsLong, StepFailed } from '../../domain/run/ports.ts';
 import { reportPage } from '../../domain/run/report.ts';
 import { newRunState } from '../../domain/run/state.ts';
+import { reference } from '../../domain/references.ts';
 import type { Wait } from '../../domain/waits.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { RUN, context } from '../support/scripts.ts';
@@ -83,6 +90,7 @@ class World {
   tellsThen: string | null = null;
   readonly asked: GoCall[] = [];
   readonly calls: PaymentsCall[] = [];
+  readonly confirmed: ConfirmCall['payments'][number][] = [];
   tellRuns = 0;
   told = 0;
   isEnded = false;
@@ -145,6 +153,16 @@ class World {
         });
         return { answer, giveUp };
       },
+      confirmOutcomes: async (call) => {
+        this.confirmed.push(...call.payments);
+        const withdrawals = call.payments.map(({ id, withdrawalId, amount }) => ({
+          withdrawalId,
+          reference: reference(RUN, id),
+          status: 'PENDING',
+          amount: amount ?? '0',
+        }));
+        return { kind: 'shown', trades: [], withdrawals };
+      },
       waitUntil: this.time.waitUntil,
       nowMs: this.time.nowMs,
       historyIsLong: () => this.historyIsLong,
@@ -166,14 +184,14 @@ class World {
     return typeof this.go !== 'function' && this.go.kind === 'go' ? this.go.runId : GO.runId;
   }
 
-  #send({ payment: { id, reference }, wanted: { unwanted, amount } }: PaymentsCall['items'][number]) {
+  #send({ payment: { id, reference: name }, wanted: { unwanted, amount } }: PaymentsCall['items'][number]) {
     const refusal = { code: 'ACCOUNT_CLOSED', item: id, message: 'No.', fix: 'Mend it.' } as Problem;
     const cancelled = this.cancels.includes(id) ? makeProblem('CANCELLED', id) : null;
     const problem = unwanted ?? cancelled ?? (this.refuses.includes(id) ? refusal : null);
     if (problem !== null) return { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } } as const;
     if (this.delays.includes(id))
       return { id, step: { kind: 'wait', state: NEW_PAYMENT, wait: WAIT.wait } } as const;
-    const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: amount ?? '0' };
+    const accepted = { withdrawalId: `wtd_${id}`, reference: name, status: 'PENDING', amount: amount ?? '0' };
     return { id, step: { kind: 'accepted', accepted }, traceId: `trace-${id}` } as const;
   }
 

@@ -1,7 +1,15 @@
 /** Whose is it: what runs and chunks tell of their items decides who has a payment, and whose a record is. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hasDone, isHeld, recordIn, type Coordinator, type Holds } from '../../domain/run/claims.ts';
+import {
+  Answers,
+  accountedFor,
+  isHeld,
+  rivalry,
+  recordIn,
+  type Coordinator,
+  type Holds,
+} from '../../domain/run/claims.ts';
 
 const NOTHING: Holds = { runId: 'c1', heard: 'r1/c1', isFirst: true, hasPlan: true, items: [] };
 const UNSENT: Holds = { ...NOTHING, items: [['A', 'PENDING', null]] };
@@ -68,5 +76,41 @@ for (const [item, isDone] of [
   [['b', 'PAID', 'wtd_1'], false],
 ] as const)
   test(`an item that is told as ${item.join(' ')} ${isDone ? 'is' : 'is not'} done elsewhere`, () => {
-    assert.equal(hasDone({ items: [item] }, 'a'), isDone);
+    for (const [hasPlan, isOpen] of [
+      [true, true],
+      [true, false],
+      [false, false],
+    ] as const)
+      assert.equal(rivalry({ items: [item], hasPlan }, isOpen, 'a'), isDone ? 'has' : 'has not');
   });
+
+test('a silent run, and an open one that has read no plan yet, may have done an item', () => {
+  assert.equal(rivalry(null, false, 'a'), 'may have');
+  assert.equal(rivalry({ items: [], hasPlan: false }, true, 'a'), 'may have');
+  assert.equal(rivalry({ items: [['a', 'PAID', 'wtd_1']], hasPlan: false }, true, 'a'), 'has');
+});
+
+test('a record is of the first item that counts it as its own; without one it is of nobody, unless a run is silent', () => {
+  const [q, s] = [
+    { policy: 'q', id: '2026-11-21' },
+    { policy: 's', id: '2026-11-21' },
+  ];
+  const answers = new Answers(['wtd_1', 'wtd_2']);
+  answers.add(q, {
+    items: [
+      ['a', 'PAID', 'wtd_1'],
+      ['b', 'PAID', null],
+      ['c', 'PAID', 'wtd_3'],
+    ],
+  });
+  answers.add(s, { items: [['z', 'PAID', 'wtd_1']] });
+  const owned = { recordId: 'wtd_1', by: { kind: 'item', run: 'q.2026-11-21', item: 'a' } };
+  assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'nobody' } }]);
+  assert.equal(answers.areEnough, false);
+  answers.add(s, null);
+  assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'silent', runs: [s] } }]);
+  assert.deepEqual(accountedFor(answers.claims), ['wtd_1'], 'what a silent run may have sent looks alike');
+  answers.add(q, { items: [['b', 'NOT_PAID', 'wtd_2']] });
+  assert.equal(answers.areEnough, true);
+  assert.deepEqual(accountedFor(answers.claims), ['wtd_1', 'wtd_2']);
+});

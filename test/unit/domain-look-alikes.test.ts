@@ -4,8 +4,10 @@ import { describe, test } from 'node:test';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { instructionOf } from '../../domain/people/instruction-shape.ts';
 import type { LookAlikeApproval } from '../../domain/people/instructions.ts';
+import { nameOfFound } from '../../domain/run/claims.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import { Alike, LookAlikes, ownSince, type Judging } from '../../domain/writes/look-alikes.ts';
+import { approvalOf } from '../../operations/batches/look-alikes.ts';
 import { hashOfTexts } from '../../language/batch/chunk-hash.ts';
 
 const at = (text: string): number => Date.parse(`2026-${text}Z`);
@@ -143,7 +145,9 @@ describe('an approval', () => {
     const groups = Array.from({ length: all / 500 }, (_, index) =>
       judged.groupsOf(bounds, index + 1, payments.slice(index * 500, (index + 1) * 500)),
     ).flat();
-    const said = { kind: 'approve look-alikes', id: 'i-1', by: 'ana', why: 'salaries', ...bounds, groups };
+    const lookAlikes = { ...bounds, groups };
+    const item = nameOfFound('look-alikes', ['wtd_1'], hashOfTexts);
+    const said = { kind: 'go-on', id: 'i-1', by: 'ana', why: 'salaries', item, takesBack: null, lookAlikes };
     assert.equal(instructionOf(said).ok, true);
     assert.ok(JSON.stringify(said).length < 65_536, `${JSON.stringify(said).length}`);
     const again = new LookAlikes(
@@ -166,4 +170,15 @@ test('own keys answer since the run’s date began, where only this API key has 
   assert.equal(ownSince({ keyUsedSince: null }, opensAtMs), Infinity);
   assert.equal(ownSince({ keyUsedSince: '2026-11-22' }, opensAtMs), Infinity);
   assert.equal(ownSince({ keyUsedSince: '2026-11-21' }, opensAtMs), opensAtMs - 600_000);
+});
+
+test('a person approves look-alikes by the name of exactly their list', () => {
+  const nameOf = (...ids: readonly string[]): string => nameOfFound('look-alikes', ids, hashOfTexts);
+  const name = nameOf('wtd_1', 'wtd_2');
+  const by = (typed: string | null) => approvalOf({ isApproved: false, name }, typed);
+  assert.equal(by(nameOf('wtd_2', 'wtd_1')), 'approved');
+  for (const other of [nameOf('wtd_1'), nameOf('wtd_1', 'wtd_2', 'wtd_3'), 'look-alikes'])
+    assert.equal(by(other), 'another list', other);
+  assert.equal(by(null), 'not approved');
+  assert.equal(approvalOf({ isApproved: true, name }, null), 'approved before');
 });

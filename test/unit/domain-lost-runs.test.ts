@@ -2,14 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { instructionOf } from '../../domain/people/instruction-shape.ts';
-import {
-  SeenRuns,
-  besideLostRuns,
-  isLetGo,
-  isLostRunsName,
-  lostRunsName,
-} from '../../domain/run/lost-runs.ts';
+import { SeenRuns, besideLostRuns, isLetGo } from '../../domain/run/lost-runs.ts';
 import { runName, type RunName } from '../../domain/references.ts';
+import { foundListOf, nameOfFound } from '../../domain/run/claims.ts';
 import { hashOfTexts } from '../../language/batch/chunk-hash.ts';
 import { kept, said, type LooseRecorded } from '../support/instructions.ts';
 
@@ -63,26 +58,27 @@ test('a run sees its own records, however old they are, and never counts among t
   assert.deepEqual(namesSince(runs, '01T00:00:00'), ['treasury.2026-11-21-b']);
 });
 
+const nameOf = (lost: readonly RunName[]): string => nameOfFound('lost-runs', lost.map(runName), hashOfTexts);
+
 test('the name of a list is of exactly these runs in any order, and can be kept as what a person has said', () => {
   const [one, two, three] = others(3).map(({ id }) => ({ policy: 'treasury', id }));
   assert.ok(one !== undefined && two !== undefined && three !== undefined);
-  const name = lostRunsName([one, two], hashOfTexts);
-  assert.equal(lostRunsName([two, one], hashOfTexts), name);
-  for (const list of [[one], [two], [one, three], [one, two, three]])
-    assert.notEqual(lostRunsName(list, hashOfTexts), name);
-  assert.ok(isLostRunsName(name));
+  const name = nameOf([one, two]);
+  assert.equal(nameOf([two, one]), name);
+  for (const list of [[one], [two], [one, three], [one, two, three]]) assert.notEqual(nameOf(list), name);
+  assert.ok(foundListOf(name) === 'lost-runs');
   for (const item of ['lost-runs', 'lost-runs-1', 'eur-usd-1', `${name}x`, `x${name}`])
-    assert.equal(isLostRunsName(item), false, item);
+    assert.equal(foundListOf(item), null, item);
   assert.ok(instructionOf(said({ kind: 'go-on', item: name })).ok);
 });
 
 test('a run is let go by exactly the list that it shows, and by nothing else that somebody has said', () => {
-  const name = lostRunsName(others(2), hashOfTexts);
+  const name = nameOf(others(2));
   const isSaid = (...all: readonly LooseRecorded[]): boolean => isLetGo(kept(...all), name);
   assert.equal(isSaid({ kind: 'cancel' }, { kind: 'go-on', item: name }), true);
   assert.equal(isSaid(), false);
   assert.equal(isSaid({ kind: 'go-on', item: null }), false);
-  assert.equal(isSaid({ kind: 'go-on', item: lostRunsName(others(3), hashOfTexts) }), false);
+  assert.equal(isSaid({ kind: 'go-on', item: nameOf(others(3)) }), false);
   assert.equal(isSaid({ kind: 'not executed', item: name }), false);
   assert.equal(isSaid({ kind: 'acknowledge', standing: name }), false);
 });

@@ -2,14 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planContradicts } from '../../domain/plan/agrees.ts';
+import { add } from '../../domain/money.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
 import { chunkStateOf } from '../../domain/run/chunk-state.ts';
 import { fundedIn, fundingOf, withoutItsBatch } from '../../domain/run/funding.ts';
 import { newLeg } from '../../domain/run/items.ts';
 import { reservedIn } from '../../domain/run/reserves.ts';
 import { adoptPlan, newRunState, type RunState } from '../../domain/run/state.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
-import { inputOn } from '../support/plans.ts';
+import { inputOn, madeFrom } from '../support/plans.ts';
 
 /** 400 EUR and 6500 MXN cost 500 and 400 USD at the worst rates. */
 const PAID = { EUR: '400', MXN: '6500', USD: '75' } as const;
@@ -60,12 +62,24 @@ test('a plan that pays its batch by another rule than the policy contradicts it'
   const plan = planned('975', 'shortfall: hold');
   const contradiction = (change: object): string | null => {
     const batch = plan.batch === null ? null : { ...plan.batch, rules: { ...plan.batch.rules, ...change } };
-    return planContradicts({ ...plan, batch }, policy);
+    return planContradicts({ ...plan, batch }, policy, madeFrom(null, plan.date));
   };
   assert.equal(contradiction({}), null);
   const stopAfter = { failed: 9, ratioPercent: null, sameCode: null };
   for (const change of [{ parallel: 50 }, { stopAfter }, { canary: 9 }, { dedupeMs: 1 }])
     assert.match(contradiction(change) ?? 'agrees', new RegExp(`\\(${Object.keys(change).join('')}\\)`));
+});
+
+test('a plan that funds or pays more than its batch has contradicts the policy', () => {
+  const { policy } = policyWith('shortfall: hold');
+  const plan = planned('975', 'shortfall: hold');
+  const contradiction = (change: Partial<Plan>): string =>
+    planContradicts({ ...plan, ...change }, policy, madeFrom(null, plan.date)) ?? 'agrees';
+  assert.ok(plan.batch !== null);
+  const more = plan.batch.payable.map((money) => ({ ...money, value: add(money.value, '1') }));
+  assert.match(contradiction({ batch: { ...plan.batch, payable: more } }), /more than its batch/);
+  const legs = plan.legs.map((leg) => ({ ...leg, amount: leg.amount && { ...leg.amount, value: '8000' } }));
+  assert.match(contradiction({ legs }), /another amount/);
 });
 
 function stateAt(usd: string, shortfall = 'hold'): RunState {

@@ -11,7 +11,7 @@ import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
 import { planOf as readPlan } from '../../domain/plan/plan-shape.ts';
 import type { ConvertPolicy, Limits, Guard } from '../../domain/policy.ts';
 import { sendWindowsOf } from '../../calendar/business-date.ts';
-import { POLICY_HEAD, compileAt, type More as MorePlan } from '../support/plans.ts';
+import { POLICY_HEAD, compileAt, madeFrom, type More as MorePlan } from '../support/plans.ts';
 import { LEG, NOW, PAYMENT, RUN, TRADE, WITHDRAWAL } from '../support/scripts.ts';
 
 const POLICY: ConvertPolicy = {
@@ -414,6 +414,17 @@ const TAMPERED: readonly (readonly [what: string, change: (plan: Plan) => Plan, 
     /guard/,
   ],
   [
+    'a later end of its window',
+    (plan) => ({
+      ...plan,
+      sendWindows: {
+        ...plan.sendWindows,
+        withdrawalsUntilMs: plan.sendWindows.withdrawalsUntilMs + DAY_MS,
+      },
+    }),
+    /other moments/,
+  ],
+  [
     'a longer quote',
     changeRules({ quote: { validForSeconds: 60, settlement: 'T0', maxQuotes: 5 } }),
     /quote/,
@@ -445,8 +456,26 @@ for (const [what, change, word] of TAMPERED)
   test(`a plan with ${what} than its policy contradicts it`, () => {
     const policy = { ...POLICY, ...LITERAL };
     const plan = planOf({ policy: LITERAL });
-    assert.equal(planContradicts(plan, policy), null);
-    assert.match(planContradicts(change(plan), policy) ?? 'no contradiction', word);
+    assert.equal(planContradicts(plan, policy, madeFrom(null)), null);
+    assert.match(planContradicts(change(plan), policy, madeFrom(null)) ?? 'no contradiction', word);
+  });
+
+const SOLD_ALL: readonly (readonly [what: string, change: (plan: Plan) => Plan])[] = [
+  ['more than everything', changeLeg({ amount: { side: 'sell', value: '1500.01', fixed: false } })],
+  ['the other side', changeLeg({ amount: { side: 'buy', value: '1500.00', fixed: false } })],
+  ['less that is kept', changeLeg({ why: { kind: 'all above', available: '2000.00', keep: '0' } })],
+  ['a trade that nobody has found', changeLeg({ why: { kind: 'found' } })],
+  ['an amount that nobody has lost', changeLeg({ amount: null, why: { kind: 'forgotten' } })],
+];
+for (const [what, change] of SOLD_ALL)
+  test(`a plan that sells everything above an amount contradicts its policy by ${what}`, () => {
+    const keep = '500.00';
+    const convert = { ...SELL_ALL, amount: { kind: 'sell-all', keep } } as const;
+    const balances = { balances: [{ currency: 'USD', withdrawable: '2000.00', total: '2000.00' }] };
+    const plan = planOf({ policy: { convert }, observation: { balances } });
+    assert.equal(planContradicts(plan, { ...POLICY, convert }, madeFrom(null)), null);
+    const why = planContradicts(change(plan), { ...POLICY, convert }, madeFrom(null));
+    assert.match(why ?? 'agrees', /everything above 500\.00/);
   });
 
 test('a plan agrees with its policy, whatever was read from balances, found, or kept by Temporal in another order', () => {
@@ -469,7 +498,7 @@ test('a plan agrees with its policy, whatever was read from balances, found, or 
     for (const observation of observations) {
       const plan = planOf({ policy, observation, referenceRates: RATES });
       const kept: Plan = JSON.parse(JSON.stringify(plan));
-      assert.equal(planContradicts(kept, { ...POLICY, ...policy }), null);
+      assert.equal(planContradicts(kept, { ...POLICY, ...policy }, madeFrom(RATES)), null);
     }
 });
 

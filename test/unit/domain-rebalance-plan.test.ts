@@ -1,13 +1,14 @@
 /** The plan of a rebalancing: made once from one observation, read back, and held against its policy (M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { planContradicts } from '../../domain/plan/agrees.ts';
 import type { CompileResult } from '../../domain/plan/compile.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
-import type { Plan } from '../../domain/plan/plan.ts';
+import type { Plan, PlanGuard } from '../../domain/plan/plan.ts';
 import { planOf } from '../../domain/plan/plan-shape.ts';
 import type { RebalancePolicy } from '../../domain/policy.ts';
-import { POLICY_HEAD, compileAt, type More as MorePlan } from '../support/plans.ts';
+import { POLICY_HEAD, compileAt, madeFrom, type More as MorePlan } from '../support/plans.ts';
 import { NOW, TRADE, WITHDRAWAL } from '../support/scripts.ts';
 
 const POLICY: RebalancePolicy = {
@@ -95,10 +96,13 @@ test('a plan whose bound is looser than the worst rate of its policy is not of t
     reference: POLICY.guard?.reference ?? null,
   };
   const plan = planned({ policy: { guard } });
-  assert.equal(planContradicts(plan, { ...POLICY, guard }), null);
+  assert.equal(planContradicts(plan, { ...POLICY, guard }, madeFrom(RATES)), null);
   const bound = { buyFactor: '1', sellFactor: '1.09729' };
   const looser = plan.legs.map((leg) => ({ ...leg, guard: leg.guard && { ...leg.guard, bound } }));
-  assert.match(planContradicts({ ...plan, legs: looser }, { ...POLICY, guard }) ?? '', /another price guard/);
+  assert.match(
+    planContradicts({ ...plan, legs: looser }, { ...POLICY, guard }, madeFrom(RATES)) ?? '',
+    /another price guard/,
+  );
 });
 
 test('the plan is read back as it was made, and agrees with its policy', () => {
@@ -106,7 +110,7 @@ test('the plan is read back as it was made, and agrees with its policy', () => {
     const plan = planned(more);
     const read = planOf(structuredClone(plan));
     assert.ok(read.ok, JSON.stringify(read));
-    assert.equal(planContradicts(read.value, POLICY), null);
+    assert.equal(planContradicts(read.value, POLICY, madeFrom(RATES)), null);
   }
 });
 
@@ -195,7 +199,7 @@ test('by worst rates alone only what they bound is traded, and they value it', (
     referenceRate: null,
   });
   assert.equal(plan.positions.find(({ currency }) => currency === 'EUR')?.restraint, 'no worst rate');
-  assert.equal(planContradicts(plan, { ...POLICY, guard }), null);
+  assert.equal(planContradicts(plan, { ...POLICY, guard }, madeFrom(null)), null);
 });
 
 test('a currency that the reference file does not value is left alone, and the rest goes on', () => {
@@ -235,6 +239,43 @@ const FALSE_PLANS: readonly (readonly [what: string, change: (plan: Plan) => Pla
   ],
   ['other totals', (plan) => ({ ...plan, totals: [] }), /totals/],
   [
+    'a price that its reference rates do not allow',
+    (plan) => withGuard(plan, { bound: ANY_PRICE }),
+    /price guard/,
+  ],
+  [
+    'rates that are good for longer',
+    (plan) => withGuard(plan, { staleAtMs: NOW + 90_000_000 }),
+    /price guard/,
+  ],
+  [
+    'more sold than is too much',
+    (plan) => withLeg(plan, { amount: { side: 'sell', value: '50.01', fixed: false } }),
+    /another amount/,
+  ],
+  [
+    'a currency bought that is too much',
+    (plan) =>
+      withLeg(plan, {
+        id: 'usd-eur-1',
+        reference: 'p.2026-11-21.usd-eur-1',
+        sell: 'USD',
+        buy: 'EUR',
+        amount: { side: 'buy', value: '50', fixed: false },
+      }),
+    /another amount/,
+  ],
+  [
+    'a balance that is not known',
+    (plan) => ({ ...plan, positions: plan.positions.filter(({ currency }) => currency !== 'EUR') }),
+    /another amount/,
+  ],
+  [
+    'an amount of a trade that nobody has found',
+    (plan) => withLeg(plan, { why: { kind: 'found' } }),
+    /none was/,
+  ],
+  [
     'another limit',
     (plan) => ({
       ...plan,
@@ -251,7 +292,53 @@ function withLeg(plan: Plan, change: Partial<Plan['legs'][number]>): Plan {
   return { ...plan, legs: plan.legs.map((leg, index) => (index === 0 ? { ...leg, ...change } : leg)) };
 }
 
+const ANY_PRICE = { buyFactor: '1', sellFactor: '0.01' };
+
+function withGuard(plan: Plan, change: Partial<PlanGuard>): Plan {
+  const [leg] = plan.legs;
+  assert.ok(leg !== undefined && leg.guard !== null);
+  return withLeg(plan, { guard: { ...leg.guard, ...change } });
+}
+
 for (const [what, change, expected] of FALSE_PLANS)
   test(`a plan with ${what} is not of the policy`, () => {
-    assert.match(planContradicts(change(planned()), POLICY) ?? 'agrees', expected);
+    assert.match(planContradicts(change(planned()), POLICY, madeFrom(RATES)) ?? 'agrees', expected);
   });
+
+const amount = fc.integer({ min: 0, max: 300_000 }).map((cents) => `${cents / 100}`);
+const GOALS = fc.oneof(
+  fc.record({ keep: amount, band: amount }).map((of) => ({ kind: 'keep', ...of }) as const),
+  fc.record({ min: amount }).map((of) => ({ kind: 'range', ...of, max: null }) as const),
+  fc.record({ max: amount }).map((of) => ({ kind: 'range', ...of, min: null }) as const),
+  fc
+    .integer({ min: 1, max: 60 })
+    .map((percent) => ({ kind: 'share', sharePercent: `${percent}`, bandPercent: '0.5' }) as const),
+);
+test('whatever the balances and the targets are, a plan that was made from them agrees with its policy', () => {
+  const held = fc.record({ USD: amount, EUR: fc.integer({ min: 0, max: 300_000_001 }), MXN: amount });
+  fc.assert(
+    fc.property(GOALS, GOALS, held, (eur, mxn, { USD, EUR, MXN }) => {
+      const policy = {
+        rebalance: {
+          ...POLICY.rebalance,
+          targets: [
+            { currency: 'EUR', goal: eur },
+            { currency: 'MXN', goal: mxn },
+          ],
+          neverSell: [],
+        },
+      };
+      // A balance may have more decimals than its currency.
+      const there = { USD, EUR: `${EUR / 100_000}`, MXN };
+      const balances = Object.entries(there).map(([currency, value]) => ({
+        currency,
+        withdrawable: value,
+        total: value,
+      }));
+      const result = compile({ policy, observation: { balances: { balances } } });
+      if (result.ok)
+        assert.equal(planContradicts(result.plan, { ...POLICY, ...policy }, madeFrom(RATES)), null);
+    }),
+    { numRuns: 300 },
+  );
+});

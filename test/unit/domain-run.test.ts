@@ -23,8 +23,9 @@ import type {
 import type { Problem } from '../../domain/problems.ts';
 import type { Wait } from '../../domain/waits.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
+import { executeTradeSteps } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
-import { IN_HAND, LEG, NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
+import { IN_HAND, LEG, NOW, PAYMENT, RUN, context, play } from '../support/scripts.ts';
 import { TRADED_LEG } from '../support/stages.ts';
 
 const POLICY = { name: 'p', text: 'policy: 1', hash: 'hash' };
@@ -405,38 +406,224 @@ test('a cancel by Temporal’s own button is kept as an instruction, once, befor
   assert.equal(makeReport(state).payments[0]?.outcome, 'NOT_PAID');
 });
 
-test('a run that was reset hands on as its own only what it has learned since: the run before may have sent more', () => {
-  const knownTo = (runId: string) => {
-    const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-    adoptPlan(before, PLAN);
-    for (const record of before.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, knownIn: runId } };
-    for (const record of before.payments)
-      record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, knownIn: runId } };
-    const carried = new Run(INPUT, before, ports({ originalRunId: 'run-1', runId: 'run-2' })).handOn();
-    const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-    adoptPlan(after, PLAN);
-    takeOver(after, carried, 'run-3');
-    return [...after.legs, ...after.payments].map(({ stage }) => 'state' in stage && stage.state.knownIn);
-  };
-  assert.deepEqual(knownTo('run-1'), ['run-1', 'run-1']);
-  assert.deepEqual(knownTo('run-2'), ['run-3', 'run-3']);
-});
-
-test('what a failed call may have sent is not known to the history that goes on', () => {
+/** What a history hands on, and what the next one knows of the items by it. */
+function goneOn(
+  known: (state: ReturnType<typeof newRunState>) => void,
+  {
+    runId = 'run-1',
+    change,
+  }: { readonly runId?: string; readonly change?: (carried: Carried) => Carried } = {},
+): ReturnType<typeof newRunState> {
   const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   adoptPlan(before, PLAN);
-  const forgotten = { knownIn: null, sent: true };
-  for (const record of before.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, ...forgotten } };
-  for (const record of before.payments)
-    record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, ...forgotten } };
-  const carried = new Run(INPUT, before, ports({ originalRunId: 'run-1', runId: 'run-1' })).handOn();
+  known(before);
+  const carried = new Run(INPUT, before, ports({ originalRunId: 'run-1', runId })).handOn();
   const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   adoptPlan(after, PLAN);
-  takeOver(after, carried, 'run-3');
-  for (const { stage } of [...after.legs, ...after.payments]) {
-    assert.ok('state' in stage);
-    assert.deepEqual([stage.state.knownIn, stage.state.sent], [null, true]);
+  assert.ok(takeOver(after, change === undefined ? carried : change(carried), 'run-3'));
+  return after;
+}
+
+test('a run that was reset hands on as its own only what it has learned since: the run before may have sent more', () => {
+  const knownTo = (knownIn: string) => {
+    const { payments } = goneOn(
+      (state) => {
+        for (const record of state.payments)
+          record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, knownIn } };
+      },
+      { runId: 'run-2' },
+    );
+    return payments.map(({ stage }) => 'state' in stage && stage.state.knownIn);
+  };
+  assert.deepEqual(knownTo('run-1'), ['run-1']);
+  assert.deepEqual(knownTo('run-2'), ['run-3']);
+});
+
+test('what a failed call may have sent is not known to the history that goes on, and no leg is', () => {
+  for (const legs of [
+    { knownIn: null, sent: true },
+    { knownIn: 'run-1', sent: false },
+  ]) {
+    const after = goneOn((state) => {
+      const forgotten = { knownIn: null, sent: true };
+      for (const record of state.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, ...legs } };
+      for (const record of state.payments)
+        record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, ...forgotten } };
+    });
+    for (const { stage } of [...after.legs, ...after.payments]) {
+      assert.ok('state' in stage);
+      assert.deepEqual([stage.state.knownIn, stage.state.sent], [null, true]);
+    }
   }
+});
+
+test('doubt about a payment goes on in the next history', () => {
+  const doubt = { lastSendMs: NOW, absentAtMs: null, under: 'key', why: 'no answer' };
+  const { payments } = goneOn((state) => {
+    for (const record of state.payments)
+      record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, knownIn: 'run-1', sent: true, doubt } };
+  });
+  for (const { stage } of payments) assert.deepEqual('state' in stage && stage.state.doubt, doubt);
+});
+
+// Whoever may write to Temporal can end a run and hand on to the next one what he likes.
+
+test('what is handed on says neither which generation of a payment is sent, nor which records count for it', () => {
+  const forged = {
+    generation: 5,
+    closedIds: ['wtd_9'],
+    heard: { id: 'decided', sinceMs: 0 },
+    askedIn: 'run-3',
+  };
+  const { payments } = goneOn(() => {}, {
+    change: (carried) => ({
+      ...carried,
+      payments: [{ id: PAYMENT.id, kind: 'unsent', state: { ...forged, knownIn: carried.runId } }],
+    }),
+  });
+  for (const { stage } of payments) {
+    assert.ok(stage.kind === 'unsent');
+    const { generation, closedIds, heard, askedIn } = stage.state;
+    assert.deepEqual(
+      { generation, closedIds, heard, askedIn },
+      { generation: 1, closedIds: [], heard: null, askedIn: null },
+    );
+  }
+});
+
+test('a quote that was handed on is not traded: another one is asked for after a lookup', async () => {
+  const { legs } = goneOn(() => {}, {
+    change: (carried) => ({
+      ...carried,
+      legs: [
+        {
+          id: LEG.id,
+          kind: 'converting',
+          state: {
+            knownIn: carried.runId,
+            knownAtMs: NOW,
+            quote: { ...IN_HAND, usableUntilMs: NOW + 60_000 },
+          },
+          needsHuman: false,
+        },
+      ],
+    }),
+  });
+  const [record] = legs;
+  assert.ok(record?.stage.kind === 'converting');
+  const at = context({ originalRunId: 'run-3', attempt: { runId: 'run-3' } });
+  const { result, effects } = play(executeTradeSteps(at, LEG, record.stage.state), {
+    'scan trades': [{ records: [], complete: true, reason: null }],
+  });
+  assert.ok(!effects.some(({ kind }) => kind === 'send trade'), JSON.stringify(result));
+});
+
+test('an amount that was handed on counts neither for a payment nor for a trade: the plan and the service say it', async () => {
+  const payments = [
+    { ...PAYMENT, id: 'fixed', reference: 'p.2026-11-21.fixed', dependsOn: LEG.id },
+    {
+      ...PAYMENT,
+      id: 'rest',
+      reference: 'p.2026-11-21.rest',
+      dependsOn: LEG.id,
+      amount: { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 },
+    },
+  ] as const;
+  const plan: Plan = { ...PLAN, payments };
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, plan);
+  const carried = new Run(INPUT, before, ports({})).handOn();
+  const forgedSides = { sellAmount: '1', buyAmount: '999999' };
+  const forged = {
+    ...carried,
+    legs: [
+      {
+        ...TRADED,
+        ...forgedSides,
+        id: LEG.id,
+        kind: 'traded',
+        atMs: NOW,
+        traded: { ...TRADED, ...forgedSides },
+        worse: null,
+        settled: true,
+      },
+    ],
+    payments: payments.map(({ id }) => ({ id, kind: 'unsent', amount: '999999', state: {} })),
+  } as unknown as Carried;
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const judged: string[] = [];
+  const sent: (string | null)[] = [];
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan }),
+    confirmOutcomes: async () => ({ kind: 'shown', trades: [TRADED], withdrawals: [] }),
+    requestQuote: async (call) => {
+      if ('traded' in call) judged.push(call.traded.buyAmount);
+      return {
+        step: { kind: 'traded', traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+    awaitSettlement: () => ({
+      answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
+      giveUp: () => assert.fail('The poll has ended by itself.'),
+    }),
+    createWithdrawals: async (call) => {
+      sent.push(...call.items.map(({ wanted }) => wanted.amount));
+      return ports({}).createWithdrawals(call);
+    },
+  });
+  await new Run(INPUT, state, world, forged).complete();
+  // Whether it came out worse than planned is judged by what the service says, and not by what was handed on.
+  assert.deepEqual(judged, [TRADED.buyAmount]);
+  assert.deepEqual(sent, ['17250.00', '17250']);
+});
+
+test('a record that was handed on for two payments counts for one of them', async () => {
+  const payments = ['first', 'second'].map((id) => ({
+    ...PAYMENT,
+    id,
+    reference: `p.2026-11-21.${id}`,
+    dependsOn: null,
+  }));
+  const plan: Plan = { ...PLAN, legs: [], payments };
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, plan);
+  const accepted = { withdrawalId: 'wtd_1', reference: 'p.2026-11-21.first', status: 'COMPLETED', atMs: NOW };
+  for (const record of before.payments) record.stage = { kind: 'paid', accepted };
+  const carried = new Run(INPUT, before, ports({})).handOn();
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const sent: string[] = [];
+  const shown = {
+    withdrawalId: 'wtd_1',
+    reference: 'p.2026-11-21.first',
+    status: 'COMPLETED',
+    amount: '17250.00',
+  };
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan }),
+    confirmOutcomes: async () => ({ kind: 'shown', trades: [], withdrawals: [shown, shown] }),
+    createWithdrawals: async (call) => {
+      sent.push(...call.items.map(({ payment }) => payment.id));
+      return ports({}).createWithdrawals(call);
+    },
+    awaitWithdrawals: ({ items }) => ({
+      answer: Promise.resolve({
+        ended: items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false })),
+        wait: null,
+        runId: 'run-1',
+        hasToldEnd: false,
+      }),
+      giveUp: () => {},
+    }),
+    waitUntil: patient,
+  });
+  await new Run(INPUT, state, world, carried).complete();
+  assert.deepEqual(sent, ['second']);
+  assert.deepEqual(
+    makeReport(state).payments.map(({ outcome }) => outcome),
+    ['PAID', 'NOT_PAID'],
+  );
 });
 
 test('which payment is sent next does not depend on the clock, which a replay may see otherwise', async () => {
@@ -678,7 +865,7 @@ test('a settlement that goes on in a new history is late by when its leg was tra
   const timers: number[] = [];
   const world = ports({
     readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, payments: [] } }),
-    confirmOutcomes: async ({ tradeIds }) => ({ kind: 'shown', tradeIds, withdrawalIds: [] }),
+    confirmOutcomes: async () => ({ kind: 'shown', trades: [TRADED], withdrawals: [] }),
     awaitSettlement: () => ({
       answer: Promise.resolve({ kind: 'settled', status: 'SETTLED' }),
       giveUp: () => {},
@@ -875,10 +1062,10 @@ test('an end of the question whether what was handed on is there is told, and it
   const shown = new Set<string>();
   let asked = 0;
   const world = ports({
-    confirmOutcomes: async ({ tradeIds }) => {
+    confirmOutcomes: async () => {
       asked += 1;
       if (asked === 1) throw new StepFailed('somebody has ended it');
-      return { kind: 'shown', tradeIds, withdrawalIds: [] };
+      return { kind: 'shown', trades: [TRADED], withdrawals: [] };
     },
     waitUntil: async (holds, timeoutMs) => (timeoutMs === undefined ? patient(holds) : holds()),
     show: () => {
@@ -1448,7 +1635,7 @@ test('a trade that waited for a person, and that the service shows no more, hold
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   const asked: string[] = [];
   const world = ports({
-    confirmOutcomes: async () => ({ kind: 'shown', tradeIds: [], withdrawalIds: [] }),
+    confirmOutcomes: async () => ({ kind: 'shown', trades: [], withdrawals: [] }),
     requestQuote: async (call) => {
       asked.push('state' in call ? 'quote' : 'acceptance');
       const problem = { ...SHORT, code: 'OUTSIDE_GUARD', item: LEG.id } as const;

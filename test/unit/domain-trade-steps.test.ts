@@ -393,7 +393,16 @@ test('a leg that its guard ends names the command, and another run in its place 
     adviceOf({}),
     `${replay} while nothing of the run is done, \`npx cambist run POLICY --id NEW --instead-of ${context().plan.run.id}\`.`,
   );
-  assert.equal(adviceOf({ why: { kind: 'found' } }), `${replay} in a new run.`);
+  assert.equal(adviceOf({ why: { kind: 'target', currency: 'USD' } }), `${replay} in a new run.`);
+});
+
+test('a leg whose trade was found when the plan was made is never traded anew: a person decides', () => {
+  const amount = { side: 'sell', value: '1000.00', fixed: false } as const;
+  const { result, effects } = play(
+    requestQuoteSteps(context(), { ...LEG, amount, why: { kind: 'found' } }, NEW_LEG),
+  );
+  assert.equal(result.kind === 'wait' ? result.wait.problem.code : result.kind, 'AMOUNT_FORGOTTEN');
+  assert.ok(!kindsOf(effects).includes('send quote'));
 });
 
 test('a quote lives from just before it was asked for, as long as the service and the policy both grant', () => {

@@ -369,11 +369,10 @@ test('a payment that somebody else may have made waits for a person before it is
 test('one that a person has approved is sent, and no reason against an end', () => {
   const words = [
     kept({
-      kind: 'approve look-alikes',
-      sinceMs: NOW - 86_400_000,
-      untilMs: NOW - 60_000,
-      perGroup: 1,
-      groups: [],
+      kind: 'go-on',
+      item: 'look-alikes-abcdefghijkl',
+      takesBack: null,
+      lookAlikes: { sinceMs: NOW - 86_400_000, untilMs: NOW - 60_000, perGroup: 1, groups: [] },
       atMs: NOW - 30_000,
     }),
   ];

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { runOfAnyWorkflowId, runOfWorkflowId, type RunName } from '../../domain/references.ts';
-import { otherBatchesOf } from '../../durable/batches/others.ts';
-import { ownersOf } from '../../durable/other-runs/owners.ts';
+import { claimsOf } from '../../durable/other-runs/claims.ts';
 import { listUnfinished } from '../../operations/batches/unfinished.ts';
 import { CHUNK_TYPE, chunkIdOf } from '../../workflows/names.ts';
 
@@ -55,7 +54,7 @@ test('a chunk belongs to its run, and is no run', () => {
 });
 
 test('a batch suspects the chunks of other batches by their runs and numbers', async () => {
-  const suspects = await otherBatchesOf(temporalOf(NUMBERS)).suspects(OWN, ['inv-1'], STARTED.getTime());
+  const suspects = await claimsOf(temporalOf(NUMBERS)).suspects(OWN, ['inv-1'], STARTED.getTime());
   assert.deepEqual(
     suspects,
     NUMBERS.map((number) => ({ run: OTHER, number, names: ['inv-1'] })),
@@ -67,14 +66,14 @@ test('the payments of other chunks own their records', async () => {
     id: `wtd-of-chunk-${number}`,
     createdAt: STARTED.toISOString(),
   }));
-  const { owners, silent } = await ownersOf({ client: temporalOf(NUMBERS), ...OWN }, records, 60_000);
-  assert.deepEqual([...owners.values()].map(({ run, item }) => `${run} ${item}`).toSorted(), [
+  const claims = await claimsOf(temporalOf(NUMBERS)).whose(OWN, records, 60_000);
+  const owners = claims.map(({ by }) => (by.kind === 'item' ? `${by.run} ${by.item}` : by.kind));
+  assert.deepEqual(owners.toSorted(), [
     'contractors.2026-11-20-weekly of-chunk-1',
     'contractors.2026-11-20-weekly of-chunk-10000',
     'contractors.2026-11-20-weekly of-chunk-42',
     'contractors.2026-11-20-weekly of-chunk-9999',
   ]);
-  assert.deepEqual(silent, []);
 });
 
 test('a submission that was cut off is found by all of its chunks', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '@temporalio/client';
 import { runName } from '../../domain/references.ts';
-import { ownersOf } from '../../durable/other-runs/owners.ts';
+import { claimsOf } from '../../durable/other-runs/claims.ts';
 
 type Chunk = {
   readonly id: string;
@@ -62,13 +62,14 @@ function temporalOf(chunks: readonly Chunk[]) {
 }
 
 const find = async ({ client }: ReturnType<typeof temporalOf>, ids: readonly string[], withinMs = 60_000) => {
-  const of = { client, mode: 'SANDBOX', run: { policy: 'own', id: '2026-11-21' } } as const;
+  const of = { mode: 'SANDBOX', run: { policy: 'own', id: '2026-11-21' } } as const;
   const records = ids.map((id) => ({ id, createdAt: '2026-11-20T09:00:00Z' }));
-  const { owners, silent } = await ownersOf(of, records, withinMs);
-  return {
-    items: new Map([...owners].map(([id, { run, item }]) => [id, `${run} ${item}`])),
-    silent: silent.map(runName),
-  };
+  const claims = await claimsOf(client).whose(of, records, withinMs);
+  const items = claims.flatMap(({ recordId, by }) =>
+    by.kind === 'item' ? [[recordId, `${by.run} ${by.item}`] as const] : [],
+  );
+  const silent = claims.flatMap(({ by }) => (by.kind === 'silent' ? by.runs.map(runName) : []));
+  return { items: new Map(items), silent: [...new Set(silent)] };
 };
 
 test('the payment is told by its run and its id, whatever number of records is asked about', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { runName, type RunName } from '../../domain/references.ts';
-import { unknownRuns } from '../../durable/other-runs/unknown.ts';
+import { claimsOf } from '../../durable/other-runs/claims.ts';
 import { keptForMs } from '../../durable/retention.ts';
 
 const RUNS: readonly RunName[] = Array.from({ length: 12 }, (_, index) => ({
@@ -37,7 +37,7 @@ test('a run is unknown where Temporal has neither it, nor its plan, nor what peo
     'live/p.2026-11-21-3',
     'sandbox/p.2026-11-21-10',
   ]);
-  const unknown = await unknownRuns(client, 'SANDBOX', RUNS);
+  const unknown = await claimsOf(client).unknown('SANDBOX', RUNS);
   assert.deepEqual(
     unknown.map(runName),
     [3, 4, 5, 6, 7, 8, 9, 11].map((index) => `p.2026-11-21-${index}`),
@@ -46,14 +46,14 @@ test('a run is unknown where Temporal has neither it, nor its plan, nor what peo
 
 test('a run that is there costs one question', async () => {
   const { client, asked } = temporalWith(['live/p.2026-11-21-0']);
-  assert.deepEqual(await unknownRuns(client, 'LIVE', RUNS.slice(0, 1)), []);
+  assert.deepEqual(await claimsOf(client).unknown('LIVE', RUNS.slice(0, 1)), []);
   assert.deepEqual(asked, ['live/p.2026-11-21-0']);
 });
 
 test('where Temporal does not answer, nothing is told of any run', async () => {
   for (const fails of ['sandbox/p.2026-11-21-5', 'sandbox/p.2026-11-21-5/plan'])
     // One after the other.
-    await assert.rejects(unknownRuns(temporalWith([], fails).client, 'SANDBOX', RUNS), /away/);
+    await assert.rejects(claimsOf(temporalWith([], fails).client).unknown('SANDBOX', RUNS), /away/);
 });
 
 test('how long Temporal keeps what has ended is what its namespace says; where nobody may ask, nothing is kept', async () => {

@@ -6,8 +6,7 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import type { Holds } from '../../domain/run/claims.ts';
-import { ownersOf } from '../../durable/other-runs/owners.ts';
-import { doneElsewhere } from '../../durable/other-runs/rivals.ts';
+import { claimsOf } from '../../durable/other-runs/claims.ts';
 
 const RUN = { policy: 'p', id: '2026-11-21' };
 const RECORD: Withdrawal = {
@@ -43,7 +42,9 @@ function temporalWith(count: number, answer: (index: number) => Promise<Holds>):
   return client as unknown as Client;
 }
 
-const ask = (client: Client) => ownersOf({ client, mode: 'SANDBOX', run: RUN }, [RECORD], 5_000);
+/** Whose the record is. */
+const ask = async (client: Client) =>
+  (await claimsOf(client).whose({ mode: 'SANDBOX', run: RUN }, [RECORD], 5_000))[0]?.by;
 
 const holds = (...items: Holds['items']): Holds => ({
   runId: 'r',
@@ -71,23 +72,19 @@ test('a run among many that have no worker still accounts for its record', async
     if (index !== 12) throw new Error('nobody answers');
     return holds(['supplier', 'PAID', RECORD.id]);
   });
-  const { owners, silent } = await ask(client);
-  assert.deepEqual([...owners], [[RECORD.id, { run: 'q12.2026-11-21', item: 'supplier' }]]);
-  assert.deepEqual(silent, []);
+  assert.deepEqual(await ask(client), { kind: 'item', run: 'q12.2026-11-21', item: 'supplier' });
 });
 
 test('a run that answers in another form counts as one that does not answer', async () => {
   for (const answer of [null, { ...holds(), items: [['supplier', 'PAID']] }, { ...holds(), more: true }]) {
-    const { owners, silent } = await ask(temporalWith(1, async () => answer as Holds));
-    assert.equal(owners.size, 0);
-    assert.equal(silent.length, 1);
+    const by = await ask(temporalWith(1, async () => answer as Holds));
+    assert.deepEqual(by, { kind: 'silent', runs: [{ policy: 'q0', id: '2026-11-21' }] });
   }
 });
 
 test('runs that take their time are not all waited for', async () => {
   const { found, asked } = await slow;
-  assert.equal(found.owners.size, 0);
-  assert.equal(found.silent.length, 200);
+  assert.equal(found?.kind === 'silent' ? found.runs.length : found?.kind, 200);
   assert.ok(asked < 100, `${asked} were asked, one batch after the other.`);
 });
 
@@ -192,7 +189,9 @@ const OTHERS: readonly (readonly [
 ];
 for (const [what, other, rival, silent] of OTHERS)
   test(`another run of the policy ${what}: ${rival === null && silent === null ? 'it may be sent here' : 'it is not sent here'}`, async () => {
-    const of = { client: temporalBeside(other), mode: 'SANDBOX', run: RUN } as const;
     const item = (other.legs ?? []).length > 0 ? 'usd-mxn-1' : 'supplier';
-    assert.deepEqual(await doneElsewhere(of, item), { rival, silent });
+    assert.deepEqual(await claimsOf(temporalBeside(other)).rival({ mode: 'SANDBOX', run: RUN }, item), {
+      rival,
+      silent,
+    });
   });

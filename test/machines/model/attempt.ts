@@ -2,6 +2,7 @@
  * One attempt of an activity that may write: a process that drives the steps of `domain/` effect by effect, as
  * `activities/driver.ts` does, with the same deadline. It can die, stand still, or go on unheard between any two effects.
  */
+import { accountedFor } from '../../../domain/run/claims.ts';
 import type { ListScan } from '../../../domain/writes/lookups.ts';
 import type { Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
 import { compare } from '../../../domain/money.ts';
@@ -36,7 +37,7 @@ import { turnGivenBack } from '../../../activities/leg-calls.ts';
 import type { OwnTurn } from '../../../domain/turn.ts';
 import { scanList, type Scanned } from '../../../service/list-scan.ts';
 import { inActivity } from '../../support/activities.ts';
-import { recordsOf, rivalOf } from './others.ts';
+import { rivalOf, whose } from './others.ts';
 import { readInputOf } from './ours.ts';
 import type { WorkerGate } from './halts.ts';
 import { workerOf } from './worker.ts';
@@ -285,8 +286,7 @@ export class Attempt {
         world.agenda.after(INSTRUCTIONS_MS, () => {
           // Of a batch also what other items of it count as theirs.
           const others = world.runs.filter((each) => each !== temporal.home || each.chunks.length > 0);
-          const claimed = recordsOf(others, effect.records);
-          answer({ claimed });
+          answer({ claimed: accountedFor(whose(others, effect.records)) });
         });
         return;
       case 'read rival':

@@ -37,6 +37,7 @@ import type {
 } from '../../../domain/run/calls.ts';
 import { notPaidBy } from '../../../domain/run/unpaid.ts';
 import { inActivity } from '../../support/activities.ts';
+import { confirmedBy } from '../../../domain/run/confirmed.ts';
 import { readInputOf } from './ours.ts';
 import { workerOf } from './worker.ts';
 import type { Activity, PlanRun, Temporal } from './temporal.ts';
@@ -245,13 +246,9 @@ export class Chores {
     const call = activity.args as ConfirmCall;
     const foreign = this.#foreignReader(call);
     if (foreign !== null) return { kind: 'wait', wait: foreign };
-    const ids = new Set(service.ledger.map(({ record }) => record.id));
-    const isShown = (id: string): boolean => ids.has(id);
-    return {
-      kind: 'shown',
-      tradeIds: call.tradeIds.filter(isShown),
-      withdrawalIds: call.withdrawalIds.filter(isShown),
-    };
+    const trades = service.ledger.flatMap((one) => (one.kind === 'trade' ? [one.record] : []));
+    const withdrawals = service.ledger.flatMap((one) => (one.kind === 'withdrawal' ? [one.record] : []));
+    return confirmedBy(call, { trades: byId(trades), withdrawals: byId(withdrawals) });
   }
 
   #settlement(activity: Activity): Polled<Settlement> {
@@ -345,6 +342,10 @@ function stateOf(planRun: PlanRun | null, isLate: boolean): PlanAnswer | null {
   if (planRun?.plan) return { kind: 'plan', plan: planRun.plan };
   if (planRun?.refused) return { kind: 'refused', problems: planRun.refused };
   return planRun === null || isLate ? { kind: 'waiting', waiting: null } : null;
+}
+
+function byId<T extends { readonly id: string }>(records: readonly T[]): ReadonlyMap<string, T> {
+  return new Map(records.map((record) => [record.id, record]));
 }
 
 /** A service that could not be asked: at its own pace at first, then a wait that people see. */

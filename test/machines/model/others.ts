@@ -1,17 +1,21 @@
-/** What other runs of ours have done, as they answer whoever asks (`durable/other-runs/`). */
-import { hasDone, holdsOf } from '../../../domain/run/claims.ts';
+/** What other runs of ours have done, as they answer whoever asks (`durable/other-runs/claims.ts`). */
+import { Answers, holdsOf, rivalry, type Claim } from '../../../domain/run/claims.ts';
 import { runName } from '../../../domain/references.ts';
 import { acceptedOf } from '../../../domain/run/items.ts';
 import type { Withdrawal } from '../../../domain/service/records.ts';
 import type { Rival } from '../../../domain/writes/step.ts';
 import type { Temporal } from './temporal.ts';
 
-/** Which of these records payments of these runs count as theirs. */
-export function recordsOf(runs: readonly Temporal[], records: readonly Withdrawal[]): readonly string[] {
-  const claimed = runs
-    .flatMap((each) => each.payments())
-    .flatMap((record) => acceptedOf(record)?.withdrawalId ?? []);
-  return claimed.filter((id) => records.some((record) => record.id === id));
+/** Whose these records are, as the payments of these runs say. */
+export function whose(runs: readonly Temporal[], records: readonly Withdrawal[]): readonly Claim[] {
+  const answers = new Answers(records.map(({ id }) => id));
+  for (const each of runs) {
+    const items = each
+      .payments()
+      .map((record) => [record.payment.id, 'PENDING', acceptedOf(record)?.withdrawalId ?? null] as const);
+    answers.add(each.ours.input.run, { items });
+  }
+  return answers.claims;
 }
 
 /** A later run of the policy on the same date that has done it, or a silent one that may have. */
@@ -26,7 +30,7 @@ export function rivalOf(runs: readonly Temporal[], temporal: Temporal, item: str
     const name = runName(other.ours.input.run);
     if (!other.hasWorkers()) return { rival: null, silent: other.planRun?.plan ? name : null };
     const holds = holdsOf(newest.state, { runId: newest.runId, heard: null, isFirst: false }, [item]);
-    if (hasDone(holds, item)) return { rival: name, silent: null };
+    if (rivalry(holds, newest.standing === 'open', item) === 'has') return { rival: name, silent: null };
   }
   return { rival: null, silent: null };
 }

@@ -10,7 +10,7 @@ import type { ChunkInput } from '../../../domain/run/calls.ts';
 import { chunkStateOf } from '../../../domain/run/chunk-state.ts';
 import { isHeld, recordIn, type Coordinator, type Holder, type Suspect } from '../../../domain/run/claims.ts';
 import { chunkIdOf } from '../../../workflows/names.ts';
-import { recordsOf } from './others.ts';
+import { whose } from './others.ts';
 import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
@@ -71,13 +71,10 @@ export function workerOf(world: World, temporal: Temporal): Deps {
         return true;
       },
     },
-    otherRuns: {
+    claims: {
       unknown: async () => [],
       keptForMs: async () => 0,
-      recordsOf: async (_mode: unknown, _run: unknown, records: Parameters<typeof recordsOf>[1]) =>
-        recordsOf(world.runs, records),
-    },
-    otherBatches: {
+      whose: async (_of: unknown, records: Parameters<typeof whose>[1]) => whose(world.runs, records),
       suspects: async (_of: unknown, names: readonly string[]): Promise<readonly Suspect[]> =>
         others.flatMap(({ ours, chunks }) =>
           chunks.flatMap((chunk, index) => {
@@ -115,7 +112,7 @@ export function workerOf(world: World, temporal: Temporal): Deps {
   return deps as unknown as Deps;
 }
 
-/** As `durable/batches/others.ts`: what one chunk holds of these; a batch without a plan holds nothing. */
+/** As `durable/other-runs/claims.ts`: what one chunk holds of these; a batch without a plan holds nothing. */
 function heldBy(
   other: Temporal,
   { number, names }: Suspect,

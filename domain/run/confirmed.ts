@@ -1,0 +1,34 @@
+/** Which records of the service count for items of which an earlier history has handed on the id of the record. Pure. */
+import { reference } from '../references.ts';
+import type { Trade, Withdrawal } from '../service/records.ts';
+import { tradedOf } from '../writes/leg-state.ts';
+import { isTradeAsPlanned, isWithdrawalAsPlanned } from '../writes/lookups.ts';
+import { acceptedAs } from '../writes/withdrawal.ts';
+import type { ConfirmCall, Confirmed } from './calls.ts';
+
+/**
+ * A record counts only if it is as planned for its item: under its name, of its currencies, account and amount. All else
+ * about it is what the service says.
+ * @param records what the service shows, by the ids of the records
+ */
+export function confirmedBy(
+  { plan, legs, payments }: ConfirmCall,
+  records: {
+    readonly trades: ReadonlyMap<string, Trade>;
+    readonly withdrawals: ReadonlyMap<string, Withdrawal>;
+  },
+): Confirmed {
+  return {
+    kind: 'shown',
+    trades: legs.flatMap(({ leg, tradeId }) => {
+      const trade = records.trades.get(tradeId);
+      return trade !== undefined && isTradeAsPlanned(leg, trade) ? [tradedOf(trade, null)] : [];
+    }),
+    withdrawals: payments.flatMap(({ withdrawalId, ...payment }) => {
+      const record = records.withdrawals.get(withdrawalId);
+      const name = reference(plan.run, payment.id);
+      const isIts = record !== undefined && isWithdrawalAsPlanned({ ...payment, reference: name }, record);
+      return isIts ? [acceptedAs(record, name)] : [];
+    }),
+  };
+}

@@ -1,0 +1,318 @@
+/**
+ * Whose is it? Asks Temporal for all that other runs of ours know of a record or an item (`domain/run/claims.ts` judges). The
+ * runs and chunks that may have it are listed once, and each is asked once what it holds. Reads no history of theirs. Only
+ * reads.
+ */
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import { nameOfPayment } from '../../domain/batch.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import {
+  Answers,
+  isHeld,
+  recordIn,
+  rivalry,
+  type Claim,
+  type Coordinator,
+  type Holder,
+  type Holders,
+  type Suspect,
+} from '../../domain/run/claims.ts';
+import {
+  runName,
+  runOfAnyWorkflowId,
+  runOfWorkflowId,
+  workflowIdOf,
+  type RunName,
+} from '../../domain/references.ts';
+import type { Mode } from '../../domain/service/records.ts';
+import { CREATED_SLACK_MS } from '../../domain/writes/lookups.ts';
+import type { Rival } from '../../domain/writes/step.ts';
+import { hashOfName, readHashes } from '../../language/batch/chunk-hash.ts';
+import {
+  CHUNK_TYPE,
+  PLAN_TYPE,
+  RUN_TYPE,
+  chunkIdOf,
+  chunkNumberOf,
+  instructionsIdOf,
+  planIdOf,
+} from '../../workflows/names.ts';
+import { readChunk } from '../batches/submitted-chunk.ts';
+import { describe, hasEndedByItself, isOpen } from '../described.ts';
+import { fewAtOnce } from '../few-at-once.ts';
+import { IS_OPEN, completedOfId, keepNewest, listed } from '../listed.ts';
+import { isPlanMade, readPlan } from '../plans.ts';
+import { keptForMs } from '../retention.ts';
+import { readAllHolds, readHolds } from './holds.ts';
+
+/** The run that asks. */
+type Of = { readonly mode: Mode; readonly run: RunName };
+
+/** A record without a name of ours. */
+type Unnamed = { readonly id: string; readonly createdAt: string };
+
+/** At most so many runs of a policy are looked at for rivals, the newest. */
+const MOST_RUNS = 200;
+/** A run without a worker must not use up the time for the write. */
+const RIVALS_WITHIN_MS = 5_000;
+/** A worker answers one chunk after the other; runs are small, and their workers may be away. */
+const AT_ONCE = { chunks: 4, runs: 10 };
+const BATCHES_WITHIN_MS = 5_000;
+const BATCHES_AT_ONCE = 5;
+/** The clocks of Temporal and of a worker differ, and Temporal's lists are a little behind. */
+const SLACK_MS = 120_000;
+
+export type Claims = ReturnType<typeof claimsOf>;
+
+/** What activities and commands are given of this file. Names of payments are those of `nameOfPayment`. */
+export function claimsOf(client: Client) {
+  return {
+    /**
+     * Whose each of these records is. The run that asks is not asked itself, and its chunks are: one payment may have the
+     * record of another one.
+     */
+    whose: (of: Of, records: readonly Unnamed[], withinMs: number) => whose(client, of, records, withinMs),
+    /** The other run of this policy and date that has done this item, holds it, or may have done it. */
+    rival: (of: Of, item: string) => rivalOf(client, of, item),
+    /** Chunks of other batches that were open at some time since then, and may have some of these payments too. */
+    suspects: (of: Of, names: readonly string[], sinceMs: number) => suspectsOf(client, of, names, sinceMs),
+    /** Which payments these chunks have paid or hold, and for which run. */
+    holders: (mode: Mode, suspects: readonly Suspect[]) => holdersOf(client, mode, suspects),
+    /** Batches planned before this one, which this one may not have seen when it was planned at `madeAtMs`. */
+    plannedBeside: (of: Of, madeAtMs: number) => plannedBeside(client, of, madeAtMs),
+    /** The runs of which Temporal has nothing at all: no run, no plan, and nothing that people said. */
+    unknown: (mode: Mode, runs: readonly RunName[]) => unknownRuns(client, mode, runs),
+    /** How long Temporal keeps a workflow that has ended. */
+    keptForMs: () => keptForMs(client),
+  };
+}
+
+async function whose(
+  client: Client,
+  { mode, run }: Of,
+  records: readonly Unnamed[],
+  withinMs: number,
+): Promise<readonly Claim[]> {
+  const untilMs = performance.now() + withinMs;
+  const sinceMs = Math.min(...records.map(({ createdAt }) => Date.parse(createdAt))) - CREATED_SLACK_MS;
+  const answers = new Answers(records.map(({ id }) => id));
+  const ask = async (infos: readonly WorkflowExecutionInfo[], atOnce: number): Promise<void> => {
+    for await (const { info, holds } of readAllHolds(client, infos, { names: null, untilMs, atOnce })) {
+      const asked = runOfAnyWorkflowId(info.workflowId);
+      if (asked !== null) answers.add(asked, holds);
+      if (answers.areEnough) return;
+    }
+  };
+  const newest = new Map<string, WorkflowExecutionInfo>();
+  const also = [`(CloseTime >= '${new Date(sinceMs).toISOString()}' OR ${IS_OPEN})`];
+  for await (const info of listed(client, { types: [RUN_TYPE, CHUNK_TYPE], mode, also }))
+    keepNewest(newest, info);
+  newest.delete(workflowIdOf(mode, run));
+  const all = [...newest.values()];
+  const ofType = (wanted: string) => all.filter(({ type }) => type === wanted);
+  // Side by side, so that neither uses up the other's time.
+  await Promise.all([ask(ofType(RUN_TYPE), AT_ONCE.runs), ask(ofType(CHUNK_TYPE), AT_ONCE.chunks)]);
+  return answers.claims;
+}
+
+/**
+ * Finds a run of the same policy and business date that was started after this one, and that has done the item of this name
+ * or may still do it. Also finds such a run that does not answer and may have done the item, because it has a plan. Without a
+ * plan nothing is sent.
+ */
+async function rivalOf(client: Client, { mode, run }: Of, item: string): Promise<Rival> {
+  const name = item.toLowerCase();
+  const silent: RunName[] = [];
+  const later = await laterRuns(client, { mode, run });
+  const asked = { names: [name], untilMs: performance.now() + RIVALS_WITHIN_MS, atOnce: AT_ONCE.runs };
+  for await (const { info, holds } of readAllHolds(client, later, asked)) {
+    const other = runOfWorkflowId(info.workflowId);
+    if (other === null) continue;
+    const it = rivalry(holds, isOpen(info), name);
+    if (it === 'has') return { rival: runName(other), silent: null };
+    if (it === 'may have') silent.push(other);
+  }
+  for (const other of silent)
+    // One after the other: there is mostly none, and seldom more than one.
+    if (await isPlanMade(client, mode, other)) return { rival: null, silent: runName(other) };
+  return { rival: null, silent: null };
+}
+
+/** The newest Temporal run of each other run of the policy and date that was started after this one, by Temporal's clock. */
+async function laterRuns(client: Client, { mode, run }: Of): Promise<readonly WorkflowExecutionInfo[]> {
+  const ownId = workflowIdOf(mode, run);
+  const date = run.id.slice(0, 10);
+  const newest = new Map<string, WorkflowExecutionInfo>();
+  let ownStartMs: number | null = null;
+  for await (const info of listed(client, { types: [RUN_TYPE], mode, policy: run.policy })) {
+    const startMs = info.startTime.getTime();
+    if (info.workflowId === ownId) ownStartMs = Math.min(ownStartMs ?? startMs, startMs);
+    else keepNewest(newest, info);
+    if (newest.size >= MOST_RUNS) break;
+  }
+  // When the list does not show this run, any other run may be the later one.
+  const sinceMs = ownStartMs ?? 0;
+  return [...newest.values()].filter(
+    ({ workflowId, startTime }) =>
+      startTime.getTime() > sinceMs && workflowId.split('.')[1]?.startsWith(date) === true,
+  );
+}
+
+/**
+ * Chunks of the policy's other batches, open since then, whose memo has the hash of one of these names. Only those few are
+ * asked what has become of the payment.
+ */
+async function suspectsOf(
+  client: Client,
+  of: Of,
+  names: readonly string[],
+  sinceMs: number,
+): Promise<readonly Suspect[]> {
+  const byHash = new Map(names.map((name) => [hashOfName(name), name]));
+  const found = new Map<string, Suspect>();
+  for await (const info of listOthers(client, of, [CHUNK_TYPE], `${since(sinceMs)} OR ${IS_OPEN}`)) {
+    if (found.has(info.workflowId)) continue;
+    const run = runOfAnyWorkflowId(info.workflowId);
+    const number = chunkNumberOf(info.workflowId);
+    if (run === null || number === null) continue;
+    const hashes = readHashes(info.memo?.['items']);
+    // A chunk without such a memo may have all of the names.
+    const suspected = hashes === null ? names : hashes.flatMap((hash) => byHash.get(hash) ?? []);
+    if (suspected.length > 0) found.set(info.workflowId, { run, number, names: suspected });
+  }
+  return [...found.values()];
+}
+
+/** Which of the payments other batches have paid or hold, as their chunks say now. */
+async function holdersOf(client: Client, mode: Mode, suspects: readonly Suspect[]): Promise<Holders> {
+  const held = new Map<string, Holder>();
+  const plans = new Map<string, Promise<Plan | null>>();
+  const planOf = (run: RunName): Promise<Plan | null> => {
+    const known = plans.get(runName(run)) ?? planOfRun(client, mode, run);
+    plans.set(runName(run), known);
+    return known;
+  };
+  for (let from = 0; from < suspects.length; from += BATCHES_AT_ONCE) {
+    const some = suspects.slice(from, from + BATCHES_AT_ONCE);
+    // A few chunks at a time.
+    const answers = await Promise.all(
+      some.map(async (suspect) => heldBy(client, mode, suspect, await planOf(suspect.run))),
+    );
+    for (const [index, answer] of answers.entries()) {
+      if (answer !== null) for (const [name, holder] of answer) held.set(name, holder);
+      else return { held, silent: some.map(({ run }) => runName(run))[index] ?? null };
+    }
+  }
+  return { held, silent: null };
+}
+
+/** Which of these payments a chunk has paid or holds; none without a plan. Null: it does not answer. */
+async function heldBy(
+  client: Client,
+  mode: Mode,
+  { run, number, names }: Suspect,
+  plan: Plan | null,
+): Promise<readonly (readonly [name: string, Holder])[] | null> {
+  if (plan === null) return [];
+  const chunk = await readChunk({ client, mode }, run, number);
+  if (chunk.kind !== 'payments') return [];
+  const letters = plan.batch?.chunks[number - 1]?.unpayable ?? '';
+  const indexes = new Map(chunk.payments.map((payment, index) => [nameOfPayment(payment), index]));
+  const there = names.filter((name) => indexes.has(name));
+  if (there.length === 0) return [];
+  // The chunk is asked first, then its run. If the batch is taken up again in between, the chunk does not
+  // know the new run yet.
+  const chunkId = chunkIdOf(mode, run, number);
+  const answer = await readHolds(client, { workflowId: chunkId }, there, BATCHES_WITHIN_MS);
+  const coordinator = await coordinatorOf(client, mode, run);
+  if (answer === null) return null;
+  return there.flatMap((name) => {
+    const isWanted = (letters[indexes.get(name) ?? 0] ?? '.') === '.';
+    if (!isHeld(answer, coordinator, { name, isWanted, madeFor: plan.madeFor })) return [];
+    return [[name, { run: runName(run), withdrawalId: recordIn(answer, name) }]];
+  });
+}
+
+async function planOfRun(client: Client, mode: Mode, run: RunName): Promise<Plan | null> {
+  if (!(await isPlanMade(client, mode, run))) return null;
+  const state = await readPlan(client, mode, run, BATCHES_WITHIN_MS);
+  if (state.kind === 'plan') return state.plan;
+  throw new Error(`The plan of run ${runName(run)} cannot be read.`);
+}
+
+async function coordinatorOf(client: Client, mode: Mode, run: RunName): Promise<Coordinator> {
+  const shown = await describe(client, workflowIdOf(mode, run));
+  if (shown === null || shown.type !== RUN_TYPE) return { kind: 'cut off' };
+  if (isOpen(shown)) return { kind: 'open', runId: shown.runId };
+  return hasEndedByItself(shown) ? { kind: 'ended' } : { kind: 'cut off' };
+}
+
+/**
+ * Batches that were planned before this one, and that this one may not have seen when it was planned: their
+ * plans were made at about the same time, or they have taken up their unpaid payments again since. Of two
+ * such batches, the one that was planned first has the payments.
+ */
+async function plannedBeside(client: Client, of: Of, madeAtMs: number): Promise<readonly RunName[]> {
+  const runs = new Map<string, RunName>();
+  const types = [RUN_TYPE, PLAN_TYPE, CHUNK_TYPE];
+  for await (const { workflowId } of listOthers(client, of, types, since(madeAtMs - SLACK_MS))) {
+    const run = runOfAnyWorkflowId(workflowId);
+    if (run !== null) runs.set(runName(run), run);
+  }
+  if (runs.size === 0) return [];
+  const own = await plannedAtMs(client, of.mode, of.run);
+  const earlier: RunName[] = [];
+  for (const [name, run] of runs) {
+    // One after the other: there are few, and mostly none.
+    const atMs = await plannedAtMs(client, of.mode, run);
+    if (atMs === null) continue;
+    if (own === null || atMs < own || (atMs === own && name < runName(of.run))) earlier.push(run);
+  }
+  return earlier;
+}
+
+/** When the first plan of a run was made, by Temporal's clock; null: none was. */
+async function plannedAtMs(client: Client, mode: Mode, run: RunName): Promise<number | null> {
+  const workflowId = planIdOf(mode, run);
+  // The list may be a little behind.
+  const newest = await describe(client, workflowId);
+  const [first] = await completedOfId(client, workflowId, PLAN_TYPE);
+  const closed = [newest?.status.name === 'COMPLETED' ? newest : undefined, first].flatMap(
+    (shown) => shown?.closeTime?.getTime() ?? [],
+  );
+  return closed.length === 0 ? null : Math.min(...closed);
+}
+
+function since(sinceMs: number): string {
+  const moment = new Date(sinceMs).toISOString();
+  return `StartTime >= '${moment}' OR CloseTime >= '${moment}'`;
+}
+
+/** Workflows of other runs of the policy. */
+function listOthers(
+  client: Client,
+  { mode, run }: Of,
+  types: readonly string[],
+  when: string,
+): AsyncIterable<WorkflowExecutionInfo> {
+  const own = workflowIdOf(mode, run);
+  const also = [`WorkflowId != '${own}'`, `WorkflowId NOT STARTS_WITH '${own}/'`, `(${when})`];
+  return listed(client, { types, mode, policy: run.policy, also });
+}
+
+/** The runs of which Temporal knows nothing at all: no run, no plan, and nothing that people said. */
+async function unknownRuns(
+  client: Client,
+  mode: Mode,
+  runs: readonly RunName[],
+): Promise<readonly RunName[]> {
+  const areKnown = await fewAtOnce(runs, AT_ONCE.runs, (run) => isKnown(client, mode, run));
+  return runs.filter((_run, index) => areKnown[index] !== true);
+}
+
+async function isKnown(client: Client, mode: Mode, run: RunName): Promise<boolean> {
+  for (const workflowId of [workflowIdOf(mode, run), planIdOf(mode, run), instructionsIdOf(mode, run)])
+    // Mostly the first of the three is there.
+    if ((await describe(client, workflowId)) !== null) return true;
+  return false;
+}
