@@ -164,24 +164,6 @@ describe('a run that has ended', AT_ONCE, () => {
       });
     });
 
-    test('of a run that was terminated finds what it had sent', async () => {
-      const policy = await putPolicy(stage);
-      const hold = stage.sandbox.addFault({
-        operation: 'createTrade',
-        times: 1,
-        when: { reference: `${policy.runText}.*` },
-        effect: { kind: 'hold', when: 'after' },
-      });
-      assertExit(await command(stage, ['run', policy.file, '--detach']), 8);
-      await stage.sandbox.faultHit(hold);
-      await stage.temporal.client.workflow.getHandle(policy.workflowId).terminate('a mistake');
-      stage.sandbox.releaseFaults(hold);
-      const ended = await replay(policy, '--json');
-      assertExit(ended, 0);
-      assert.equal(replayOf(ended).report.status, 'COMPLETED');
-      assertMovedOnce(policy);
-    });
-
     test('of a run that is completed does nothing', async () => {
       const policy = await putPolicy(stage);
       assertExit(await command(stage, ['run', policy.file]), 0);

@@ -56,13 +56,6 @@ async function failureOf(handle: WorkflowHandle): Promise<ApplicationFailure> {
 }
 
 describe('an input that Cambist did not make', AT_ONCE, () => {
-  test('has a field that nobody knows: it is refused, and nothing is sent', async () => {
-    const run = await unstarted();
-    const { message } = await failureOf(await startWith(run, [{ ...run.input, amount: '1234567.00' }]));
-    assert.match(message, /INPUT_INVALID/);
-    assertNothingMoved(run);
-  });
-
   test('is of the other mode: it waits for a worker of that mode, and nothing is sent', async () => {
     const run = await unstarted();
     const input = { ...run.input, mode: 'LIVE' as const };

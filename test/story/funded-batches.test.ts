@@ -125,10 +125,32 @@ describe('a batch that buys what it lacks', () => {
     assertDoneOnce(end);
   });
 
-  test('when what it was to buy comes by itself meanwhile, then it converts nothing and pays everybody', async () => {
+  for (const [what, more] of [
+    ['', []],
+    [', and what it was to sell', ['USD']],
+  ] as const)
+    test(`when what it was to buy comes by itself meanwhile${what}, then it converts nothing and pays everybody`, async () => {
+      const comes = ['MXN', ...more] as const;
+      const end = await story()
+        .given({ ...FUNDED, service: { startsWith: '10' } })
+        .when(
+          heldBy('SHORTFALL', { plusMs: MINUTE_MS }),
+          comes.map((currency) => ({ kind: 'money', currency, change: 'comes' })),
+        )
+        .play();
+      assert.deepEqual(end.trades, []);
+      assert.equal(end.withdrawals.length, 3);
+    });
+
+  test('when others are paid and the rest of its money comes by itself, then a reset converts nothing and pays the rest', async () => {
     const end = await story()
-      .given({ ...FUNDED, service: { startsWith: '10' } })
-      .when(heldBy('SHORTFALL', { plusMs: MINUTE_MS }), { kind: 'money', currency: 'MXN', change: 'comes' })
+      .given({
+        ...FUNDED,
+        policy: { shortfall: 'skip' },
+        service: { alsoMxn: '450', prices: ['16', '17.25'] },
+      })
+      .when({ ...END, plusMs: MINUTE_MS }, { kind: 'deposits', each: '250', everyMs: SECOND_MS, times: 1 })
+      .when({ ...END, plusMs: 2 * MINUTE_MS }, reset(99))
       .play();
     assert.deepEqual(end.trades, []);
     assert.equal(end.withdrawals.length, 3);

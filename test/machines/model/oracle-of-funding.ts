@@ -71,7 +71,25 @@ function owedBy({ oracle }: World, temporal: Temporal, upTo: string | null = nul
 /** There is money for a payment, and for those before it in the file. A batch that buys nothing has its money. */
 export function isThereFor(world: World, temporal: Temporal, id: string): boolean {
   if (world.schedule.batch?.isFunded !== true) return true;
-  return world.service.balanceOf('MXN') >= owedBy(world, temporal, id);
+  return world.service.balanceOf('MXN') >= owedBy(world, temporal, id) && !hadNoMoney(world, temporal, id);
+}
+
+/**
+ * The faults had stopped, and the service itself refused it for lack of money when it was sent last. A policy that waits for no
+ * money leaves it then, also where the payments of others come back a moment later.
+ */
+function hadNoMoney({ sent, healedAtMs }: World, temporal: Temporal, id: string): boolean {
+  const item = temporal.itemOf(id);
+  const last = sent.findLast(({ write }) => write.item === item);
+  const reply = last?.reply ?? null;
+  return (
+    temporal.ours.policy.shortfall === 'skip' &&
+    last !== undefined &&
+    last.sentAtMs > (healedAtMs ?? Infinity) &&
+    reply?.kind === 'REFUSED' &&
+    reply.error.code === 'WITHDRAWAL_INSUFFICIENT_BALANCE' &&
+    reply.facts.replayed !== true
+  );
 }
 
 /** What stands against a leg that funds a batch: by the balances of now, at the price of its last quote. */
