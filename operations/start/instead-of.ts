@@ -4,7 +4,8 @@
  * sent. The worker that makes the new run's plan checks everything again.
  */
 import type { Settings } from '../../config/config.ts';
-import { SUPERSEDED, saidOfExecuted, successorIn } from '../../domain/people/instructions.ts';
+import { saidOfExecuted } from '../../domain/people/instructions.ts';
+import { SUPERSEDED, successorIn, type InPlace } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { Report } from '../../domain/run/report.ts';
@@ -13,14 +14,14 @@ import { endInstructions } from '../../durable/instructions/keep.ts';
 import { isPlanKnown, readFirstPlan, readPlanInput, readPlannedText } from '../../durable/plans.ts';
 import { findOfRun } from '../../service/records-of-run.ts';
 import { keepInstruction, readKept, wakeRun } from '../decide/keep-instruction.ts';
+import { againCommand } from '../decide/next-start.ts';
 import { requireOwnPlan } from '../decide/plan-made.ts';
-import { successorOf, superseded, takerOf } from '../decide/successor.ts';
+import { predecessorOf, successorOf, superseded, takerOf } from '../decide/replaced.ts';
 import { CommandFailure } from '../failure.ts';
 import { readRun, type RunView } from '../follow/read-run.ts';
 import { readInput, requireRun, type RunFacts } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
 import { atService, serviceFailure } from '../preflight.ts';
-import { againCommand } from '../replay/verdict.ts';
 
 /** `old`: the run whose place `run` is to take; both are of one policy. */
 export type AskedInstead = {
@@ -106,10 +107,24 @@ export async function takePlace(
 }
 
 /**
+ * In whose place a run is started. A run that is there already keeps its place, however it is started again.
+ * @param how `isFirst`: Temporal has nothing of the run. `facts`: what Temporal has of it; null: nothing, or only its plan
+ */
+export async function placeToTake(
+  { place, run, old }: { readonly place: Place; readonly run: RunName; readonly old: RunName | null },
+  how: { readonly isFirst: boolean; readonly isBatch: boolean; readonly facts: RunFacts | null },
+): Promise<InPlace> {
+  const ofNew = async (): Promise<string | null> =>
+    old?.id ?? (how.isBatch ? null : await predecessorOf(place, run));
+  const insteadOf = how.isFirst ? await ofNew() : await placeOf(place, run, how.facts);
+  return insteadOf === null ? {} : { insteadOf };
+}
+
+/**
  * Id of the run whose place a run that is there already has taken; null: it takes no place.
  * @param facts what Temporal has of it; null: nothing, or only its plan
  */
-export async function placeOf(
+async function placeOf(
   { client, mode }: Place,
   run: RunName,
   facts: RunFacts | null,
