@@ -5,7 +5,7 @@
  */
 import type { Settings } from '../../config/config.ts';
 import { saidOfExecuted } from '../../domain/people/instructions.ts';
-import { SUPERSEDED, successorIn, type InPlace } from '../../domain/replacement.ts';
+import { SUPERSEDED, successorIn } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { Report } from '../../domain/run/report.ts';
@@ -16,7 +16,7 @@ import { findOfRun } from '../../service/records-of-run.ts';
 import { keepInstruction, readKept, wakeRun } from '../decide/keep-instruction.ts';
 import { againCommand } from '../decide/next-start.ts';
 import { requireOwnPlan } from '../decide/plan-made.ts';
-import { predecessorOf, successorOf, superseded, takerOf } from '../decide/replaced.ts';
+import { successorOf, superseded, takerOf } from '../decide/replaced.ts';
 import { CommandFailure } from '../failure.ts';
 import { readRun, type RunView } from '../follow/read-run.ts';
 import { readInput, requireRun, type RunFacts } from '../follow/runs.ts';
@@ -107,24 +107,10 @@ export async function takePlace(
 }
 
 /**
- * In whose place a run is started. A run that is there already keeps its place, however it is started again.
- * @param how `isFirst`: Temporal has nothing of the run. `facts`: what Temporal has of it; null: nothing, or only its plan
- */
-export async function placeToTake(
-  { place, run, old }: { readonly place: Place; readonly run: RunName; readonly old: RunName | null },
-  how: { readonly isFirst: boolean; readonly isBatch: boolean; readonly facts: RunFacts | null },
-): Promise<InPlace> {
-  const ofNew = async (): Promise<string | null> =>
-    old?.id ?? (how.isBatch ? null : await predecessorOf(place, run));
-  const insteadOf = how.isFirst ? await ofNew() : await placeOf(place, run, how.facts);
-  return insteadOf === null ? {} : { insteadOf };
-}
-
-/**
  * Id of the run whose place a run that is there already has taken; null: it takes no place.
  * @param facts what Temporal has of it; null: nothing, or only its plan
  */
-async function placeOf(
+export async function placeOf(
   { client, mode }: Place,
   run: RunName,
   facts: RunFacts | null,

@@ -12,10 +12,10 @@ import { compileNow, requireCompiled, type Compiled } from './compile-now.ts';
 import { CommandFailure } from '../failure.ts';
 import { goOnEnded, type GoOn } from '../decide/go-on.ts';
 import { isFinished, nextAsRead } from '../decide/next-start.ts';
-import { hasTraded } from '../watch/lost-runs.ts';
+import { hasTraded } from '../decide/claims.ts';
 import type { Place } from '../place.ts';
-import { successorOf, superseded } from '../decide/replaced.ts';
-import { placeToTake, requireOwnPlace } from './instead-of.ts';
+import { predecessorOf, successorOf, superseded } from '../decide/replaced.ts';
+import { placeOf, requireOwnPlace } from './instead-of.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { isPlanKnown, readFirstPlan } from '../../durable/plans.ts';
 import type { PolicyFile } from '../policy-file.ts';
@@ -207,10 +207,10 @@ export async function begin(
   const manifest = asked.batch?.manifest ?? before?.batch ?? null;
   requireBatch(policyFile.policy, manifest);
   await submit(asked, isFirst);
-  const inPlace = await placeToTake(
-    { place, run, old: asked.insteadOf },
-    { isFirst, isBatch: manifest !== null, facts: how.facts },
-  );
+  // A run that is there already keeps its place, however it is started again.
+  const insteadOf = isFirst
+    ? (asked.insteadOf?.id ?? (manifest === null ? await predecessorOf(place, run) : null))
+    : await placeOf(place, run, how.facts);
   if (how.facts !== null && goOn !== null) await goOnEnded(place, run, goOn, how.kept);
   return startRun({
     client,
@@ -219,7 +219,7 @@ export async function begin(
     run,
     policyFile,
     batch: manifest,
-    ...inPlace,
+    ...(insteadOf !== null && { insteadOf }),
     shown,
     startedBy,
     again: how.facts !== null,
