@@ -3,16 +3,10 @@
  * this check, neither when it is sent nor when it is read. Pure, so that the workflow's validators and the readers of
  * histories use the same check.
  */
-import {
-  SUPERSEDED,
-  type Fact,
-  type Instruction,
-  type Kept,
-  type Recorded,
-  type Saying,
-} from './instructions.ts';
+import { type Fact, type Instruction, type Kept, type Recorded, type Saying } from './instructions.ts';
 import { CHUNK } from '../batch.ts';
-import { isPart, isRunPart } from '../references.ts';
+import { SUPERSEDED, SUPERSEDED_FIELDS } from '../replacement.ts';
+import { isPart } from '../references.ts';
 import {
   isMoment,
   isRecord,
@@ -64,11 +58,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
       Array.isArray(value) && value.length > 0 && value.length <= CHUNK.payments && value.every(paidAgain),
   },
   accept: { ...SAID, item, recordId },
-  superseded: {
-    ...SAID,
-    id: (value) => value === SUPERSEDED,
-    instead: (value) => typeof value === 'string' && isRunPart(value),
-  },
+  [SUPERSEDED]: { ...SAID, ...SUPERSEDED_FIELDS },
   acknowledge: { ...SAID, standing: lineOf(300) },
 };
 

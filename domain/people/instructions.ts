@@ -2,10 +2,8 @@
  * What people said about a run (*instructions*), and the facts that no reset may lose. Temporal keeps both outside the
  * history of the run. They are read before every write, and never override a record of the service. Pure.
  */
+import { isReplaced, successorIn } from '../replacement.ts';
 import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
-
-/** The one id of `superseded`. So when two runs want to take the place of one, only the first gets it. */
-export const SUPERSEDED = 'superseded';
 
 /** What a person said. The command makes `id`, a uuid; two instructions with the same id are one. */
 type SaidByPerson = { readonly id: string; readonly by: string; readonly why: string };
@@ -231,7 +229,7 @@ const WINDOW_MS = (5 * 24 + 12) * 3_600_000;
  * takes that back.
  */
 export function isCancelled(instructions: readonly Instruction[]): boolean {
-  if (successorIn(instructions) !== null) return true;
+  if (isReplaced(instructions)) return true;
   const cancels = instructions.flatMap((said) => (said.kind === 'cancel' ? [said.id] : []));
   const takenBack = instructions.flatMap((said) =>
     said.kind === 'go-on' && said.takesBack !== null ? [cancels.indexOf(said.takesBack)] : [],
@@ -290,6 +288,11 @@ function isAlwaysKept({ kind }: Instruction): boolean {
   return kind === 'cancel' || kind === 'acknowledge';
 }
 
+/** False for instructions that stop or start sending: the last one that was said counts, at any time. */
+export function needsTheTime({ kind }: Instruction): boolean {
+  return kind !== 'cancel' && kind !== 'go-on' && kind !== 'superseded';
+}
+
 /** True for what lets something be sent or ended: it holds only for what its person has seen. */
 function needsToHaveSeen({ kind }: Instruction): boolean {
   switch (kind) {
@@ -307,11 +310,6 @@ function needsToHaveSeen({ kind }: Instruction): boolean {
     case 'superseded':
       return false;
   }
-}
-
-/** Id of the run of the same policy that has taken the place of this one; null: no run has. */
-export function successorIn(instructions: readonly Instruction[]): string | null {
-  return instructions.find((said) => said.kind === 'superseded')?.instead ?? null;
 }
 
 /** Instructions that people may also give for a run of which nothing was executed. */

@@ -3,6 +3,7 @@
  * `workflows/calls.ts` names the activities, `activities/` carries them out.
  */
 import type { BatchPayment, Manifest, SeenBatch } from '../batch.ts';
+import type { InPlace } from '../replacement.ts';
 import type { PayoutRules } from '../policy.ts';
 import type { Observation } from '../plan/observation.ts';
 import type { KeptPlan, Leg, Payment, Plan, PlanHead, SendWindows } from '../plan/plan.ts';
@@ -19,7 +20,7 @@ import type { ChunkState } from './chunk-state.ts';
 import type { Evidence } from './state.ts';
 
 /** What a run is started with. It has the text of the policy, because the worker reads and checks that text itself. */
-export type RunInput = {
+export type RunInput = InPlace & {
   readonly run: RunName;
   readonly mode: Mode;
   readonly policyText: string;
@@ -38,8 +39,6 @@ export type RunInput = {
   readonly startedBy: string;
   /** Of a payout: its batch, which was submitted chunk by chunk before. */
   readonly batch?: Manifest;
-  /** Id of the run of the same policy whose place it takes, of which nothing was executed. Absent: it takes no place. */
-  readonly insteadOf?: string;
 };
 
 /** What `chunk`, the workflow of one chunk of a batch, is started with, before the run is. */

@@ -1,6 +1,6 @@
 /** Which runs need a person's attention, and which of them a person has acknowledged already. */
 import { randomUUID } from 'node:crypto';
-import { successorIn } from '../../domain/people/instructions.ts';
+import { isReplaced } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { needsSomebody, shownFirst } from '../../domain/waits.ts';
 import { CommandFailure } from '../failure.ts';
@@ -124,7 +124,7 @@ async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<
   const kept = await readInstructions({ client, mode, run: listed.facts.run });
   if (kept === null) return false;
   // Another run has taken the place of this one: only that run may need attention.
-  if (!listed.facts.isOpen && successorIn(kept.instructions) !== null) return true;
+  if (!listed.facts.isOpen && isReplaced(kept.instructions)) return true;
   const standing = standingOf(listed);
   return kept.instructions.some((said) => said.kind === 'acknowledge' && said.standing === standing);
 }

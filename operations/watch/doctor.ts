@@ -21,7 +21,7 @@ import { endingOfCode } from '../exit-codes.ts';
 import { CommandFailure } from '../failure.ts';
 import { failureOf } from '../failure-of.ts';
 import { haltRecord } from '../halt/switch.ts';
-import { lostRuns } from './lost-runs.ts';
+import { lostRuns } from '../decide/claims.ts';
 import { keptFor, shortRetention } from './retention.ts';
 import { retentionSeconds } from '../../durable/retention.ts';
 import { todayIn } from '../../calendar/business-date.ts';
