@@ -271,7 +271,8 @@ export const START_PROBLEMS = {
   HALT_RECORD_ENDED: {
     ending: 'needs a human',
     sentence: 'Somebody has ended the workflow that keeps what is halted (`doctor`).',
-    advice: 'Say one of the halts again with `npx cambist halt`: a new record takes all of them over.',
+    advice:
+      'Ask why: it lets nothing go. A worker, or the next `npx cambist halt`, begins a new record with what stands.',
   },
   CHECK_TOO_SLOW: {
     ending: 'infrastructure',

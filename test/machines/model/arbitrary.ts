@@ -311,6 +311,7 @@ const haltOrReading: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
       forMs: of(SECOND / 2, 3 * SECOND, 20 * SECOND, 5 * MINUTE, 3 * HOUR, 30 * HOUR, 7 * DAY),
     }),
   ],
+  [1, fc.record({ kind: fc.constant('halt record lost' as const), isBegunAnew: fc.boolean() })],
   [1, fc.record({ kind: fc.constant('halts unreadable' as const), ms: seconds(2, 30, 600, 10_800) })],
   [
     1,

@@ -201,6 +201,8 @@ export type Misfortune =
       readonly currency: 'USD' | 'MXN' | 'EUR' | null;
       readonly forMs: number;
     }
+  /** Somebody deletes the workflow that keeps the halts, and perhaps starts it again empty. */
+  | { readonly kind: 'halt record lost'; readonly isBegunAnew: boolean }
   /** What people have halted cannot be read for so long. */
   | { readonly kind: 'halts unreadable'; readonly ms: number }
   /** For so long each reading of the halts takes `takesMs`. */

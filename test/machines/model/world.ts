@@ -515,6 +515,9 @@ export class World {
       case 'halt':
         this.halts.halt(what);
         return;
+      case 'halt record lost':
+        this.halts.lose(what);
+        return;
       case 'halts unreadable':
         this.halts.unreadableUntilMs = this.agenda.nowMs + what.ms;
         this.later(what.ms, async () => {});
