@@ -243,6 +243,11 @@ export const START_PROBLEMS = {
     sentence: 'No worker answers.',
     advice: 'Start one with `npx cambist worker`; what was started goes on by itself.',
   },
+  WORKFLOW_PAUSED: {
+    ending: 'needs a human',
+    sentence: 'Somebody has paused the workflow in Temporal: it does nothing, and answers nobody.',
+    advice: 'Press _Unpause_ at it in the Temporal UI; it then goes on by itself.',
+  },
   RETENTION_SHORT: {
     ending: 'configuration',
     sentence: 'The namespace of Temporal forgets what has ended too soon for live runs (`doctor`).',

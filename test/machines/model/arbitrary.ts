@@ -283,6 +283,7 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
       ms: seconds(5, 300, 10_800, 172_800),
     }),
   ],
+  [1, fc.record({ kind: fc.constant('pause' as const), ms: seconds(5, 300, 10_800, 172_800) })],
   [1, fc.record({ kind: fc.constant('service away' as const), ms: seconds(5, 600, 10_800) })],
   [
     2,

@@ -90,7 +90,7 @@ const EVENTS = [
     'Temporal’s clock',
     'a person decides what is left',
   ],
-  ...['halt', 'halt record lost', 'halts unreadable', 'slow readings'],
+  ...['pause', 'halt', 'halt record lost', 'halts unreadable', 'slow readings'],
 ];
 
 const OF_HALTS = [

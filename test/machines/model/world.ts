@@ -451,6 +451,10 @@ export class World {
         for (const each of this.workflows) each.withoutWorkers(this.agenda.nowMs + what.ms);
         this.later(what.ms, async () => {});
         return;
+      case 'pause':
+        temporal.pause(what.ms);
+        this.later(what.ms, async () => {});
+        return;
       case 'reset':
         await temporal.reset(what.back, what.run);
         return;
