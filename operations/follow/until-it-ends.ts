@@ -116,7 +116,7 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
       if (answeredMs === null && silentMs >= UNTAKEN_MS && (await options.isUntaken().catch(() => false)))
         return { kind: 'untaken' };
       if (!options.stay && silentMs >= SILENT_MS) return { kind: 'silent' };
-      if (silentMs >= 2 * QUERY_LIMIT_MS) options.onSilence(answer.reason);
+      if (silentMs >= 2 * QUERY_LIMIT_MS || answer.reason === PAUSED) options.onSilence(answer.reason);
       pollMs = FIRST_POLL_MS;
     }
     await sleep(pollMs, undefined, { signal: over }).catch(() => undefined);

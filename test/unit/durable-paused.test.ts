@@ -1,5 +1,6 @@
 /** Open means running or paused: what a workflow that somebody has paused in Temporal still holds, forbids and says. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { QueryRejectedError, ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { defaultDataConverter } from '@temporalio/common';
@@ -15,8 +16,10 @@ import {
 } from '../../durable/instructions/read.ts';
 import { turnsOf } from '../../durable/other-runs/turn.ts';
 import { CommandFailure } from '../../operations/failure.ts';
+import { keptAbout } from '../../operations/decide/keep-instruction.ts';
 import { pausedBesideRuns } from '../../operations/follow/paused.ts';
 import { readRun } from '../../operations/follow/read-run.ts';
+import { followRun } from '../../operations/follow/until-it-ends.ts';
 import { describeRun } from '../../operations/follow/runs.ts';
 import { standingOf } from '../../operations/follow/standing.ts';
 import type { Place } from '../../operations/place.ts';
@@ -85,7 +88,7 @@ class Told {
         if (status === 'PAUSED') throw new QueryRejectedError(PAUSED);
         return name === holdsQuery.name ? answer : assert.fail(name);
       },
-      result: async () => this.#of(workflowId).result,
+      result: async () => this.#of(workflowId).result ?? new Promise(() => {}),
       fetchHistory: async () => ({
         events: [
           { workflowExecutionStartedEventAttributes: { workflowType: { name: this.#of(workflowId).type } } },
@@ -106,7 +109,8 @@ class Told {
     return {
       workflow: { getHandle, list },
       withDeadline: (_deadline: number, work: () => unknown) => work(),
-      withAbortSignal: (_signal: unknown, work: () => unknown) => work(),
+      withAbortSignal: (signal: AbortSignal, work: () => Promise<unknown>) =>
+        Promise.race([work(), once(signal, 'abort').then(() => Promise.reject(new Error('aborted')))]),
       workflowService: {
         getWorkflowExecutionHistory: async ({
           execution,
@@ -170,6 +174,43 @@ test('whoever asks a paused run is told so at once, who has paused it, and what 
     (error) => error instanceof CommandFailure && error.problems[0]?.code === 'WORKFLOW_PAUSED',
   );
   assert.equal(PAUSED_RUN.asked, 2);
+});
+
+test('whoever follows a run that is paused is told so, unless they stay', async () => {
+  const silences: (string | null)[] = [];
+  const left = new AbortController();
+  const follow = (stay: boolean) =>
+    followRun({
+      client: PAUSED_RUN.client,
+      mode: 'SANDBOX',
+      run: RUN,
+      stay,
+      left: left.signal,
+      isUntaken: () => assert.fail('It was taken.'),
+      onProgress: () => assert.fail('It tells nothing.'),
+      onSilence: (reason) => {
+        silences.push(reason);
+        left.abort();
+      },
+    });
+  assert.deepEqual(await follow(false), { kind: 'paused' });
+  assert.deepEqual(silences, []);
+  assert.deepEqual(await follow(true), { kind: 'detached' });
+  assert.deepEqual(silences, ['somebody has paused it in Temporal']);
+});
+
+test('whoever would decide by what people said is told that it is paused, not that no worker is there', async () => {
+  const told = new Told({
+    [ID]: { status: 'RUNNING' },
+    [`${ID}/instructions`]: { status: 'PAUSED', type: 'instructions' },
+  });
+  await assert.rejects(
+    keptAbout(told.place, RUN),
+    (error) =>
+      error instanceof CommandFailure &&
+      error.ending === 'needs a human' &&
+      error.problems[0]?.place === `${ID}/instructions`,
+  );
 });
 
 test('a paused run needs attention, and so does whatever is paused beside a run', async () => {
