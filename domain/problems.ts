@@ -374,6 +374,18 @@ export const PROBLEMS = {
     advice:
       'Look at the service for what was paid. Then say again what holds: `npx cambist cancel`, `npx cambist resolve`, or `npx cambist run … --go-on` when nothing was said.',
   },
+  PLAN_PAUSED: {
+    ending: 'needs a human',
+    sentence: 'Somebody has paused in Temporal what makes the plan of the run; nothing is sent without one.',
+    advice:
+      'Press _Unpause_ at the workflow `<run>/plan` in the Temporal UI; the run then goes on by itself.',
+  },
+  INSTRUCTIONS_PAUSED: {
+    ending: 'needs a human',
+    sentence: 'Somebody has paused in Temporal what keeps the instructions of people about the run.',
+    advice:
+      'Press _Unpause_ at the workflow `<run>/instructions` in the Temporal UI; the run then goes on by itself.',
+  },
   EXECUTED_OUTSIDE_GUARD: {
     ending: 'needs a human',
     sentence: 'The trade gave less than its quote and than the guard allows; its payments wait.',

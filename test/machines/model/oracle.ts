@@ -60,6 +60,9 @@ type Rule =
   | 'clock'
   | 'model';
 
+/** No write leaves longer than this after its attempt has read whether it is wanted. */
+const READ_WITHIN_MS = 10_000;
+
 export class Oracle {
   readonly violations: string[] = [];
   readonly #world: World;
@@ -86,6 +89,9 @@ export class Oracle {
     const id = write.item.slice(prefix.length);
     const halted = haltIn(world, input.run.policy, currenciesOf(write, id));
     if (halted !== null) this.broken('M7', `${write.step} of ${write.item} sent, which is halted: ${halted}`);
+    const { temporal } = attempt.activity;
+    if (temporal.home !== temporal && temporal.home.pausedForMs() > READ_WITHIN_MS)
+      this.broken('M4', `${write.step} of ${write.item} sent, although the run of its batch is paused`);
     if (write.step === 'quote') {
       // Temporal drops the answer of an attempt that does not count any more.
       if (!attempt.isSuperseded()) this.#noNewQuote(write);

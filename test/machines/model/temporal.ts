@@ -125,6 +125,8 @@ export class Temporal {
   #resets = 0;
   #upAtMs = 0;
   #workersUpAtMs = 0;
+  /** Since when somebody has paused the open run, and until when; null: nobody has. */
+  #paused: { readonly sinceMs: number; readonly untilMs: number } | null = null;
   #dispatchMs = 0;
   readonly #attempts = new Set<Attempt>();
   readonly #timers = new Map<Execution, Map<number, Planned>>();
@@ -228,7 +230,7 @@ export class Temporal {
   /** As `durable/batches/chunks.ts` reads it: what the open run says to a chunk; `over`: it has ended. Null: nobody can be asked. */
   goFor(chunk: number): Go | 'over' | null {
     const newest = this.newest();
-    if (this.isAway() || newest === undefined) return null;
+    if (this.isAway() || newest === undefined || this.pausedForMs() > 0) return null;
     if (newest.standing === 'ended' || newest.standing === 'refused') return 'over';
     if (newest.standing !== 'open' || newest.run === null) return null;
     const go = newest.run.goFor(chunk);
@@ -644,8 +646,24 @@ export class Temporal {
     this.#workersUpAtMs = Math.max(this.#workersUpAtMs, untilMs);
   }
 
+  /** Somebody pauses it: it gets no task any more, and nobody can ask it. What is at work goes on. */
+  pause(ms: number): void {
+    if (this.current === null || this.isAway()) return;
+    const { nowMs } = this.#world.agenda;
+    // A millisecond counts as paused.
+    this.#paused = { sinceMs: nowMs - 1, untilMs: nowMs + ms };
+    this.withoutWorkers(nowMs + ms);
+  }
+
+  /** How long its open run has been paused; 0: it is not. */
+  pausedForMs(): number {
+    const { nowMs } = this.#world.agenda;
+    return this.#paused === null || this.#paused.untilMs <= nowMs ? 0 : nowMs - this.#paused.sinceMs;
+  }
+
   /** Whatever held up workers is over. */
   withWorkers(): void {
+    this.#paused = null;
     this.#workersUpAtMs = Math.min(this.#workersUpAtMs, this.#world.agenda.nowMs);
     this.#dispatchMs = 0;
   }
@@ -655,7 +673,7 @@ export class Temporal {
     const leftUntil = (untilMs: number): number => Math.max(0, untilMs - this.#world.agenda.nowMs);
     return [
       [this.#upAtMs, this.#workersUpAtMs, this.unreadableUntilMs].map(leftUntil),
-      this.#dispatchMs,
+      [this.#dispatchMs, this.pausedForMs() > 0],
       [...this.#attempts].map(({ isMute, frozenUntilMs }) => [isMute, leftUntil(frozenUntilMs)]),
     ];
   }

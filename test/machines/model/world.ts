@@ -453,6 +453,10 @@ export class World {
         for (const each of this.workflows) each.withoutWorkers(this.agenda.nowMs + what.ms);
         this.later(what.ms, async () => {});
         return;
+      case 'pause':
+        temporal.pause(what.ms);
+        this.later(what.ms, async () => {});
+        return;
       case 'reset':
         await temporal.reset(what.back, what.run);
         return;
@@ -516,6 +520,9 @@ export class World {
         return;
       case 'halt':
         this.halts.halt(what);
+        return;
+      case 'halt record lost':
+        this.halts.lose(what);
         return;
       case 'halts unreadable':
         this.halts.unreadableUntilMs = this.agenda.nowMs + what.ms;
