@@ -3,6 +3,7 @@
  * of any kind (design: "What a worker believes"). An answer of another shape is no answer: the workflow counts the call as failed.
  * The shapes say which fields there are and of which kind, never what a text may say. Pure.
  */
+import { isDecimal } from '../money.ts';
 import { isKeptPlan, isPlanHead } from '../plan/plan-shape.ts';
 import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
@@ -31,6 +32,8 @@ import type {
   PaymentsAnswer,
   PlanAnswer,
   Settlement,
+  ShownTrade,
+  ShownWithdrawal,
   Stopped,
   WithdrawalsAnswer,
 } from './calls.ts';
@@ -64,6 +67,14 @@ const ifAny =
   (value) =>
     value === undefined || field(value);
 const isText = textOf(Number.POSITIVE_INFINITY);
+/** The workflow calculates with it, so that no other text may come this far. */
+const isAmount: Field = (value) => typeof value === 'string' && isDecimal(value);
+const idOf =
+  (prefix: string): Field =>
+  (value) =>
+    typeof value === 'string' && new RegExp(`^${prefix}_[A-Za-z0-9]{1,22}$`).test(value);
+const isTradeId = idOf('tde');
+const isWithdrawalId = idOf('wtd');
 const isNumber: Field = (value) => typeof value === 'number';
 const isCount: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
 
@@ -103,10 +114,10 @@ const SEND_STATE = {
   tries: isCount,
   phase: isPhase,
 } satisfies FieldsOf<SendState>;
+const SIDES = { sellAmount: isAmount, buyAmount: isAmount };
 const isQuote = shapeOf<QuoteInHand>({
   id: isText,
-  sellAmount: isText,
-  buyAmount: isText,
+  ...SIDES,
   usableUntilMs: isNumber,
   probed: isFlag,
 });
@@ -126,19 +137,18 @@ const isPaymentState = shapeOf<PaymentState>({
   closedIds: listOf(isText),
 });
 
-const SIDES = { sellAmount: isText, buyAmount: isText };
 const isTraded = shapeOf<Traded>({
   ...SIDES,
-  tradeId: isText,
+  tradeId: isTradeId,
   quoteId: isText,
   quoted: orNull(shapeOf(SIDES)),
   status: isText,
 });
 const isAccepted = shapeOf<Accepted>({
-  withdrawalId: isText,
+  withdrawalId: isWithdrawalId,
   reference: isText,
   status: isText,
-  amount: isText,
+  amount: isAmount,
 });
 const isEvidence = listOf(
   shapeOf<Evidence>({
@@ -182,10 +192,30 @@ export const isPaymentsAnswer = shapeOf<PaymentsAnswer>({
 
 // Polls.
 
+const isShownTrade = shapeOf<ShownTrade>({
+  id: isTradeId,
+  quoteId: isText,
+  buyCurrency: isText,
+  sellCurrency: isText,
+  buyAmount: orNull(isAmount),
+  sellAmount: orNull(isAmount),
+  executedAmount: isAmount,
+  status: isText,
+  clientReferenceId: orNull(isText),
+});
+const isShownWithdrawal = shapeOf<ShownWithdrawal>({
+  id: isWithdrawalId,
+  currency: isText,
+  withdrawalAmount: isAmount,
+  status: isText,
+  withdrawalAccountId: orNull(isText),
+  tag: orNull(isText),
+});
 export const isSettlement = unionOf<Settlement>({
-  settled: { status: isText },
-  failed: { status: isText },
-  news: { status: isText, isUnknown: isFlag },
+  settled: { record: isShownTrade },
+  failed: { record: isShownTrade },
+  news: { record: isShownTrade, isUnknown: isFlag },
+  missing: {},
   'other run': { runId: isText },
   cancelled: {},
   wait: { wait: isWait },
@@ -196,7 +226,7 @@ export const isWithdrawalsAnswer = shapeOf<WithdrawalsAnswer>({
   ended: listOf(
     shapeOf<WithdrawalsAnswer['ended'][number]>({
       id: isText,
-      status: isText,
+      record: orNull(isShownWithdrawal),
       paid: orNull(isFlag),
       isUnknown: isFlag,
     }),
@@ -237,11 +267,11 @@ const isChunkState = shapeOf<ChunkState>({
   totals: listOf(
     shapeOf<ChunkTotal>({
       currency: isText,
-      planned: isText,
-      paid: isText,
-      notPaid: isText,
-      needsHuman: isText,
-      accepted: isText,
+      planned: isAmount,
+      paid: isAmount,
+      notPaid: isAmount,
+      needsHuman: isAmount,
+      accepted: isAmount,
     }),
   ),
   waits: listOf(shapeOf({ ...WHY, wakeAtMs: isNumber })),

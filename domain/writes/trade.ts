@@ -20,6 +20,7 @@ import {
   isTradeOf,
   isTradeOfAnotherPlan,
   lookForTrade,
+  sidesOf,
   tradeDifference,
   type Look,
   type ListScan,
@@ -505,12 +506,10 @@ function traded(
   said: InstructionsAbout,
   { quote, record }: { readonly quote: QuoteInHand | null; readonly record: Trade },
 ): LegStep {
-  const bySell = record.sellAmount !== null;
   return asTraded(context, leg, said, {
     tradeId: record.id,
     quoteId: record.quoteId,
-    sellAmount: record.sellAmount ?? record.executedAmount,
-    buyAmount: bySell ? record.executedAmount : (record.buyAmount ?? record.executedAmount),
+    ...sidesOf(record),
     quoted:
       quote?.id === record.quoteId ? { sellAmount: quote.sellAmount, buyAmount: quote.buyAmount } : null,
     status: record.status,
