@@ -1,6 +1,6 @@
 /**
  * What somebody types as the result of a pending activity, in its place: an answer of the right shape that names the record of
- * another item, one that the service does not have, or the item's own with an end that has not come.
+ * another item, or one that the service does not have.
  */
 import type {
   LegCall,
@@ -29,13 +29,11 @@ export function typedAnswer(world: World, activity: Activity, claim: Claim): unk
     case 'requestQuote':
     case 'executeTrade': {
       const { leg } = args as LegCall | TradedCall;
-      if (claim === 'its own') return null;
       const { id, quoteId, ...trade } = tradeBeside(world, temporal.itemOf(leg.id), claim);
       const traded = { tradeId: id, quoteId, ...sidesOf(trade), quoted: null, status: trade.status };
       return { step: { kind: 'traded', traded, worse: null, isHeld: false }, evidence: [], runId };
     }
     case 'createWithdrawals': {
-      if (claim === 'its own') return null;
       const items = (args as PaymentsCall).items.map(({ payment, wanted }) => {
         const { id, ...record } = withdrawalBeside(world, temporal.itemOf(payment.id), claim);
         const { reference } = payment;
@@ -46,20 +44,15 @@ export function typedAnswer(world: World, activity: Activity, claim: Claim): unk
       return { items, evidence: [], runId: payer };
     }
     case 'awaitSettlement': {
-      const { leg, tradeId } = args as SettlementCall;
-      const item = temporal.itemOf(leg);
-      const record = claim === 'its own' ? shownTrade(world, tradeId) : tradeBeside(world, item, claim);
-      return record === null ? null : { kind: 'settled', record: { ...record, status: 'SETTLED' } };
+      const record = tradeBeside(world, temporal.itemOf((args as SettlementCall).leg), claim);
+      return { kind: 'settled', record: { ...record, status: 'SETTLED' } };
     }
     case 'awaitWithdrawals': {
-      const ended = (args as WithdrawalsCall).items.flatMap(({ id, withdrawalId, paid }) => {
-        const item = temporal.itemOf(id);
-        const record =
-          claim === 'its own' ? shownWithdrawal(world, withdrawalId) : withdrawalBeside(world, item, claim);
-        if (paid || record === null) return [];
-        return [{ id, record: { ...record, status: 'COMPLETED' }, paid: true, isUnknown: false }];
+      const ended = (args as WithdrawalsCall).items.map(({ id }) => {
+        const record = withdrawalBeside(world, temporal.itemOf(id), claim);
+        return { id, record: { ...record, status: 'COMPLETED' }, paid: true, isUnknown: false };
       });
-      return ended.length === 0 ? null : { ended, wait: null, runId: payer, hasToldEnd: false };
+      return { ended, wait: null, runId: payer, hasToldEnd: false };
     }
     case 'readPlan':
     case 'recordInstruction':

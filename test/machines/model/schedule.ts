@@ -209,8 +209,8 @@ export type Misfortune =
   /** Somebody completes every pending activity of a workflow in its place, each with an answer of the right shape. */
   | {
       readonly kind: 'answered';
-      /** Whose record the answer names; `its own`: the item's, with an end that has not come. */
-      readonly claim: 'another’s' | 'nobody’s' | 'its own';
+      /** Whose record the answer names. */
+      readonly claim: 'another’s' | 'nobody’s';
     }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string };
