@@ -88,7 +88,8 @@ async function waitOn(
   const { credentials, run } = call.plan;
   if (await isRunCancelled(deps, credentials.mode, run)) return answer({ kind: 'cancelled' });
   const isUnknown = !isKnown(deps.facts.tradeStatuses, status);
-  if ((isUnknown ? status : null) !== call.unknownStatus) return answer({ kind: 'news', record, isUnknown });
+  if (call.isAwaited === true || (isUnknown ? status : null) !== call.unknownStatus)
+    return answer({ kind: 'news', record, isUnknown });
   return {
     kind: 'not yet',
     what: `Leg "${call.leg}" waits for ${goal}; the service says "${status}" of its trade ${call.tradeId}`,

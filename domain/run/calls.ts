@@ -187,6 +187,8 @@ export type SettlementCall = {
   readonly currency: string;
   /** A status in no list that people have been told of; null while there is none. */
   readonly unknownStatus: string | null;
+  /** A purchase waits until the trade is read, so that what it says is news, whatever its status. Absent: none waits. */
+  readonly isAwaited?: true;
   /** What this run still has to pay in `currency`, as far as it knows. */
   readonly unpaid: readonly {
     readonly id: string;
@@ -209,8 +211,8 @@ export type Settlement =
   /** The status says that it will never settle. */
   | { readonly kind: 'failed'; readonly record: ShownTrade }
   /**
-   * Not settled yet. The status has changed to one that is in no list, or from one. People are told, and the status is
-   * asked for again.
+   * Not settled yet. The status has changed to one that is in no list, or from one, so that people are told; or the trade
+   * is awaited. The status is asked for again.
    */
   | { readonly kind: 'news'; readonly record: ShownTrade; readonly isUnknown: boolean }
   /** The service has no trade with this id. */

@@ -2,6 +2,7 @@
 import type { SettleSettings } from '../policy.ts';
 import { minuteText, type Wait } from '../waits.ts';
 import type { Settlement, SettlementCall } from './calls.ts';
+import { isAwaited } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
 import { isOpenPayment, type LegRecord, type TradedLeg } from './items.ts';
 import { isTradeOf } from './shown.ts';
@@ -42,6 +43,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     until: run.plan.rules.settle.until,
     currency: record.leg.buy,
     unknownStatus: watch.unknownStatus,
+    ...(isAwaited(state.legs, record) && { isAwaited: true }),
     unpaid: stillToPay(run, record),
     owedByBatch: fundedIn(state, record.leg.buy),
     undoneIn: undoneIn(state),
@@ -102,6 +104,7 @@ function takeRecord(
   if (id !== stage.traded.tradeId) return;
   if (!isTradeOf(record, stage, told.record)) return doubtTrade(run.state, record);
   stage.traded = { ...stage.traded, status };
+  stage.isShown = true;
   if (told.kind === 'news') watch.unknownStatus = told.isUnknown ? status : null;
   else stage.settled = told.kind === 'settled';
 }

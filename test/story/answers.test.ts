@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
 import { after, assertDoneOnce, before, story, type Ending } from '../machines/model/story.ts';
 
 const OTHERS = { kind: 'answered', claim: 'another’s' } as const;
@@ -81,6 +82,16 @@ test('a poll is answered with another’s record: it ends nothing', async () => 
       .when(after('send trade', { nth: 2, plusMs: 60_000 }), OTHERS, SECOND)
       .play();
     assertAllDoneOnce(settled);
+  }
+});
+
+test('the sale of a rebalancing is answered with a trade that was not made: no purchase spends what it did not bring', async () => {
+  for (const claim of [OTHERS, NOBODYS]) {
+    // One after the other.
+    const end = await story({ ...PLAIN_DAY, rebalance: TWO_LEGS })
+      .when(before('take turn'), claim)
+      .play();
+    assertDoneOnce(end);
   }
 });
 

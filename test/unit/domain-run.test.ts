@@ -1970,6 +1970,22 @@ test('a purchase whose sale brought too little, and was accepted so, is not trad
   );
 });
 
+test('a purchase waits until a poll has read the trade of its sale, which tells it at once', async () => {
+  const { run, asked } = threeLegs((seen) => ({
+    readPlan: async () => ({ kind: 'plan', plan: FEEDING }),
+    awaitSettlement: ({ leg, isAwaited }) => {
+      seen.push(`poll ${leg}${isAwaited === true ? ', awaited' : ''}`);
+      const status = isAwaited === true ? 'LOCKED' : 'SETTLED';
+      const told =
+        isAwaited === true ? { kind: 'news' as const, isUnknown: false } : { kind: 'settled' as const };
+      return { answer: Promise.resolve({ ...told, status }), giveUp: () => {} };
+    },
+  }));
+  await run.complete();
+  before(asked, 'poll first, awaited', 'convert third');
+  assert.ok(asked.includes('poll first') && !asked.includes('poll third, awaited'));
+});
+
 test('a purchase whose sale will never settle is not traded: what it was to bring does not come', async () => {
   const { run, state } = threeLegs((seen) => ({
     readPlan: async () => ({ kind: 'plan', plan: FEEDING }),
@@ -1986,8 +2002,9 @@ test('a purchase whose sale will never settle is not traded: what it was to brin
       seen.push(`convert ${id}`);
       return { step, evidence: [], runId: 'run-1' };
     },
-    awaitSettlement: ({ leg }) => {
+    awaitSettlement: ({ leg, isAwaited }) => {
       const answer = (async () => {
+        if (isAwaited === true) return { kind: 'news', status: 'LOCKED', isUnknown: false } as const;
         await until(() => seen.includes('convert third'));
         seen.push(`settled ${leg}`);
         return leg === 'first'

@@ -305,7 +305,7 @@ export class Chores {
     const { status } = record;
     if (isCancelled(this.#temporal.kept.instructions)) return { kind: 'cancelled' };
     const isUnknown = !isKnown(this.#world.facts.tradeStatuses, status);
-    const isNews = (isUnknown ? status : null) !== call.unknownStatus;
+    const isNews = call.isAwaited === true || (isUnknown ? status : null) !== call.unknownStatus;
     return isNews ? { kind: 'news', record, isUnknown } : 'not yet';
   }
 
