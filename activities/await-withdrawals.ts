@@ -116,7 +116,7 @@ function ofOneAnswer(ended: WithdrawalsAnswer['ended']): WithdrawalsAnswer['ende
 function newsOf(
   deps: Deps,
   item: WithdrawalsCall['items'][number],
-  { createdAt: _, ...record }: Withdrawal,
+  { createdAt: _createdAt, ...record }: Withdrawal,
 ): WithdrawalsAnswer['ended'] {
   const { id } = item;
   const { status } = record;

@@ -5,6 +5,7 @@
  */
 import {
   SUPERSEDED,
+  type Accepted,
   type Fact,
   type Instruction,
   type Kept,
@@ -94,6 +95,27 @@ export function sayingOf(value: unknown): Shaped<Saying> {
 export function recordedOf(value: unknown): Shaped<Recorded> {
   return shaped<Recorded>(value, INSTRUCTIONS, RECORDED);
 }
+
+/** Whether an answer accepts just this instruction, with its moment and the date of that moment. */
+export function isAcceptanceOf(instruction: Instruction, value: unknown): value is Accepted {
+  if (!isRecord(value)) return false;
+  const { atMs, date: on, ...said } = value;
+  if (!isMoment(atMs) || on !== new Date(Number(atMs)).toISOString().slice(0, 10)) return false;
+  const { ok } = instructionOf(said);
+  const fields = Object.entries(instruction);
+  // Its shape has every field, and no other one.
+  return ok && fields.every(([name, field]) => JSON.stringify(said[name]) === JSON.stringify(field));
+}
+
+/** A part of what earlier Temporal runs hold, as the activity that reads them answers. */
+export const isPageOfKept: Field = (value) =>
+  isRecord(value) &&
+  misshapen(value, {
+    kept: (kept) => keptOf(kept).ok,
+    next: orNull(number(0)),
+    all: number(0),
+    runId: lineOf(300),
+  }) === null;
 
 export function factOf(value: unknown): Shaped<Fact> {
   return shaped<Fact>(value, FACTS, {});

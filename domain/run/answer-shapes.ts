@@ -337,5 +337,18 @@ export const isObserved = unionOf<Observed>({
   refused: { problems: isProblems },
 });
 
+/** Of `startScheduled` (`workflows/calls.ts`). */
+const STARTED = { date: isText, line: isText };
+export const isScheduledAnswer = unionOf<
+  | { readonly kind: 'started' | 'open' | 'ended' | 'day off'; readonly date: string; readonly line: string }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
+>({
+  started: STARTED,
+  open: STARTED,
+  ended: STARTED,
+  'day off': STARTED,
+  refused: { problems: isProblems },
+});
+
 /** An activity that only does something answers nothing. */
 export const isNothing: Field = (value) => value === undefined || value === null;

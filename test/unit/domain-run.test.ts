@@ -1976,9 +1976,9 @@ test('a purchase waits until a poll has read the trade of its sale, which tells 
     awaitSettlement: ({ leg, isAwaited }) => {
       seen.push(`poll ${leg}${isAwaited === true ? ', awaited' : ''}`);
       const status = isAwaited === true ? 'LOCKED' : 'SETTLED';
-      const told =
+      const news =
         isAwaited === true ? { kind: 'news' as const, isUnknown: false } : { kind: 'settled' as const };
-      return { answer: Promise.resolve({ ...told, status }), giveUp: () => {} };
+      return { answer: Promise.resolve({ ...news, status }), giveUp: () => {} };
     },
   }));
   await run.complete();

@@ -247,13 +247,13 @@ test('a run goes past a standing refusal once, and again only when a read shows 
   // No money yet: nothing is sent.
   const none = done({ aggregateUsd: '0', balances: [{ currency: 'MXN', withdrawable: '1', total: '1' }] });
   const facts = [{ kind: 'opened', item: PAYMENT.id, generation: 2, atMs: NOW }] as const;
-  const kept = { 'read instructions': [{ instructions: [], facts }] };
-  const waiting = pay({ ...kept, 'read balances': [none] }, stateOf(first.result), hold);
+  const opened = { 'read instructions': [{ instructions: [], facts }] };
+  const waiting = pay({ ...opened, 'read balances': [none] }, stateOf(first.result), hold);
   assert.equal(named(waiting.result), 'wait: money');
   assert.deepEqual(sentAs(waiting.effects), []);
   // Money is there: past the second, to the third.
   const there = pay(
-    { ...kept, 'send withdrawal': [again, done({ ...WITHDRAWAL, tag: null })] },
+    { ...opened, 'send withdrawal': [again, done({ ...WITHDRAWAL, tag: null })] },
     stateOf(first.result),
     hold,
   );

@@ -282,23 +282,23 @@ export class Chores {
     if (isNotFound(trade) && world.service.isReadable())
       return this.#mustBeListed(activity) ? { kind: 'missing' } : 'unlisted';
     if (trade.kind !== 'DONE') return waitFor(activity, trade, (wait) => ({ kind: 'wait', wait }));
-    const { createdAt: _, settlementWindow: _window, ...record } = trade.value;
-    const { status } = record;
+    const { createdAt: _, settlementWindow: _window, ...shown } = trade.value;
+    const { status } = shown;
     const { settled, failed } = world.facts.tradeStatuses;
-    if (failed.includes(status)) return { kind: 'failed', record };
+    if (failed.includes(status)) return { kind: 'failed', record: shown };
     const { foundRecords, madeFor } = call.plan;
     const maybePaid = foundRecords || madeFor !== activity.execution.runId;
     if ((call.until === 'status' || maybePaid) && settled.includes(status))
-      return { kind: 'settled', record };
-    if (call.until === 'status') return this.#notSettled(call, record);
+      return { kind: 'settled', record: shown };
+    if (call.until === 'status') return this.#notSettled(call, shown);
     const balances = world.told(world.service.balances());
     if (balances.kind !== 'DONE') return waitFor(activity, balances, (wait) => ({ kind: 'wait', wait }));
     const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
     const { records } = world.service.scanWithdrawals((record) => record.currency === call.currency);
     const unpaid = maybePaid ? notPaidBy(records, call) : call.unpaid;
     const needed = sum([call.owedByBatch, ...unpaid.map(({ amount }) => amount)]);
-    if (compare(there, needed) >= 0) return { kind: 'settled', record };
-    return this.#notSettled(call, record);
+    if (compare(there, needed) >= 0) return { kind: 'settled', record: shown };
+    return this.#notSettled(call, shown);
   }
 
   #notSettled(call: SettlementCall, record: ShownTrade): Polled<Settlement> {
