@@ -4,9 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { defaultPayloadConverter } from '@temporalio/common';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { PaymentsAnswer } from '../../domain/run/calls.ts';
 import { runName } from '../../domain/references.ts';
+import { recommendedPoint, resetPointsOf } from '../../operations/replay/points.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { eventually } from '../support/patience.ts';
 import { baseOf } from '../support/places.ts';
@@ -50,11 +52,22 @@ test('temporal activity complete with the withdrawal of another run: the payment
       evidence: [],
       runId,
     };
-    await client.activity.complete({ workflowId, runId, activityId: await pendingOf(run) }, typed);
+    await client.workflowService.respondActivityTaskCompletedById({
+      namespace,
+      workflowId,
+      runId,
+      activityId: await pendingOf(run),
+      identity: 'somebody',
+      result: { payloads: [defaultPayloadConverter.toPayload(typed)] },
+    });
     release();
     const report = await run.report();
     assertDoneOnce(run, report);
     assert.notEqual(report.payments[0]?.withdrawalId, accepted.withdrawalId);
+    // Temporal says who has ended the call: `replay` would go back to before it.
+    const points = await resetPointsOf((await run.handle.fetchHistory()).events ?? [], async () => '');
+    const best = recommendedPoint(points, { fromTheStart: true });
+    assert.deepEqual([best?.step, best?.isEndedBeside], ['Pay', true]);
   }
 });
 
