@@ -3,7 +3,7 @@
  * this check, neither when it is sent nor when it is read. Pure, so that the workflow's validators and the readers of
  * histories use the same check.
  */
-import { type Fact, type Instruction, type Kept, type Recorded, type Saying } from './instructions.ts';
+import type { Accepted, Fact, Instruction, Kept, Recorded, Saying } from './instructions.ts';
 import { CHUNK } from '../batch.ts';
 import { SUPERSEDED, SUPERSEDED_FIELDS } from '../replacement.ts';
 import { isPart } from '../references.ts';
@@ -87,6 +87,27 @@ export function sayingOf(value: unknown): Shaped<Saying> {
 export function recordedOf(value: unknown): Shaped<Recorded> {
   return shaped<Recorded>(value, INSTRUCTIONS, RECORDED);
 }
+
+/** Whether an answer accepts just this instruction, with its moment and the date of that moment. */
+export function isAcceptanceOf(instruction: Instruction, value: unknown): value is Accepted {
+  if (!isRecord(value)) return false;
+  const { atMs, date: on, ...said } = value;
+  if (!isMoment(atMs) || on !== new Date(Number(atMs)).toISOString().slice(0, 10)) return false;
+  const { ok } = instructionOf(said);
+  const fields = Object.entries(instruction);
+  // Its shape has every field, and no other one.
+  return ok && fields.every(([name, field]) => JSON.stringify(said[name]) === JSON.stringify(field));
+}
+
+/** A part of what earlier Temporal runs hold, as the activity that reads them answers. */
+export const isPageOfKept: Field = (value) =>
+  isRecord(value) &&
+  misshapen(value, {
+    kept: (kept) => keptOf(kept).ok,
+    next: orNull(number(0)),
+    all: number(0),
+    runId: lineOf(300),
+  }) === null;
 
 export function factOf(value: unknown): Shaped<Fact> {
   return shaped<Fact>(value, FACTS, {});

@@ -20,6 +20,8 @@ export type TradedLeg = {
    * person who does.
    */
   readonly worse: { readonly problem: Problem; readonly isHeld: boolean } | null;
+  /** A poll has read the trade at the service. Absent: only a call has said that it is traded. */
+  isShown?: true;
   /** False: the trade will never settle. Null: not known yet. */
   settled: boolean | null;
   /** Handed on by a history that is not known. Whether it came out worse than planned is asked once more. */

@@ -179,7 +179,7 @@ export function* createWithdrawalSteps(
   if (amount === null) throw new RangeError(`Payment "${payment.id}" is wanted without an amount.`);
   const item: Item = { context, payment, amount, ahead, alike, subject, ready: opened };
 
-  const walked = yield* firstNotClosed(item, opened.state);
+  const walked = yield* firstNotClosed(item, asOpened(item, opened.state));
   if (!isOf('next generation', walked)) return walked;
   const { phase } = walked.state;
   switch (phase.kind) {
@@ -352,6 +352,12 @@ function eightsOf(
 function walkingAnew({ attempt }: Context, state: PaymentState): PaymentState {
   if (state.walkedIn === attempt.runId) return state;
   return { ...atGeneration(state, 1), hasOpenedEarly: false, walkedIn: attempt.runId };
+}
+
+/** A generation counts by what is kept of its opening, never because an answer in the history says so (M1). */
+function asOpened({ ready }: Item, state: PaymentState): PaymentState {
+  const isOpened = ready.said.opened.some(({ generation }) => generation === state.generation);
+  return isOpened ? state : atGeneration(state, 1);
 }
 
 /** The state at another generation. Refusals of the earlier one say nothing about it. */

@@ -59,9 +59,11 @@ export async function judgeReplay(
   // A person who names an event may reset the run though no worker can go on with it or tell how it stands.
   const view = await (event === null ? readRun(place, facts) : readRunOrNull(place, facts));
   if (view !== null && isCancelledEnd(facts, view.report)) throw isCancelled(run);
-  if (event === null && view !== null && isFinished(view)) return { kind: 'nothing', view };
-  const before = view?.report ?? null;
   const points = await readResetPoints(place, facts);
+  // Of what somebody has ended beside its worker the report may say more than is true.
+  const isCertain = !points.some(({ isEndedBeside }) => isEndedBeside);
+  if (event === null && view !== null && isFinished(view) && isCertain) return { kind: 'nothing', view };
+  const before = view?.report ?? null;
   const point =
     event === null
       ? recommendedFor(facts, before, points)

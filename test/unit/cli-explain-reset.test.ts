@@ -10,7 +10,14 @@ const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
 const RUN = { policy: 'p', id: '2026-11-21' };
 
 function pointOf(eventId: number, step = `Step ${eventId}`): ResetPoint {
-  return { eventId, id: eventId as never, kind: 'WorkflowTaskCompleted', atMs: NOW_MS, step };
+  return {
+    eventId,
+    id: eventId as never,
+    kind: 'WorkflowTaskCompleted',
+    atMs: NOW_MS,
+    step,
+    isEndedBeside: false,
+  };
 }
 
 function explainedOf(points: readonly ResetPoint[], more: Partial<ResetExplained> = {}): ResetExplained {

@@ -246,16 +246,26 @@ test('a run goes past a standing refusal once, and again only when a read shows 
   assert.equal(stateOf(first.result).generation, 2);
   // No money yet: nothing is sent.
   const none = done({ aggregateUsd: '0', balances: [{ currency: 'MXN', withdrawable: '1', total: '1' }] });
-  const waiting = pay({ 'read balances': [none] }, stateOf(first.result), hold);
+  const facts = [{ kind: 'opened', item: PAYMENT.id, generation: 2, atMs: NOW }] as const;
+  const opened = { 'read instructions': [{ instructions: [], facts }] };
+  const waiting = pay({ ...opened, 'read balances': [none] }, stateOf(first.result), hold);
   assert.equal(named(waiting.result), 'wait: money');
   assert.deepEqual(sentAs(waiting.effects), []);
   // Money is there: past the second, to the third.
   const there = pay(
-    { 'send withdrawal': [again, done({ ...WITHDRAWAL, tag: null })] },
+    { ...opened, 'send withdrawal': [again, done({ ...WITHDRAWAL, tag: null })] },
     stateOf(first.result),
     hold,
   );
   assert.deepEqual(sentAs(there.effects), [`${PAYMENT.reference}~2`, `${PAYMENT.reference}~3`]);
+});
+
+test('a later generation that nobody has opened is not sent, whatever the history says of it', () => {
+  const state = { ...KNOWN_AGAIN, generation: 3, walkedIn: AGAIN.attempt.runId };
+  assert.deepEqual(sentAs(pay({}, state, AGAIN).effects), [PAYMENT.reference]);
+  const facts = [{ kind: 'opened', item: PAYMENT.id, generation: 3, atMs: NOW }] as const;
+  const opened = pay({ 'read instructions': [{ instructions: [], facts }] }, state, AGAIN);
+  assert.deepEqual(sentAs(opened.effects), [`${PAYMENT.reference}~3`]);
 });
 
 /** Replies without a usable code. */

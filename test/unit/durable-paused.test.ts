@@ -7,13 +7,13 @@ import { defaultDataConverter } from '@temporalio/common';
 import { keptOrNothing } from '../../activities/kept.ts';
 import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
 import { NOTHING_KEPT } from '../../domain/people/instructions.ts';
-import { otherBatchesOf } from '../../durable/batches/others.ts';
 import { describe, pausedOf } from '../../durable/described.ts';
 import {
   InstructionsPaused,
   readAllInstructions,
   readInstructions,
 } from '../../durable/instructions/read.ts';
+import { claimsOf } from '../../durable/other-runs/claims.ts';
 import { turnsOf } from '../../durable/other-runs/turn.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { keptAbout } from '../../operations/decide/keep-instruction.ts';
@@ -304,7 +304,7 @@ test('a batch whose run is paused holds what it has taken up again, as one does 
       },
     });
     const suspect = { run: RUN, number: 1, names: ['inv-1'] };
-    const { held, silent } = await otherBatchesOf(client).holders('SANDBOX', [suspect]);
+    const { held, silent } = await claimsOf(client).holders('SANDBOX', [suspect]);
     assert.deepEqual([held.has('inv-1'), silent], [isHeld, null], status);
   }
 });
@@ -331,5 +331,5 @@ test('a batch whose chunk is paused may hold its payments: whoever asks waits', 
     },
   });
   const suspect = { run: RUN, number: 1, names: ['inv-1'] };
-  assert.equal((await otherBatchesOf(told.client).holders('SANDBOX', [suspect])).silent, 'p.2026-11-21');
+  assert.equal((await claimsOf(told.client).holders('SANDBOX', [suspect])).silent, 'p.2026-11-21');
 });

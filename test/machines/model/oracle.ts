@@ -293,6 +293,18 @@ export class Oracle {
     return this.#world.service.ledger.filter(({ send }) => send.write.item === item);
   }
 
+  /** A run or a chunk has just ended: what it says is paid has been paid by then (M3). */
+  endedNow(temporal: Temporal, { state }: Execution): void {
+    for (const { payment, stage } of state.payments) {
+      const item = temporal.itemOf(payment.id);
+      if (stage.kind !== 'paid' || this.misled.has(item)) continue;
+      const { withdrawalId: id } = stage.accepted;
+      const paid = this.#world.service.ledger.find(({ record }) => record.id === id);
+      if (paid?.kind !== 'withdrawal' || !paid.wasPaid)
+        this.broken('M3', `${item} has ended as PAID, but ${id} was not paid by then`);
+    }
+  }
+
   /** The newest course of a run has ended: its report against the truth (M3, M7), and what could have been done (M8). */
   ended(temporal: Temporal, { state, standing, error }: Execution): void {
     const { ours } = temporal;

@@ -210,6 +210,12 @@ export type Misfortune =
   /** For so long each reading of the halts takes `takesMs`. */
   | { readonly kind: 'slow readings'; readonly takesMs: number; readonly ms: number }
   | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN' | 'EUR'; readonly change: 'comes' | 'goes' }
+  /** Somebody completes every pending activity of a workflow in its place, each with an answer of the right shape. */
+  | {
+      readonly kind: 'answered';
+      /** Whose record the answer names. */
+      readonly claim: 'another’s' | 'nobody’s';
+    }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string };
 

@@ -20,6 +20,7 @@ import {
 } from '../../../domain/people/instructions.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../../workflows/limits.ts';
 import type { Planned } from './agenda.ts';
+import { typedAnswer } from './answers.ts';
 import { Attempt } from './attempt.ts';
 import { Chores } from './chores.ts';
 import type { Ours } from './ours.ts';
@@ -515,6 +516,7 @@ export class Temporal {
     if (standing === 'open') return;
     execution.closedAtMs ??= this.#world.agenda.nowMs;
     this.#world.tell(() => `${this.nameOf(runId)} has ${standing}`);
+    if (standing === 'ended') this.#world.oracle.endedNow(this, execution);
     if (standing === 'broken')
       this.#world.oracle.broken('model', `the workflow broke: ${String((error as Error).stack)}`);
     if (this.current === execution) this.current = null;
@@ -615,6 +617,19 @@ export class Temporal {
     if (activity.isOver || !this.isOpen(activity)) return;
     activity.isOver = true;
     await this.tell(activity.execution, { kind: 'completed', activity: activity.number, result });
+  }
+
+  /** Somebody completes what is pending in its place. What is at work goes on, and is heard no more. */
+  async answerInstead({ claim }: Extract<Misfortune, { kind: 'answered' }>): Promise<void> {
+    if (this.current === null || this.isAway()) return;
+    for (const activity of [...(this.#activities.get(this.current)?.values() ?? [])]) {
+      if (activity.isOver || !this.isOpen(activity)) continue;
+      const answer = typedAnswer(this.#world, activity, claim);
+      if (answer === null) continue;
+      this.#world.coverage.hit('event', `${activity.name} is answered in its place`);
+      // One answer after the other.
+      await this.complete(activity, answer);
+    }
   }
 
   /** Strikes the attempts at work, in the middle of what they do. */

@@ -448,6 +448,9 @@ export class World {
       case 'slow dispatch':
         temporal.slowDown(what.ms);
         return;
+      case 'answered':
+        await temporal.answerInstead(what);
+        return;
       case 'away':
         this.#stopWorkers();
         for (const each of this.workflows) each.withoutWorkers(this.agenda.nowMs + what.ms);
