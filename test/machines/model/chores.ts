@@ -321,10 +321,10 @@ export class Chores {
     const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
       const listed = records.find(({ id }) => id === item.withdrawalId);
       const isMissed = listed === undefined && complete && this.#mustBeListed(activity);
-      const byId = isMissed ? this.#world.told(service.withdrawal(item.withdrawalId)) : null;
-      if (byId !== null && isNotFound(byId))
+      const byItsId = isMissed ? this.#world.told(service.withdrawal(item.withdrawalId)) : null;
+      if (byItsId !== null && isNotFound(byItsId))
         return [{ id: item.id, record: null, paid: null, isUnknown: false }];
-      const shown = byId?.kind === 'DONE' ? byId.value : listed;
+      const shown = byItsId?.kind === 'DONE' ? byItsId.value : listed;
       if (shown === undefined) return [];
       const { createdAt: _, ...record } = shown;
       const { status } = record;
