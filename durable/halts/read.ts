@@ -48,25 +48,35 @@ export function haltsOf(of: HaltsOf): () => Promise<HaltRecord> {
   let last = UNREAD;
   return async () => {
     // An answer that takes longer would be too old to let a write be sent.
-    last = await of.client.withDeadline(Date.now() + READING_HOLDS_MS, () => readAfter(of, last));
+    last = await of.client.withDeadline(Date.now() + READING_HOLDS_MS, () => readAfter(of, last, earlierOf));
     return last.record;
   };
 }
 
-/** Every workflow that has kept halts in this mode. */
+/**
+ * The record for a command, which sends nothing: where Temporal cannot list workflows, that of the newest one alone. People
+ * can halt all the same.
+ */
 export async function readHalts(of: HaltsOf): Promise<HaltRecord> {
-  return (await readAfter(of, UNREAD)).record;
+  const reading = await readAfter(of, UNREAD, (...asked) => earlierOf(...asked).catch(() => []));
+  return reading.record;
+}
+
+/** Every workflow of the id that Temporal lists. */
+async function earlierOf(client: Client, workflowId: string): Promise<readonly string[]> {
+  return (await runsOfId(client, workflowId)).map(({ runId }) => runId);
 }
 
 /** @param last what was read before */
-async function readAfter({ client, mode }: HaltsOf, last: Reading): Promise<Reading> {
+async function readAfter({ client, mode }: HaltsOf, last: Reading, list: typeof earlierOf): Promise<Reading> {
   const workflowId = haltIdOf(mode);
   // Null: no person has halted anything yet, or somebody has deleted it. Any other error is no answer.
   const newest = await describe(client, workflowId);
   const version = newest === null ? 'none' : `${newest.runId} ${newest.historyLength}`;
   if (version === last.version) return last;
-  const listed = (await runsOfId(client, workflowId)).map(({ runId }) => runId);
-  // The list may not show yet what has just begun.
+  // While the newest is the same, those before it are. The list may not show yet what has just begun.
+  const isSame = newest !== null && newest.runId === last.record.runIds.at(-1);
+  const listed = isSame ? [] : await list(client, workflowId);
   const earlier = new Set([...listed, ...last.record.runIds]);
   if (newest !== null) earlier.delete(newest.runId);
   const runIds = [...earlier, ...(newest === null ? [] : [newest.runId])];
