@@ -33,6 +33,8 @@ export type ReadInput = {
   readonly kind: 'read';
   readonly policy: Policy;
   readonly policyHash: string;
+  /** As the run was started with. */
+  readonly policyFile: string;
   readonly date: string;
   readonly referenceRates: ReferenceRates | null;
   /** Of a payout; null for other policies. */
@@ -60,7 +62,8 @@ export function readInput(
     return { kind: 'refused', problems: [wrongBatch(policy)] };
   const rates = readRates(policy, input.files);
   if (!rates.ok) return refused(rates.problems);
-  return { kind: 'read', policy, policyHash: hash, date, referenceRates: rates.rates, manifest };
+  const { policyFile } = input;
+  return { kind: 'read', policy, policyHash: hash, policyFile, date, referenceRates: rates.rates, manifest };
 }
 
 /** For so long, the lists may not show yet what another run traded before this run got its turn. */

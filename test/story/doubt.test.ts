@@ -106,6 +106,28 @@ describe('where lists show no tags', () => {
     assert.equal(end.withdrawals.length, 1);
   });
 
+  const NOT_THIS = { kind: 'not this', item: 1 } as const;
+  test('given a lost request and somebody else’s equal payment, when the run is cancelled and a person says that it is not ours, then ours ends unpaid', async () => {
+    const alone = story().given({ service: { ...SILENT, twins: true }, withdrawal: [LOST_REQUEST] });
+    const end = await alone
+      .when(before('send withdrawal', { plusMs: 500 }), [CANCEL, { kind: 'away', ms: 2 * DAY_MS }])
+      .when(before('send withdrawal', { plusMs: 3 * DAY_MS }), NOT_THIS)
+      .until(({ payments }) => payments[0]?.outcome === 'NOT_PAID')
+      .play();
+    assert.equal(end.withdrawals.length, 0);
+    // It ends because nothing of it is there, and not because somebody decided so.
+    const { problems } = end.report;
+    assert.deepEqual([...new Set(problems.map(({ code }) => code))], ['CANCELLED']);
+  });
+
+  test('given a lost reply and somebody else’s equal payment, when a person says that ours is neither, then the same key finds it all the same', async () => {
+    const end = await story()
+      .given({ service: { ...SILENT, twins: true }, withdrawal: [LOST_REPLY] })
+      .when(before('send withdrawal', { plusMs: 500 }), NOT_THIS)
+      .play();
+    assertDoneOnce(end);
+  });
+
   test('given a lost reply, when nobody is there until the window has passed, then a person is asked', async () => {
     const end = await story()
       .given({ service: SILENT, withdrawal: [LOST_REPLY] })

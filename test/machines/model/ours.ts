@@ -201,7 +201,15 @@ export function readInputOf(ours: Ours, batch: BatchSettings | null): ReadInput 
   const { policyHash: hash, batch: manifest = null } = ours.input;
   const policy = policyOf(ours, batch);
   const referenceRates = ours.rebalance !== null || batch?.isFunded === true ? REFERENCE_RATES : null;
-  return { kind: 'read', policy, policyHash: hash, date: DATE, referenceRates, manifest };
+  return {
+    kind: 'read',
+    policy,
+    policyHash: hash,
+    policyFile: 'p.yaml',
+    date: DATE,
+    referenceRates,
+    manifest,
+  };
 }
 
 function policyOf(ours: Ours, batch: BatchSettings | null): Policy {

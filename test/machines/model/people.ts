@@ -98,6 +98,14 @@ export class People {
     });
   }
 
+  /** `resolve --not-this`: of each withdrawal of somebody else that looks like the item's. */
+  async notThis(which: 0 | 1 | 2): Promise<void> {
+    const item = this.#temporal.ours.items[which];
+    for (const recordId of this.#world.service.twinIds)
+      this.#say({ kind: 'not this', item, recordId, ...this.#said() });
+    await this.#temporal.wake();
+  }
+
   #sayNotExecuted(item: string, seen: number): boolean {
     const { service, oracle } = this.#world;
     const name = this.#temporal.itemOf(item);

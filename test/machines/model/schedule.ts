@@ -175,6 +175,8 @@ export type Misfortune =
       readonly promptMs: number;
     }
   | { readonly kind: 'not executed'; readonly item: 0 | 1 | 2; readonly promptMs: number }
+  /** A person says of somebody else's withdrawal, which carries no tag, that it is not the item's. */
+  | { readonly kind: 'not this'; readonly item: 0 | 1 | 2 }
   | {
       readonly kind: 'pay again';
       readonly item: 0 | 1;

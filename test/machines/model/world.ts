@@ -494,6 +494,9 @@ export class World {
       case 'not executed':
         people.decide(what);
         return;
+      case 'not this':
+        await people.notThis(what.item);
+        return;
       case 'pay again':
         people.payAgain(what);
         return;
