@@ -58,6 +58,7 @@ type Rule =
   | 'go'
   | 'send window'
   | 'clock'
+  | 'answer'
   | 'model';
 
 export class Oracle {

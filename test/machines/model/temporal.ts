@@ -20,6 +20,7 @@ import {
 } from '../../../domain/people/instructions.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../../workflows/limits.ts';
 import type { Planned } from './agenda.ts';
+import { IS_ANSWER } from './answers.ts';
 import { Attempt } from './attempt.ts';
 import { Chores } from './chores.ts';
 import type { Ours } from './ours.ts';
@@ -605,7 +606,10 @@ export class Temporal {
   async complete(activity: Activity, result: unknown): Promise<void> {
     if (activity.isOver || !this.isOpen(activity)) return;
     activity.isOver = true;
-    await this.tell(activity.execution, { kind: 'completed', activity: activity.number, result });
+    const { name, number } = activity;
+    if (!IS_ANSWER[name](result))
+      this.#world.oracle.broken('answer', `${name} answers what is no answer: ${JSON.stringify(result)}`);
+    await this.tell(activity.execution, { kind: 'completed', activity: number, result });
   }
 
   /** Strikes the attempts at work, in the middle of what they do. */
