@@ -11,7 +11,15 @@ import { readGo } from '../../../activities/read-go.ts';
 import type { Problem } from '../../../domain/problems.ts';
 import type { Wait } from '../../../domain/waits.ts';
 import { compare, sum } from '../../../domain/money.ts';
-import { isFromBalances, wholePlan, type Leg, type Plan, type PlanHead } from '../../../domain/plan/plan.ts';
+import {
+  isFromBalances,
+  keptPlan,
+  wholePlan,
+  type Leg,
+  type Plan,
+  type PlanHead,
+} from '../../../domain/plan/plan.ts';
+import { isObserved } from '../../../domain/run/answer-shapes.ts';
 import { makePlan, type PlanPorts } from '../../../domain/run/make-plan.ts';
 import { Pauses } from '../../../domain/run/pauses.ts';
 import { RunRefused } from '../../../domain/run/ports.ts';
@@ -184,6 +192,7 @@ export class Chores {
         // Nobody makes the plan of a run anew for somebody else's money.
         while (world.credentials.organisation !== ORGANISATION) await isUp(5_000);
         const observed = await this.#observed(input);
+        if (!isObserved(observed)) world.oracle.broken('answer', 'what a plan is made from is no answer');
         // A workflow compiles it, which may have to wait for its worker.
         if (observed.kind === 'observed') await isUp(50);
         return observed;
@@ -367,7 +376,7 @@ function notYet(error: unknown): ApplicationFailure {
 
 /** Where a plan workflow stands for somebody who asks; null: ask again a little later. */
 function stateOf(planRun: PlanRun | null, isLate: boolean): PlanAnswer | null {
-  if (planRun?.plan) return { kind: 'plan', plan: planRun.plan };
+  if (planRun?.plan) return { kind: 'plan', plan: keptPlan(planRun.plan) };
   if (planRun?.refused) return { kind: 'refused', problems: planRun.refused };
   return planRun === null || isLate ? { kind: 'waiting', waiting: null } : null;
 }

@@ -58,6 +58,7 @@ type Rule =
   | 'go'
   | 'send window'
   | 'clock'
+  | 'answer'
   | 'model';
 
 /** No write leaves longer than this after its attempt has read whether it is wanted. */

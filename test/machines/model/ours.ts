@@ -114,7 +114,7 @@ export function oursOf(name: 'p' | 'q', policy: PolicySettings): Ours {
     run: { policy: name, id: '2026-11-21' },
     mode: 'SANDBOX',
     policyText: 'the policy',
-    policyHash: 'its hash',
+    policyHash: 'a'.repeat(64),
     policyFile: `${name}.yaml`,
     files: {},
     startedBy: 'ana',

@@ -20,6 +20,7 @@ import {
 } from '../../../domain/people/instructions.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../../workflows/limits.ts';
 import type { Planned } from './agenda.ts';
+import { IS_ANSWER } from './answer-shapes.ts';
 import { typedAnswer } from './answers.ts';
 import { Attempt } from './attempt.ts';
 import { Chores } from './chores.ts';
@@ -616,7 +617,10 @@ export class Temporal {
   async complete(activity: Activity, result: unknown): Promise<void> {
     if (activity.isOver || !this.isOpen(activity)) return;
     activity.isOver = true;
-    await this.tell(activity.execution, { kind: 'completed', activity: activity.number, result });
+    const { name, number } = activity;
+    if (!IS_ANSWER[name](result))
+      this.#world.oracle.broken('answer', `${name} answers what is no answer: ${JSON.stringify(result)}`);
+    await this.tell(activity.execution, { kind: 'completed', activity: number, result });
   }
 
   /** Somebody completes what is pending in its place. What is at work goes on, and is heard no more. */
