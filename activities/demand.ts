@@ -28,7 +28,7 @@ import {
   untoldIn,
   type ReadInput,
 } from './observing.ts';
-import { heldByLostRuns } from './lost-runs.ts';
+import { heldByLostRuns } from './claims.ts';
 import { readBatch, tallyBatch } from './observing-batch.ts';
 import { wrongInput } from './run-input.ts';
 

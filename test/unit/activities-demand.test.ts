@@ -43,7 +43,7 @@ type DemandCase = {
   /** That has reserved it. */
   readonly run?: RunName;
   readonly scripted?: Parameters<typeof worker>[0];
-  readonly otherRuns?: Deps['otherRuns'];
+  readonly claims?: Deps['claims'];
 };
 
 /** What the run is told; `requests` is what the service was asked. */
@@ -62,7 +62,7 @@ async function asked({
   const { deps, requests } = worker(
     { balances, pairs: async () => NO_ANSWER, listWithdrawalAccounts: accounts, ...more.scripted },
     {
-      otherRuns: more.otherRuns ?? NO_OTHER_RUNS,
+      claims: more.claims ?? NO_OTHER_RUNS,
       plans: {
         find: async () => ({
           isMade: true,
@@ -122,10 +122,10 @@ test('a run that Temporal does not know, and that has traded since the plan was 
   const other = { policy: RUN.policy, id: '2026-11-21-b' };
   const sold = { ...TRADE, clientReferenceId: `${runName(other)}.usd-mxn-1` };
   const scripted = { listTrades: async () => page(sold) };
-  const otherRuns = { ...NO_OTHER_RUNS, keptForMs: async () => 86_400_000 };
-  const lost = { ...otherRuns, unknown: async () => [other] };
-  assert.equal(amountOf((await asked({ scripted, otherRuns: lost })).told), 'OTHER_RUNS_LOST');
-  assert.equal(amountOf((await asked({ scripted, otherRuns })).told), '1000');
+  const claims = { ...NO_OTHER_RUNS, keptForMs: async () => 86_400_000 };
+  const lost = { ...claims, unknown: async () => [other] };
+  assert.equal(amountOf((await asked({ scripted, claims: lost })).told), 'OTHER_RUNS_LOST');
+  assert.equal(amountOf((await asked({ scripted, claims })).told), '1000');
 });
 
 test('what other runs have reserved is not asked for; where that cannot be told, the leg waits', async () => {
