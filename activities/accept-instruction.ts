@@ -5,7 +5,7 @@
  */
 import { ApplicationFailure } from '@temporalio/common';
 import type { Problem } from '../domain/problems.ts';
-import type { Instruction } from '../domain/people/instructions.ts';
+import { needsTheTime } from '../domain/people/instructions.ts';
 import { problemOf, skewOf } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import type { Activities } from '../workflows/calls.ts';
@@ -30,11 +30,6 @@ export const acceptInstruction =
       const atMs = deps.clock.wallMs();
       return { ...instruction, atMs, date: new Date(atMs).toISOString().slice(0, 10) };
     });
-
-/** False for instructions that stop or start sending: the last one that was said counts, at any time. */
-function needsTheTime({ kind }: Instruction): boolean {
-  return kind !== 'cancel' && kind !== 'go-on' && kind !== 'superseded';
-}
 
 /** Null when this worker's clock agrees with the service's, which it has just asked. */
 async function untrustedClock(deps: Deps): Promise<Problem | null> {

@@ -7,14 +7,14 @@ import { Context as ActivityContext } from '@temporalio/activity';
 import { notPaidBy } from '../domain/run/unpaid.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { compare, sum } from '../domain/money.ts';
-import type { Withdrawal } from '../domain/service/records.ts';
+import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import { isKnown } from '../domain/service/facts.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Activities } from '../workflows/calls.ts';
-import type { Settlement, SettlementCall } from '../domain/run/calls.ts';
+import type { Settlement, SettlementCall, ShownTrade } from '../domain/run/calls.ts';
 import { isRunCancelled } from './cancelled.ts';
 import type { Deps } from './deps.ts';
-import { foreignReader, poll, told, type Polled } from './polling.ts';
+import { foreignReader, isNotFound, mustBeListed, poll, told, type Polled } from './polling.ts';
 import { ownRunId } from './tell-run.ts';
 
 export const awaitSettlement =
@@ -24,9 +24,9 @@ export const awaitSettlement =
     if (call.undoneIn.some((other) => other !== runId)) return { kind: 'other run', runId };
     const settlement = await poll<Settlement>(
       deps,
-      () => {
+      (waitedMs) => {
         deps.reached('before settlement poll');
-        return pollOnce(deps, call);
+        return pollOnce(deps, call, waitedMs);
       },
       (wait) => ({ kind: 'wait', wait }),
     );
@@ -34,25 +34,26 @@ export const awaitSettlement =
     return settlement;
   };
 
-async function pollOnce(deps: Deps, call: SettlementCall): Promise<Polled<Settlement>> {
+async function pollOnce(deps: Deps, call: SettlementCall, waitedMs: number): Promise<Polled<Settlement>> {
   const foreign = foreignReader(deps, call.plan);
   if (foreign !== null) return answer({ kind: 'wait', wait: foreign });
-  const read = await tradeStatus(deps, call);
-  if (typeof read !== 'string') return read;
-  const status = read;
+  const read = await readTrade(deps, call, waitedMs);
+  if ('kind' in read) return read;
+  const { createdAt: _createdAt, settlementWindow: _settlementWindow, ...record } = read;
+  const { status } = record;
   const { settled, failed } = deps.facts.tradeStatuses;
   // A failed trade brings no money, however much of it is there from elsewhere.
-  if (failed.includes(status)) return answer({ kind: 'failed', status });
+  if (failed.includes(status)) return answer({ kind: 'failed', record });
   // After a reset or a new start, payments may have used the money already: a settled status is enough.
   const { foundRecords, madeFor } = call.plan;
   const maybePaid = foundRecords || madeFor !== ActivityContext.current().info.workflowExecution?.runId;
   const isSettled = settled.includes(status);
   switch (call.until) {
     case 'status':
-      return isSettled ? answer({ kind: 'settled', status }) : waitOn(deps, call, 'a settled status', status);
+      return isSettled ? answer({ kind: 'settled', record }) : waitOn(deps, call, 'a settled status', record);
     case 'funds':
-      if (maybePaid && isSettled) return answer({ kind: 'settled', status });
-      return awaitFunds(deps, call, { status, maybePaid });
+      if (maybePaid && isSettled) return answer({ kind: 'settled', record });
+      return awaitFunds(deps, call, { record, maybePaid });
   }
 }
 
@@ -60,7 +61,7 @@ async function pollOnce(deps: Deps, call: SettlementCall): Promise<Polled<Settle
 async function awaitFunds(
   deps: Deps,
   call: SettlementCall,
-  { status, maybePaid }: { readonly status: string; readonly maybePaid: boolean },
+  { record, maybePaid }: { readonly record: ShownTrade; readonly maybePaid: boolean },
 ): Promise<Polled<Settlement>> {
   const balances = told(deps, await deps.reader.balances());
   if (balances.kind !== 'DONE')
@@ -68,8 +69,8 @@ async function awaitFunds(
   const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
   const unpaid = maybePaid ? await stillUnpaid(deps, call) : call.unpaid;
   const needed = sum([call.owedByBatch, ...unpaid.map((payment) => payment.amount)]);
-  if (compare(there, needed) >= 0) return answer({ kind: 'settled', status });
-  return waitOn(deps, call, `${needed} ${call.currency} to be withdrawable (${there} are)`, status);
+  if (compare(there, needed) >= 0) return answer({ kind: 'settled', record });
+  return waitOn(deps, call, `${needed} ${call.currency} to be withdrawable (${there} are)`, record);
 }
 
 function answer(settlement: Settlement): Polled<Settlement> {
@@ -81,12 +82,14 @@ async function waitOn(
   deps: Deps,
   call: SettlementCall,
   goal: string,
-  status: string,
+  record: ShownTrade,
 ): Promise<Polled<Settlement>> {
+  const { status } = record;
   const { credentials, run } = call.plan;
   if (await isRunCancelled(deps, credentials.mode, run)) return answer({ kind: 'cancelled' });
   const isUnknown = !isKnown(deps.facts.tradeStatuses, status);
-  if ((isUnknown ? status : null) !== call.unknownStatus) return answer({ kind: 'news', status, isUnknown });
+  if (call.isAwaited === true || (isUnknown ? status : null) !== call.unknownStatus)
+    return answer({ kind: 'news', record, isUnknown });
   return {
     kind: 'not yet',
     what: `Leg "${call.leg}" waits for ${goal}; the service says "${status}" of its trade ${call.tradeId}`,
@@ -108,19 +111,25 @@ async function stillUnpaid(deps: Deps, call: SettlementCall): Promise<Settlement
   return notPaidBy(records, call);
 }
 
-/** The status of a trade: by its id, or by the list where that answer cannot be read. */
-async function tradeStatus(
+/** The trade, read by its id, or from the list where that answer is not whole; or what the poll says of it without. */
+async function readTrade(
   deps: Deps,
-  call: SettlementCall,
-): Promise<string | Extract<Polled<never>, { kind: 'unanswered' }>> {
-  const byId = told(deps, await deps.reader.trade(call.tradeId));
-  if (byId.kind === 'DONE') return byId.value.record.status;
+  { plan, leg, tradeId }: SettlementCall,
+  waitedMs: number,
+): Promise<Trade | Polled<Settlement>> {
+  const byId = told(deps, await deps.reader.trade(tradeId));
+  if (byId.kind === 'DONE' && byId.value.kind === 'WHOLE' && byId.value.record.id === tradeId)
+    return byId.value.record;
   const { records, stopped } = await scanList(deps.reader.listTrades, {
-    sinceMs: call.plan.sendWindows.opensAtMs - LOOK_BACK_MS,
-    wanted: (trade) => trade.id === call.tradeId,
+    sinceMs: plan.sendWindows.opensAtMs - LOOK_BACK_MS,
+    wanted: (trade) => trade.id === tradeId,
     signal: ActivityContext.current().cancellationSignal,
   });
   const [record] = records;
-  if (record !== undefined) return record.status;
-  return { kind: 'unanswered', what: `Trade ${call.tradeId} could not be read`, reply: stopped ?? byId };
+  if (record !== undefined) return record;
+  if (stopped !== null || !isNotFound(byId))
+    return { kind: 'unanswered', what: `Trade ${tradeId} could not be read`, reply: stopped ?? byId };
+  return mustBeListed(deps, waitedMs)
+    ? answer({ kind: 'missing' })
+    : { kind: 'not yet', what: `The service does not show trade ${tradeId} of leg "${leg}" yet` };
 }

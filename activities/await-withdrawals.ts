@@ -3,13 +3,14 @@
  * as soon as the status of some payment is news, one that is in no list included, or something stops it.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
+import { BYTES_OF_A_PAGE, jsonBytes } from '../domain/json-bytes.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
 import { isKnown } from '../domain/service/facts.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { WithdrawalsAnswer, WithdrawalsCall } from '../domain/run/calls.ts';
 import type { Deps, Joins } from './deps.ts';
-import { foreignReader, poll, type Polled } from './polling.ts';
+import { foreignReader, isNotFound, mustBeListed, poll, told, type Polled } from './polling.ts';
 import { ownRunId } from './tell-run.ts';
 
 export const awaitWithdrawals =
@@ -21,11 +22,11 @@ export const awaitWithdrawals =
     let isFirst = true;
     const answer = await poll<News>(
       deps,
-      () => {
+      (waitedMs) => {
         deps.reached('before payment poll');
         const joins = joinsOf(call, isFirst);
         isFirst = false;
-        return pollOnce(deps, call, joins);
+        return pollOnce(deps, call, { joins, waitedMs });
       },
       (wait) => ({ ended: [], wait }),
     );
@@ -54,7 +55,11 @@ function joinsOf({ items }: WithdrawalsCall, isFirst: boolean): Joins {
   return isFirst ? 'goes on after it' : 'ends with it';
 }
 
-async function pollOnce(deps: Deps, call: WithdrawalsCall, joins: Joins): Promise<Polled<News>> {
+async function pollOnce(
+  deps: Deps,
+  call: WithdrawalsCall,
+  { joins, waitedMs }: { readonly joins: Joins; readonly waitedMs: number },
+): Promise<Polled<News>> {
   const foreign = foreignReader(deps, call.plan);
   if (foreign !== null) return { kind: 'answer', answer: { ended: [], wait: foreign } };
   const ids = new Set(call.items.map((item) => item.withdrawalId));
@@ -65,34 +70,63 @@ async function pollOnce(deps: Deps, call: WithdrawalsCall, joins: Joins): Promis
   };
   const { cancellationSignal } = ActivityContext.current();
   const { records, stopped } = await deps.scans.poll(question, cancellationSignal, { joins });
-  const statusById = new Map(records.map((record) => [record.id, record.status]));
-  const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
-    const status = statusById.get(item.withdrawalId);
-    return status === undefined ? [] : newsOf(deps, item, status);
+  const byId = new Map(records.map((record) => [record.id, record]));
+  const listed = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
+    const record = byId.get(item.withdrawalId);
+    return record === undefined ? [] : newsOf(deps, item, record);
   });
-  if (ended.length > 0) return { kind: 'answer', answer: { ended, wait: null } };
+  const unlisted =
+    stopped === null && mustBeListed(deps, waitedMs)
+      ? call.items.filter((item) => !byId.has(item.withdrawalId))
+      : [];
+  const ended = [...listed, ...(await newsById(deps, unlisted))];
+  if (ended.length > 0) return { kind: 'answer', answer: { ended: ofOneAnswer(ended), wait: null } };
   if (stopped !== null)
     return { kind: 'unanswered', what: 'The withdrawals could not be read', reply: stopped };
-  const statuses = [...new Set(statusById.values())].join(', ');
+  const statuses = [...new Set(records.map(({ status }) => status))].join(', ');
   return {
     kind: 'not yet',
     what: `${call.items.length} payment(s) wait for a terminal status; the service says: ${statuses || 'nothing yet'}`,
   };
 }
 
+/** What the service says of each record that its whole list lacks, asked by its id. There are few, if any. */
+async function newsById(deps: Deps, items: WithdrawalsCall['items']): Promise<WithdrawalsAnswer['ended']> {
+  const ended: WithdrawalsAnswer['ended'][number][] = [];
+  for (const item of items) {
+    // One after the other.
+    const reply = told(deps, await deps.reader.withdrawal(item.withdrawalId));
+    if (isNotFound(reply)) ended.push({ id: item.id, record: null, paid: null, isUnknown: false });
+    else if (reply.kind === 'DONE' && reply.value.kind === 'WHOLE')
+      ended.push(...newsOf(deps, item, reply.value.record));
+  }
+  return ended;
+}
+
+/** The first of the news, as many as fit one payload. The next poll tells the rest at once. */
+function ofOneAnswer(ended: WithdrawalsAnswer['ended']): WithdrawalsAnswer['ended'] {
+  let bytes = 0;
+  const end = ended.findIndex((news) => {
+    bytes += jsonBytes(news) + 1;
+    return bytes > BYTES_OF_A_PAGE;
+  });
+  return end > 0 ? ended.slice(0, end) : ended;
+}
+
 function newsOf(
   deps: Deps,
   item: WithdrawalsCall['items'][number],
-  status: string,
+  { createdAt: _createdAt, ...record }: Withdrawal,
 ): WithdrawalsAnswer['ended'] {
   const { id } = item;
+  const { status } = record;
   const statuses = deps.facts.withdrawalStatuses;
-  if (statuses.failed.includes(status)) return [{ id, status, paid: false, isUnknown: false }];
+  if (statuses.failed.includes(status)) return [{ id, record, paid: false, isUnknown: false }];
   if (item.paid) return [];
-  if (statuses.paid.includes(status)) return [{ id, status, paid: true, isUnknown: false }];
+  if (statuses.paid.includes(status)) return [{ id, record, paid: true, isUnknown: false }];
   const isUnknown = !isKnown(statuses, status);
   const isNews = status !== item.status || isUnknown !== item.isUnknown;
-  return isNews ? [{ id, status, paid: null, isUnknown }] : [];
+  return isNews ? [{ id, record, paid: null, isUnknown }] : [];
 }
 
 /** Every payment of the run has a terminal status now, and nothing else of it is open. */

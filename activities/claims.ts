@@ -14,7 +14,7 @@ import { accountedFor, nameOfFound, payerOf, type Suspect } from '../domain/run/
 import { SeenRuns, besideLostRuns, isLetGo } from '../domain/run/lost-runs.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
-import { Alike, LookAlikes, type Judging } from '../domain/writes/look-alikes.ts';
+import { Alike, LookAlikes, mayCount, type Judging } from '../domain/writes/look-alikes.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { hashOfTexts } from '../language/batch/chunk-hash.ts';
 import { scanList } from '../service/list-scan.ts';
@@ -218,11 +218,8 @@ export async function findAlike(
   const records = await listed(deps, { sinceMs, wanted }, so);
   if ('wait' in records) return records;
   const known = new Map(earlier?.records.map((record) => [record.id, record]));
-  const { failed } = deps.facts.withdrawalStatuses;
-  const asked = records.filter(
-    ({ id, status, createdAt }) =>
-      !known.has(id) && !failed.includes(status) && Date.parse(createdAt) < ownSinceMs,
-  );
+  const judging = { failedWords: deps.facts.withdrawalStatuses.failed, ownSinceMs };
+  const asked = records.filter((record) => !known.has(record.id) && mayCount(record, judging));
   const claims = asked.length === 0 ? [] : await deps.claims.whose(of, asked, ASKED_WITHIN_MS);
   for (const record of records) known.set(record.id, record);
   return {

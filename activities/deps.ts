@@ -53,7 +53,10 @@ export type Deps = {
    * Without it, they are about the run.
    */
   readonly instructions: {
-    /** @throws InstructionsMissing when Temporal has no workflow for the instructions of the run */
+    /**
+     * @throws InstructionsMissing when Temporal has no workflow for the instructions of the run; InstructionsPaused when a
+     * person has paused it
+     */
     read(mode: Mode, run: RunName, chunk?: number): Promise<Kept>;
     /** What all Temporal runs of the workflow `instructions` before `runId` hold. */
     readEarlier(mode: Mode, run: RunName, runId: string, chunk?: number): Promise<Kept>;

@@ -2,15 +2,19 @@
  * The gate before every write of a worker. It reads what people have halted again and again
  * (`durable/halts/read.ts`), and each write asks what was read last. The gate is open only while the last
  * good reading is young, counted from before it was asked for. So a halt that Temporal has taken stops every
- * worker within that time, and the gate of a worker that cannot read is closed.
+ * worker within that time, and the gate of a worker that cannot read is closed. A halt that it has seen holds
+ * until a resume that names it, whatever becomes of the record.
  */
 import {
+  HOLDS_NOTHING,
   READING_HOLDS_MS,
   haltOf,
   halted,
+  heldAfter,
   type Closed,
-  type Halt,
+  type HaltRecord,
   type HaltedWrite,
+  type HaltsHeld,
 } from '../domain/halt.ts';
 import { makeProblem } from '../domain/problems.ts';
 import type { TimedClock } from './deps.ts';
@@ -22,16 +26,21 @@ const READ_EVERY_MS = 250;
 const PATIENCE_MS = 3_000;
 
 type HaltGateOptions = {
-  /** Reads the halts that stand now. Rejects when they cannot be read, within about `READING_HOLDS_MS`. */
-  readonly read: () => Promise<readonly Halt[]>;
+  /**
+   * Reads the record of halts; the same object where it has not changed. Rejects when it cannot be read, within about
+   * `READING_HOLDS_MS`.
+   */
+  readonly read: () => Promise<HaltRecord>;
   readonly clock: TimedClock;
   /** Called with the halts that stand when a reading has changed them. The gate goes by them already. */
-  readonly onChange?: (halts: readonly Halt[]) => void;
+  readonly onChange?: (halts: HaltsHeld['halts']) => void;
+  /** Called after each reading in which Temporal has lost what this worker goes by, or its record has ended. */
+  readonly putBack: (held: HaltsHeld) => void;
 };
 
 export class HaltGate {
   readonly #options: HaltGateOptions;
-  #halts: readonly Halt[] = [];
+  #held: HaltsHeld = HOLDS_NOTHING;
   /** When the last good reading was asked for; null: there was none. */
   #asked: Moment | null = null;
   /** The calls of `settled` that wait for the next reading. */
@@ -43,7 +52,7 @@ export class HaltGate {
 
   /** Null: the write may leave in this very moment. */
   whyNot(write: HaltedWrite): Closed | null {
-    const halt = haltOf(this.#halts, write);
+    const halt = haltOf(this.#held.halts, write);
     if (halt !== null) return halted(halt);
     return this.#asked !== null && ageMs(this.#options.clock, this.#asked) < READING_HOLDS_MS
       ? null
@@ -53,14 +62,18 @@ export class HaltGate {
   /** Reads once. When that fails, the last reading stays, and grows old. */
   async look(): Promise<void> {
     const asked = momentOf(this.#options.clock);
-    const before = this.#halts;
+    const before = this.#held;
     try {
-      this.#halts = await this.#options.read();
+      const record = await this.#options.read();
+      if (record !== before.record) this.#held = heldAfter(before, record);
       this.#asked = asked;
     } catch {
       return;
     }
-    if (this.#halts !== before) this.#options.onChange?.(this.#halts);
+    const { record, halts, lost } = this.#held;
+    if (this.#held !== before) this.#options.onChange?.(halts);
+    const hasEnded = record !== null && record.runIds.length > 0 && !record.isOpen;
+    if (lost.length > 0 || hasEnded) this.#options.putBack(this.#held);
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const go of waiting) go();

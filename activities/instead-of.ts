@@ -4,7 +4,8 @@
  * nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { saidOfExecuted, successorIn } from '../domain/people/instructions.ts';
+import { saidOfExecuted } from '../domain/people/instructions.ts';
+import { successorIn } from '../domain/replacement.ts';
 import { headOf } from '../domain/plan/plan.ts';
 import { makeProblem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';

@@ -59,16 +59,21 @@ type Outcome<T> =
 
 /**
  * Polls until there is something to tell the workflow.
+ * @param once asks the service; it is told how long the poll has waited, all attempts together
  * @param waiting makes the answer from a wait that people see
  * @throws ApplicationFailure `NOT_YET`: the next attempt goes on
  */
-export function poll<T>(deps: Deps, once: () => Promise<Polled<T>>, waiting: (wait: Wait) => T): Promise<T> {
+export function poll<T>(
+  deps: Deps,
+  once: (waitedMs: number) => Promise<Polled<T>>,
+  waiting: (wait: Wait) => T,
+): Promise<T> {
   return beating(async (tell) => {
     const untilMs = deps.clock.monotonicMs() + INLINE_MS;
     let waitedMs = earlierWaitsMs();
     let failures = 0;
     for (;;) {
-      const outcome = await outcomeOf(once);
+      const outcome = await outcomeOf(() => once(waitedMs));
       if (outcome.kind === 'answer') return outcome.answer;
       const failed = outcome.kind === 'failed' ? outcome : null;
       failures = failed === null ? 0 : failures + 1;
@@ -134,6 +139,17 @@ export async function slept(deps: Deps, pauseMs: number): Promise<boolean> {
     await ActivityContext.current().sleep(Math.min(leftMs, SLEEP_STEP_MS));
   }
   return true;
+}
+
+/** True when the service says that it has no record with the id that it was asked for. */
+export function isNotFound(reply: Reply<unknown>): boolean {
+  const code = 'error' in reply ? reply.error?.code : null;
+  return code === 'TRADE_NOT_FOUND' || code === 'WITHDRAWAL_NOT_FOUND';
+}
+
+/** True when a record that was there before the poll began must be in the lists by now. */
+export function mustBeListed({ facts }: Pick<Deps, 'facts'>, waitedMs: number): boolean {
+  return waitedMs > 2 * facts.listLagMs;
 }
 
 /** A benign failure, which Temporal does not count as an error: it calls the activity again after so long. */

@@ -10,14 +10,13 @@ import { makeProblem, type Problem, type RunCode } from '../domain/problems.ts';
 import type { GoAnswer, GoCall } from '../domain/run/calls.ts';
 import { hashOfChunk } from '../language/batch/chunk-hash.ts';
 import type { Activities } from '../workflows/calls.ts';
-import { alikeNow } from './alike-now.ts';
+import { againstNow } from './against-now.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 import type { ChunkMemory, Given, OfChunk } from './of-chunk.ts';
 import { foreignMode } from './own-mode.ts';
 import { notYet, slept } from './polling.ts';
 import { wrongChunk } from './run-input.ts';
-import { unpayableNow } from './unpayable-now.ts';
 
 /** How soon a chunk asks again by itself; the coordinator tells it sooner. */
 const ASK_AGAIN_MS = 60_000;
@@ -117,19 +116,13 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     wakes: go.wakes,
   };
   const sideBySide = Math.floor(rules.parallel / lanesOf(batch));
-  // One scan answers both.
-  const [now, alike] = await Promise.all([
-    unpayableNow(deps, memory, ofChunk),
-    alikeNow(deps, memory, ofChunk),
-  ]);
-  if ('wait' in now) return { kind: 'wait', wait: now.wait };
-  if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
+  const against = await againstNow(deps, memory, ofChunk);
+  if ('wait' in against) return { kind: 'wait', wait: against.wait };
   return {
     kind: 'go',
     plan: headOf(plan),
     isFresh: go.isFresh && isFirst,
-    ...now,
-    ...alike,
+    ...against,
     released: go.released,
     most: go.most,
     stopped: go.stopped,

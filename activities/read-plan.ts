@@ -7,12 +7,12 @@ import { Context as ActivityContext } from '@temporalio/activity';
 import { dateOfRunId, sendWindowsOf } from '../calendar/business-date.ts';
 import { otherBatch } from '../domain/batch.ts';
 import { decimalsOf } from '../domain/currencies.ts';
+import { otherPlace } from '../domain/replacement.ts';
 import { planContradicts } from '../domain/plan/agrees.ts';
 import { isAsShown } from '../domain/plan/moves.ts';
 import { isFromBalances, keptPlan, type Plan } from '../domain/plan/plan.ts';
 import type { Policy } from '../domain/policy.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
-import { runName } from '../domain/references.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { policyHash } from '../language/policy/policy-hash.ts';
 import type { Activities } from '../workflows/calls.ts';
@@ -45,7 +45,8 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
   const found = await deps.plans.find(mode, run);
   await deps.instructions.open(mode, run, found?.isMade === true);
   const begun = found?.input ?? null;
-  if (begun !== null && begun.insteadOf !== input.insteadOf) return otherPlace(input, begun);
+  const otherThanBegun = begun === null ? null : otherPlace(run, begun, input);
+  if (otherThanBegun !== null) return { kind: 'refused', problems: [otherThanBegun] };
   const startedRunId = await deps.plans.start(input, found);
   const state = await deps.plans.read(mode, run, PATIENCE_MS, startedRunId);
   if (state.kind === 'plan') {
@@ -55,10 +56,9 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     // input is not believed.
     const given = policyHash(input.policyText);
     if (given !== planned) return { kind: 'other policy', planned, given: given ?? 'unreadable' };
-    if (plan.insteadOf !== input.insteadOf) return otherPlace(input, plan);
     // What the plan of an earlier start was made from is in the input of its workflow.
     const files = plan.madeFor === input.forRun || begun === null ? input.files : begun.files;
-    const foreign = foreignPlan(deps, { ...input, files }, plan);
+    const foreign = otherPlace(run, plan, input) ?? foreignPlan(deps, { ...input, files }, plan);
     if (foreign !== null) return { kind: 'refused', problems: [foreign] };
     // Legs that are computed from balances are planned in a turn, which tells other runs that this run may
     // take money. Where a leg is not, or the plan is of an earlier start, other runs are told so before
@@ -73,18 +73,6 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
   }
   const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, mode, run));
   return isUnwanted ? { kind: 'cancelled' } : state;
-}
-
-type Place = Pick<PlanInput, 'insteadOf'>;
-
-/**
- * The wait before planning is for one other run only: the run in whose place this one comes. So a run that
- * was planned in another place, or in none, is refused.
- */
-function otherPlace({ run, insteadOf }: PlanInput, begun: Place): PlanAnswer {
-  const placeOf = (id: string | undefined): string => (id === undefined ? 'of no run' : `of ${id}`);
-  const message = `Run ${runName(run)} was planned in the place ${placeOf(begun.insteadOf)}, and this start would have it in the place ${placeOf(insteadOf)}.`;
-  return { kind: 'refused', problems: [makeProblem('INSTEAD_REFUSED', null, { message })] };
 }
 
 function buysNothing({ batch, legs }: Plan): boolean {

@@ -5,7 +5,8 @@
  */
 import { CHUNK, MOST_CHUNKS, type Manifest } from '../domain/batch.ts';
 import { isDecimal, isPositive, normalise } from '../domain/money.ts';
-import { isPart, isRunPart } from '../domain/references.ts';
+import { IN_PLACE, mayTakePlace } from '../domain/replacement.ts';
+import { isPart } from '../domain/references.ts';
 import {
   isFlag,
   isRecord,
@@ -31,7 +32,7 @@ export const isFiles: Field = (value) =>
   Object.entries(value).every(([name, text]) => lineOf(300)(name) && textOf(INPUT_BYTES.file)(text));
 
 /** Fields that are not always there. */
-type Optional = 'shown' | 'batch' | 'insteadOf';
+type Optional = 'shown' | 'batch';
 
 const isCurrency: Field = (value) => typeof value === 'string' && /^[A-Z0-9]{2,12}$/.test(value);
 /** Above zero, and without needless zeros, so that the same payment is always the same text. */
@@ -78,6 +79,7 @@ const RUN_INPUT = {
   policyFile: lineOf(300),
   files: isFiles,
   startedBy: lineOf(200),
+  ...IN_PLACE,
 } as const satisfies Readonly<Record<Exclude<keyof RunInput, Optional>, Field>>;
 
 const PLAN_INPUT: Fields = {
@@ -91,21 +93,15 @@ const ASKED: Fields = { ...RUN_INPUT, forRun: lineOf(200) };
 
 /** Why Cambist cannot have made this input; null when it can. */
 export function wrongInput(input: Omit<PlanInput, 'askedBy'> | PlanInput): Problem | null {
-  const { shown, batch, insteadOf, ...rest }: Omit<PlanInput, 'askedBy'> = input;
+  const { shown, batch, ...rest }: Omit<PlanInput, 'askedBy'> = input;
   const isShown = shown === undefined || listOf(lineOf(1_000))(shown);
   const isBatch = batch === undefined || recordOf(MANIFEST)(batch);
-  if (insteadOf !== undefined && !mayTakePlace(insteadOf, input))
-    return invalid('Its field "insteadOf" is wrong.');
   const why =
     isShown && isBatch
       ? misshapen(rest, 'askedBy' in input ? PLAN_INPUT : ASKED)
       : `Its field "${isShown ? 'batch' : 'shown'}" is wrong.`;
-  return why === null ? null : invalid(why);
-}
-
-/** A run may take the place of another run of its policy, but not with a batch. */
-function mayTakePlace(insteadOf: unknown, { run, batch }: Omit<PlanInput, 'askedBy'>): boolean {
-  return typeof insteadOf === 'string' && isRunPart(insteadOf) && insteadOf !== run.id && batch === undefined;
+  if (why !== null) return invalid(why);
+  return mayTakePlace(input) ? null : invalid('It takes a place that it cannot take.');
 }
 
 /** Why this input is not that of the chunk of this number and run; null when it is. */

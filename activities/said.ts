@@ -10,6 +10,7 @@ import type { Call, Go } from '../domain/run/calls.ts';
 import type { Wait } from '../domain/waits.ts';
 import { isNewStart } from '../domain/writes/doubt.ts';
 import { SLOW_LOOKUP_MS, type Attempt } from '../domain/writes/step.ts';
+import { InstructionsPaused } from '../durable/instructions/read.ts';
 import { InstructionsMissing, type Deps } from './deps.ts';
 import { ageMs, type Moment } from './moment.ts';
 import { SHARED_READ_MS, SharedRead, type SharedReads } from './shared-read.ts';
@@ -31,6 +32,9 @@ export const LEAVES_WITHIN_MS = 3_000;
  * of that.
  */
 const HEEDED_MS = 10_000 - LEAVES_WITHIN_MS;
+
+/** How soon a run looks whether somebody has unpaused its instructions. */
+const LOOK_AGAIN_MS = 60_000;
 
 const NEWLY_SAID = 'somebody has said something meanwhile; it is left to the next attempt';
 export const TOO_LATE = 'this attempt took too long; it is left to the next one';
@@ -101,6 +105,8 @@ export class SaidForCall {
   /** The wait that follows when `read` has thrown this; null: the error says nothing about instructions or go. */
   waitAfter(error: unknown): Wait | null {
     if (error instanceof WithoutGo) return error.wait;
+    if (error instanceof InstructionsPaused)
+      return { afterMs: LOOK_AGAIN_MS, reason: 'person', problem: instructionsPaused(error) };
     if (!(error instanceof InstructionsMissing)) return null;
     return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan) };
   }
@@ -159,6 +165,12 @@ async function readSaid(deps: Deps, { plan, chunk }: Call): Promise<Said> {
 class WithoutGo extends Error {
   override readonly name = 'WithoutGo';
   readonly wait: Wait = { afterMs: 60_000, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) };
+}
+
+function instructionsPaused({ workflowId }: InstructionsPaused): Problem {
+  return makeProblem('INSTRUCTIONS_PAUSED', null, {
+    message: `Somebody has paused the workflow ${workflowId} in Temporal, so that nobody can say anything about the run, a cancel included; nothing is sent meanwhile.`,
+  });
 }
 
 function instructionsMissing({ run }: Call['plan']): Problem {

@@ -73,7 +73,7 @@ export async function handWritten(input: RunInput, newItems: NewItems): Promise<
     ],
   });
   const { ended } = await inTime(paying, plan.lateAfterMs.withdrawal);
-  if (ended[0]?.paid !== true) throw unexpected('payment', ended[0]?.status ?? 'no word');
+  if (ended[0]?.paid !== true) throw unexpected('payment', ended[0]?.record?.status ?? 'no word');
   return withdrawalId;
 }
 

@@ -3,13 +3,14 @@
  * it waits for. When a person leaves it, this changes nothing.
  */
 import type { Ending } from '../domain/endings.ts';
-import { runName, type RunName } from '../domain/references.ts';
+import { runName, workflowIdOf, type RunName } from '../domain/references.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { Report } from '../domain/run/report.ts';
 import { whyNobodyAnswers } from '../operations/watch/builds.ts';
 import { endingOf } from '../operations/exit-codes.ts';
 import { followRun, problemOfSilence, type Followed } from '../operations/follow/until-it-ends.ts';
 import { uiAddress, type Place } from '../operations/place.ts';
+import { pausedFailure } from '../operations/follow/paused.ts';
 import { readRun, reasonsOf } from '../operations/follow/read-run.ts';
 import { describeRun } from '../operations/follow/runs.ts';
 import { startedReport } from '../operations/start/workflow.ts';
@@ -73,6 +74,13 @@ async function showFollowed(of: Following, followed: Followed, shown: ProgressVi
       output.document(tellOf(of, reportAtStart(of, [problem])).document);
       output.note(`${problem.code}: ${problem.message} ${problem.fix}`);
       return 'infrastructure';
+    }
+    case 'paused': {
+      const { ending, problems } = await pausedFailure(place.client, workflowIdOf(place.mode, name));
+      const told = problems.map(({ code, message, fix }) => ({ code, item: null, message, fix }));
+      output.document(tellOf(of, reportAtStart(of, told)).document);
+      output.note(...told.map(({ code, message, fix }) => `${code}: ${runName(name)} is ${message}. ${fix}`));
+      return ending;
     }
     case 'ended':
     case 'held': {

@@ -16,6 +16,7 @@ import type { Problem, ProblemCode } from '../domain/problems.ts';
 import { ASK_AGAIN, HAS_ENDED, SEARCH_ATTRIBUTES } from '../workflows/names.ts';
 import { uncheckedCertificates } from './certificates.ts';
 import { ConfigurationError, InfrastructureError } from './errors.ts';
+import { READABLE } from './readable.ts';
 
 export type Temporal = {
   readonly client: Client;
@@ -93,6 +94,7 @@ async function connectOnce({ options, namespace, address }: Profile, limitMs: nu
   const client = new Client({
     connection,
     namespace,
+    dataConverter: { payloadCodecs: [READABLE] },
     interceptors: { workflow: [askAgain(connection, namespace)] },
   });
   return { client, connection, namespace, address };

@@ -243,6 +243,11 @@ export const START_PROBLEMS = {
     sentence: 'No worker answers.',
     advice: 'Start one with `npx cambist worker`; what was started goes on by itself.',
   },
+  WORKFLOW_PAUSED: {
+    ending: 'needs a human',
+    sentence: 'Somebody has paused the workflow in Temporal: it does nothing, and answers nobody.',
+    advice: 'Press _Unpause_ at it in the Temporal UI; it then goes on by itself.',
+  },
   RETENTION_SHORT: {
     ending: 'configuration',
     sentence: 'The namespace of Temporal forgets what has ended too soon for live runs (`doctor`).',
@@ -271,7 +276,8 @@ export const START_PROBLEMS = {
   HALT_RECORD_ENDED: {
     ending: 'needs a human',
     sentence: 'Somebody has ended the workflow that keeps what is halted (`doctor`).',
-    advice: 'Say one of the halts again with `npx cambist halt`: a new record takes all of them over.',
+    advice:
+      'Ask why: it lets nothing go. A worker, or the next `npx cambist halt`, begins a new record with what stands.',
   },
   CHECK_TOO_SLOW: {
     ending: 'infrastructure',

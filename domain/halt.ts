@@ -27,8 +27,30 @@ export type ResumeSaid = HaltSaid & { readonly haltAtMs: number };
 /** A halt that stands, and the moment at which Temporal took it. */
 export type Halt = HaltSaid & { readonly atMs: number };
 
-/** One signal in the workflow that keeps the halts, as its history has it. */
+/**
+ * One signal in the record of halts, as its history has it, in the order in which Temporal took them: `halt`, `resume`, or
+ * `stands`, a halt that was said before, which a new record begins with or a worker has put back.
+ */
 export type HaltWord = { readonly word: string; readonly said: unknown; readonly atMs: number };
+
+/** Who has ended a workflow that keeps the halts, as far as its history says. */
+export type RecordEnd = { readonly by: string; readonly why: string; readonly atMs: number };
+
+/** The record of halts as Temporal has it: every workflow that has kept halts in a mode. */
+export type HaltRecord = {
+  /** Oldest first, over all of them. */
+  readonly words: readonly HaltWord[];
+  /** Temporal's ids of these workflows, the newest last; none: Temporal has no record. */
+  readonly runIds: readonly string[];
+  /** When the newest began; 0: there is none. */
+  readonly sinceMs: number;
+  /** True while the newest is open. */
+  readonly isOpen: boolean;
+  /** The last time that somebody ended one of them; null: nobody did, as far as Temporal still knows. */
+  readonly ended: RecordEnd | null;
+};
+
+export const NO_RECORD: HaltRecord = { words: [], runIds: [], sinceMs: 0, isOpen: false, ended: null };
 
 /** The facts of a write that decide whether a halt stops it. */
 export type HaltedWrite = { readonly policy: string; readonly currencies: readonly string[] };
@@ -56,41 +78,103 @@ const HALT: Fields = { ...SAID, atMs: isMoment };
 
 const EVERYTHING: HaltScope = { policy: null, currency: null };
 
-/**
- * The halts that stand, oldest first.
- * @param carried the halts that stood when the record began
- * @param words what people have said since, oldest first
- */
-export function haltsAfter(carried: unknown, words: readonly HaltWord[]): readonly Halt[] {
-  let halts: readonly Halt[] = carriedHalts(carried);
-  for (const { word, said, atMs } of words) {
-    if (word === 'resume') {
+/** The halts that stand by a record, oldest first. */
+export function haltsAfter(words: readonly HaltWord[]): readonly Halt[] {
+  let halts: readonly Halt[] = [];
+  for (const [index, word] of words.entries()) {
+    if (word.word === 'resume') {
+      const { said } = word;
       // A resume that cannot be understood takes back no halt.
       if (isResume(said)) halts = halts.filter((halt) => !isNamedBy(said, halt));
       continue;
     }
-    const halt: Halt = isSaid(said) ? { ...said, atMs } : unreadable(atMs);
+    const halt = haltIn(word);
+    if (word.word === 'stands') {
+      // What was said of this very halt decides, whoever puts it back.
+      if (!isKnown(words.slice(0, index), halt)) halts = [...halts, halt];
+      continue;
+    }
     halts = [...halts.filter((one) => !isSameScope(one.scope, halt.scope)), halt];
   }
   return halts;
 }
 
-function carriedHalts(carried: unknown): readonly Halt[] {
-  if (Array.isArray(carried) && carried.every((halt) => misshapen(halt, HALT) === null))
-    return carried as readonly Halt[];
-  return [unreadable(0)];
+/** What a new record begins with: the halts that stood when it began, at `atMs`. */
+export function beginsWith(carried: unknown, atMs: number): readonly HaltWord[] {
+  const halts: readonly unknown[] = Array.isArray(carried) ? carried : [carried];
+  return halts.map((said) => ({ word: 'stands', said, atMs }));
+}
+
+/** A halt that cannot be understood is one of everything. */
+function haltIn({ word, said, atMs }: HaltWord): Halt {
+  if (word === 'stands') return isHalt(said) ? said : unreadable(atMs);
+  return isSaid(said) ? { ...said, atMs } : unreadable(atMs);
+}
+
+/** True when these words say this very halt, or take it back. */
+function isKnown(words: readonly HaltWord[], halt: Halt): boolean {
+  return words.some((word) => {
+    if (word.word !== 'resume') return isNamedBy(nameOf(haltIn(word)), halt);
+    return isResume(word.said) && isNamedBy(word.said, halt);
+  });
+}
+
+/** What a worker goes by: what it has read last, and what it has seen and Temporal has lost. */
+export type HaltsHeld = {
+  /** Null: it has read nothing. */
+  readonly record: HaltRecord | null;
+  readonly halts: readonly Halt[];
+  /** Those of the halts of which the record knows nothing. */
+  readonly lost: readonly Halt[];
+};
+
+export const HOLDS_NOTHING: HaltsHeld = { record: null, halts: [], lost: [] };
+
+/**
+ * A halt that was seen holds until a resume that names it. No other end of the record lets anything go: not when somebody
+ * terminates or deletes its workflow, or starts it again empty.
+ */
+export function heldAfter({ record: last, halts }: HaltsHeld, record: HaltRecord): HaltsHeld {
+  const held = last !== null && isGone(last, record) ? [...halts, haltOfGone(last)] : halts;
+  // A drill stops nothing, and ends by itself.
+  const lost = held.filter((halt) => drillOf(halt.scope) === null && !isKnown(record.words, halt));
+  return { record, halts: [...lost, ...haltsAfter(record.words)], lost };
+}
+
+/** An open workflow that Temporal does not have any more may have kept halts that nobody has read. */
+function isGone({ isOpen, runIds }: HaltRecord, { runIds: there }: HaltRecord): boolean {
+  const newest = runIds.at(-1);
+  return isOpen && newest !== undefined && !there.includes(newest);
+}
+
+/** The same for every worker that had read this record, so that one resume names it for all of them. */
+function haltOfGone({ sinceMs: atMs }: HaltRecord): Halt {
+  const why =
+    'the record of what is halted, which began then, is gone from Temporal; what stood in it last is not known';
+  return { scope: EVERYTHING, by: 'a worker', why, atMs };
 }
 
 function isSaid(said: unknown): said is HaltSaid {
   return isRecord(said) && misshapen(said, SAID) === null;
 }
 
+function isHalt(said: unknown): said is Halt {
+  return isRecord(said) && misshapen(said, HALT) === null;
+}
+
 function isResume(said: unknown): said is ResumeSaid {
   return isRecord(said) && misshapen(said, RESUME) === null;
 }
 
+/** What identifies a halt. */
+type HaltName = Pick<ResumeSaid, 'scope' | 'haltAtMs'>;
+
+function nameOf({ scope: of, atMs: haltAtMs }: Halt): HaltName {
+  return { scope: of, haltAtMs };
+}
+
 /** True for the halt that a resume takes back. */
-function isNamedBy({ scope: of, haltAtMs }: Pick<ResumeSaid, 'scope' | 'haltAtMs'>, halt: Halt): boolean {
+function isNamedBy({ scope: of, haltAtMs }: HaltName, halt: Halt): boolean {
   return isSameScope(halt.scope, of) && halt.atMs === haltAtMs;
 }
 
@@ -123,8 +207,16 @@ export function scopeOptions({ policy, currency }: HaltScope): string {
 
 /** `ana has halted everything since 2026-11-23 06:12:03 UTC: "wrong accounts".` */
 export function haltSentence({ scope: of, by, why, atMs }: Halt): string {
-  const since = new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
-  return `${by} has halted ${scopeText(of)} since ${since} UTC: "${why}".`;
+  return `${by} has halted ${scopeText(of)} since ${momentText(atMs)}: "${why}".`;
+}
+
+/** `ben@laptop ended the workflow that keeps what is halted, at 2026-11-23 06:12:03 UTC: "tidying up".` */
+export function endedSentence({ by, why, atMs }: RecordEnd): string {
+  return `${by} ended the workflow that keeps what is halted, at ${momentText(atMs)}: "${why}".`;
+}
+
+function momentText(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 /** The answer for a write that a halt stops. */

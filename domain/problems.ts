@@ -342,7 +342,8 @@ export const PROBLEMS = {
   RECORD_COULD_BE_IT: {
     ending: 'needs a human',
     sentence: 'A record without a tag agrees in currency, amount and account: it could be this payment.',
-    advice: 'A person decides: name the record if it is this one, or say that it was not executed.',
+    advice:
+      'A person decides: name the record if it is this one, say that it is another one (`--not-this`), or that it was not executed.',
   },
   LOOKS_PAID: {
     ending: 'needs a human',
@@ -372,6 +373,18 @@ export const PROBLEMS = {
     sentence: 'What people said about the run is not in Temporal any more.',
     advice:
       'Look at the service for what was paid. Then say again what holds: `npx cambist cancel`, `npx cambist resolve`, or `npx cambist run … --go-on` when nothing was said.',
+  },
+  PLAN_PAUSED: {
+    ending: 'needs a human',
+    sentence: 'Somebody has paused in Temporal what makes the plan of the run; nothing is sent without one.',
+    advice:
+      'Press _Unpause_ at the workflow `<run>/plan` in the Temporal UI; the run then goes on by itself.',
+  },
+  INSTRUCTIONS_PAUSED: {
+    ending: 'needs a human',
+    sentence: 'Somebody has paused in Temporal what keeps the instructions of people about the run.',
+    advice:
+      'Press _Unpause_ at the workflow `<run>/instructions` in the Temporal UI; the run then goes on by itself.',
   },
   EXECUTED_OUTSIDE_GUARD: {
     ending: 'needs a human',

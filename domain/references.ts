@@ -76,6 +76,11 @@ export function workflowIdOf(mode: Mode, run: RunName): string {
   return `${mode.toLowerCase()}/${runName(run)}`;
 }
 
+/** The beginning of the ids of the runs of a policy and of the workflows beside them; null: of every policy. */
+export function workflowIdsOf(mode: Mode, policy: string | null): string {
+  return `${mode.toLowerCase()}/${policy === null ? '' : `${policy}.`}`;
+}
+
 /** The run that a workflow id names; null for other workflow ids. */
 export function runOfWorkflowId(workflowId: string): RunName | null {
   const match = /^(?:sandbox|live)\/([^/]+)$/.exec(workflowId);

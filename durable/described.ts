@@ -1,6 +1,6 @@
 /** Whether Temporal has a workflow, and how it stands. All of our code asks about one workflow through this file. */
 import type { Client, WorkflowExecutionDescription, WorkflowExecutionStatusName } from '@temporalio/client';
-import { isGone } from './history.ts';
+import { isGone, msOf } from './history.ts';
 
 type Shown = { readonly status: { readonly name: WorkflowExecutionStatusName } };
 
@@ -32,6 +32,25 @@ export function isOpen({ status }: Shown): boolean {
 /** True when a worker may answer questions about it. Temporal refuses them for a paused workflow. */
 export function canBeAsked(shown: Shown): boolean {
   return shown.status.name !== 'PAUSED';
+}
+
+/** Who has paused a workflow in Temporal, why, and since when (epoch milliseconds). Null: Temporal does not say. */
+export type Paused = {
+  readonly by: string | null;
+  readonly why: string | null;
+  readonly sinceMs: number | null;
+};
+
+/** Null: nobody has paused it. */
+export function pausedOf(shown: Shown & Pick<WorkflowExecutionDescription, 'raw'>): Paused | null {
+  if (canBeAsked(shown)) return null;
+  const info = shown.raw.workflowExtendedInfo?.pauseInfo;
+  const time = info?.pausedTime;
+  return {
+    by: info?.identity || null,
+    why: info?.reason || null,
+    sinceMs: time ? msOf(time) : null,
+  };
 }
 
 /** True when its own code has ended the workflow: no person terminated it, and it did not time out. */

@@ -1,10 +1,12 @@
 /** Reads the history of one Temporal run, and the values of its payloads. The caller checks these values. */
-import { WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
+import { ServiceError, WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
 
 export type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
 export type HistoryEvent = HistoryEvents[number];
 type Payloads = Parameters<Client['options']['loadedDataConverter']['payloadCodecs'][number]['decode']>[0];
 
+/** The code of gRPC for a request that makes no sense to the server. */
+const INVALID_ARGUMENT = 3;
 /** The code of gRPC for "there is no such thing". */
 const NOT_FOUND = 5;
 
@@ -53,7 +55,12 @@ export async function readStart(
 
 /** When the server wrote the event, epoch milliseconds. */
 export function timeOf({ eventTime }: HistoryEvent): number {
-  return Number(eventTime?.seconds ?? 0) * 1_000 + Math.floor((eventTime?.nanos ?? 0) / 1_000_000);
+  return msOf(eventTime);
+}
+
+/** A moment of the server in epoch milliseconds; 0: it names none. */
+export function msOf(time: HistoryEvent['eventTime']): number {
+  return Number(time?.seconds ?? 0) * 1_000 + Math.floor((time?.nanos ?? 0) / 1_000_000);
 }
 
 /**
@@ -63,6 +70,12 @@ export function timeOf({ eventTime }: HistoryEvent): number {
 export function isGone(error: unknown): boolean {
   const isNotFound = error instanceof Error && 'code' in error && error.code === NOT_FOUND;
   return isNotFound || error instanceof WorkflowNotFoundError;
+}
+
+/** True when the error says that the server does not take such a request. */
+export function isRefused(error: unknown): boolean {
+  const cause = error instanceof ServiceError ? error.cause : error;
+  return cause instanceof Error && 'code' in cause && cause.code === INVALID_ARGUMENT;
 }
 
 /** The values of some payloads; `undefined` for a value that cannot be read. */

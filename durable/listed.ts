@@ -1,8 +1,9 @@
 /** Lists workflows as Temporal has them. All of our code lists them through this file. A list may be a moment behind. */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import type { Mode } from '../domain/service/records.ts';
-import { modeAttribute, policyAttribute } from '../workflows/names.ts';
+import { workflowIdsOf } from '../domain/references.ts';
 import { isOpen } from './described.ts';
+import { isRefused } from './history.ts';
 
 export type Wanted = {
   readonly types: readonly string[];
@@ -16,12 +17,21 @@ export type Wanted = {
 /** The condition `isOpen` in a query. No query names the status of a paused workflow, since older servers refuse it. */
 export const IS_OPEN = 'CloseTime IS NULL';
 
-/** A query for Temporal. Nothing is escaped: policies' names and workflows' ids have no quotes in them. */
+/**
+ * Workflows that somebody has paused, among others: those of which somebody has paused an activity. A server that can pause a
+ * workflow says so in this attribute of its own; one that is too old to know it refuses the query.
+ */
+const MAY_BE_PAUSED = `TemporalPauseInfo IS NOT NULL AND ${IS_OPEN}`;
+
+/**
+ * A query for Temporal. It goes by the ids of the workflows, which a workflow checks before it does anything, and not by
+ * search attributes: a run that somebody has started without them, or with others, counts as well. Nothing is escaped:
+ * policies' names and workflows' ids have no quotes in them.
+ */
 export function queryFor({ types, mode, policy = null, also = [] }: Wanted): string {
   return [
     `WorkflowType IN (${types.map((type) => `'${type}'`).join(', ')})`,
-    `${modeAttribute.name} = '${mode}'`,
-    ...(policy === null ? [] : [`${policyAttribute.name} = '${policy}'`]),
+    `WorkflowId STARTS_WITH '${workflowIdsOf(mode, policy)}'`,
     ...also,
   ].join(' AND ');
 }
@@ -36,6 +46,17 @@ export function keepNewest(newest: Map<string, WorkflowExecutionInfo>, info: Wor
   const known = newest.get(info.workflowId);
   if (known === undefined || known.startTime < info.startTime || isOpen(info))
     newest.set(info.workflowId, info);
+}
+
+/** Open workflows of a mode, of any type, that somebody may have paused: the caller describes each. Mostly there is none. */
+export async function maybePaused(client: Client, mode: Mode): Promise<readonly WorkflowExecutionInfo[]> {
+  const infos: WorkflowExecutionInfo[] = [];
+  try {
+    for await (const info of client.workflow.list({ query: MAY_BE_PAUSED })) infos.push(info);
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+  }
+  return infos.filter(({ workflowId }) => workflowId.startsWith(`${mode.toLowerCase()}/`));
 }
 
 /** Every Temporal run of an id, the first one first. */

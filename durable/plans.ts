@@ -14,11 +14,11 @@ import type { Plan } from '../domain/plan/plan.ts';
 import type { Mode } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import { isRecord } from '../domain/shape.ts';
-import { whyOf } from '../domain/waits.ts';
+import { whyOf, type Why } from '../domain/waits.ts';
 import { isRunCode, makeProblem, type Problem } from '../domain/problems.ts';
 import { PLAN_TYPE, WAITS_MEMO, modeAttribute, planIdOf, policyAttribute } from '../workflows/names.ts';
 import type { PlanInput, PlanState } from '../domain/run/calls.ts';
-import { describe } from './described.ts';
+import { canBeAsked, describe } from './described.ts';
 import { readStart } from './history.ts';
 import { completedOfId } from './listed.ts';
 
@@ -115,13 +115,19 @@ export async function readPlan(
     // Lists may not show yet that it has just completed.
     const plan = await resultOf(client, newest);
     if (plan !== null) return { kind: 'plan', plan };
-    if (ended === null) return { kind: 'waiting', waiting: whyOf(newest.memo?.[WAITS_MEMO]) };
+    if (ended === null) return { kind: 'waiting', waiting: whyNotMade(newest) };
     throw new PlanUnreadable('A workflow of another type has its place.');
   } catch (error) {
     const problems = problemsOfRefusal(error);
     if (problems === null) throw error;
     return { kind: 'refused', problems };
   }
+}
+
+/** Null: it is at work. */
+function whyNotMade(newest: WorkflowExecutionDescription): Why | null {
+  if (canBeAsked(newest)) return whyOf(newest.memo?.[WAITS_MEMO]);
+  return { reason: 'person', problem: makeProblem('PLAN_PAUSED', null) };
 }
 
 /** The result of a workflow that has completed in time; null: it has not. The request itself ends after this time. */

@@ -13,6 +13,7 @@ import { isCurrentAttempt } from '../durable/attempts.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
 import { answerDrills } from '../durable/halts/answer-drills.ts';
 import { haltsOf } from '../durable/halts/read.ts';
+import { puttingBack } from '../durable/halts/say.ts';
 import { startScheduled } from '../operations/start/by-schedule.ts';
 import { requireRetention } from '../operations/watch/retention.ts';
 import { claimsOf } from '../durable/other-runs/claims.ts';
@@ -84,6 +85,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const halted = { client, mode: settings.mode };
   const halts = new HaltGate({
     read: haltsOf(halted),
+    putBack: puttingBack(halted),
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
     onChange: (standing) =>

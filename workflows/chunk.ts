@@ -111,6 +111,7 @@ function portsOf(input: ChunkInput, standing: () => ChunkStanding): ChunkPorts {
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     originalRunId: info.originalExecutionRunId,
+    firstRunId: info.firstExecutionRunId,
     show: () => showStanding(detailsOf(standing())),
   };
 }

@@ -14,7 +14,15 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { BYTES_OF_A_PAGE, jsonBytes } from '../domain/json-bytes.ts';
-import { factsOf, instructionOf, keptOf, sayingOf, unionOf } from '../domain/people/instruction-shape.ts';
+import {
+  factsOf,
+  instructionOf,
+  isAcceptanceOf,
+  isPageOfKept,
+  keptOf,
+  sayingOf,
+  unionOf,
+} from '../domain/people/instruction-shape.ts';
 import {
   NOTHING_KEPT,
   takeIn,
@@ -38,6 +46,7 @@ import {
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
 import { requireHandedOn } from './handed-on.ts';
+import { untilAnswered } from './step-failed.ts';
 
 /** For runs that end without telling: longer than any window, and than the service keeps anything. */
 const KEPT_MS = 90 * 86_400_000;
@@ -54,7 +63,9 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
       await condition(() => isReady);
       const known = kept.instructions.find(({ id }) => id === instruction.id);
       if (known !== undefined) return known;
-      const accepted = await keeping.acceptInstruction({ instruction });
+      const accepted: unknown = await keeping.acceptInstruction({ instruction });
+      if (!isAcceptanceOf(instruction, accepted))
+        throw invalid('The answer about the instruction is not one that Cambist makes.');
       // Meanwhile another update may have kept the same instruction, or another one.
       const taken = takeIn(kept.instructions, accepted, saying, Date.now());
       if (taken.kind !== 'kept') throw notKept(taken.kind);
@@ -99,7 +110,12 @@ async function takeOver(input: InstructionsInput): Promise<Kept> {
   let earlier = NOTHING_KEPT;
   let all: number | null = null;
   for (let offset: number | null = 0; offset !== null;) {
-    const page: KeptPage = await keeping.takeOverInstructions({ ...input, offset });
+    const ask = { ...input, offset };
+    const page: KeptPage = await untilAnswered(
+      'takeOverInstructions',
+      () => keeping.takeOverInstructions(ask),
+      isPageOfKept,
+    );
     earlier = unionOf([earlier, page.kept]);
     // Temporal shows one more Temporal run now, so everything is read from the beginning. What was read
     // before counts only once.
@@ -126,11 +142,14 @@ function notKept(why: 'said since' | 'too late'): ApplicationFailure {
 }
 
 function requireShape(what: string, shape: Shaped<unknown>): void {
-  if (shape.ok) return;
-  throw withoutStack(
+  if (!shape.ok) throw invalid(`The ${what} is not one that Cambist makes. ${shape.why}`);
+}
+
+function invalid(why: string): ApplicationFailure {
+  return withoutStack(
     ApplicationFailure.create({
       type: 'INSTRUCTION_INVALID',
-      message: `The ${what} is not one that Cambist makes. ${shape.why} Nothing is kept.`,
+      message: `${why} Nothing is kept.`,
       nonRetryable: true,
     }),
   );

@@ -12,7 +12,7 @@ import type { Holds } from '../domain/run/claims.ts';
 import type { ProgressPage, RunPage } from '../domain/run/progress.ts';
 import type { Reserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer, TurnState } from '../domain/turn.ts';
-import type { HaltSaid, ResumeSaid } from '../domain/halt.ts';
+import type { Halt, HaltSaid, ResumeSaid } from '../domain/halt.ts';
 import type { Fact, Instruction, Recorded, Saying } from '../domain/people/instructions.ts';
 
 /** Workflow types as the Temporal UI shows them. */
@@ -181,6 +181,8 @@ export const reopenRunSignal = defineSignal<[run: string]>('reopen');
 /** People stop every write, or those of a scope, and let them go on. */
 export const haltSignal = defineSignal<[HaltSaid]>('halt');
 export const resumeSignal = defineSignal<[ResumeSaid]>('resume');
+/** A worker puts back a halt that it has seen and the record has lost. */
+export const standsSignal = defineSignal<[Halt]>('stands');
 /** A worker, named by its identity, says to a drill that it sends nothing any more of what is halted. */
 export const stoppedSignal = defineSignal<[worker: string]>('stopped');
 /** Which run has the turn, which runs wait for it, and which may still take money. */

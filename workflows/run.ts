@@ -177,6 +177,7 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     originalRunId: info.originalExecutionRunId,
+    firstRunId: info.firstExecutionRunId,
     // Sets the current details, and one search attribute when it has changed.
     show: () => {
       showStanding(detailsOf(state));

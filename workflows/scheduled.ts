@@ -5,12 +5,14 @@
  */
 import { ApplicationFailure, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { Problem } from '../domain/problems.ts';
+import { isScheduledAnswer } from '../domain/run/answer-shapes.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { starts } from './activities.ts';
 import type { ScheduledResult } from './calls.ts';
 import { nominalTimeAttribute, scheduledIdOf, type ScheduledInput } from './names.ts';
 import { neverFailTheTask } from './never-fail-the-task.ts';
 import { requireOwnId } from './own-id.ts';
+import { untilAnswered } from './step-failed.ts';
 
 export async function scheduled(input: ScheduledInput): Promise<ScheduledResult> {
   const { typedSearchAttributes, startTime } = workflowInfo();
@@ -18,7 +20,12 @@ export async function scheduled(input: ScheduledInput): Promise<ScheduledResult>
   const nominalMs = typedSearchAttributes.get(nominalTimeAttribute)?.getTime() ?? Number.NaN;
   requireOwnId(() => scheduledIdOf(input.mode, input.policy, nominalMs));
   return neverFailTheTask(async () => {
-    const answer = await starts.startScheduled({ input, nominalMs, startedAtMs: startTime.getTime() });
+    const call = { input, nominalMs, startedAtMs: startTime.getTime() };
+    const answer = await untilAnswered(
+      'startScheduled',
+      () => starts.startScheduled(call),
+      isScheduledAnswer,
+    );
     if (answer.kind === 'refused') throw refusedBy(answer.problems);
     setCurrentDetails(answer.line);
     return answer;

@@ -4,7 +4,8 @@
  * worker believes"). What the activity has sent, or still sends, is not known then. The code that catches this says so
  * in the item's state.
  */
-import { ActivityFailure, ApplicationFailure, TimeoutFailure } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, TimeoutFailure, sleep } from '@temporalio/workflow';
+import { growing } from '../domain/run/growing.ts';
 import { StepFailed } from '../domain/run/ports.ts';
 import type { Field } from '../domain/shape.ts';
 
@@ -23,6 +24,21 @@ export function orStepFailed<T>(type: string, call: Promise<T>, isAnswer: Field)
       throw error instanceof ActivityFailure ? new StepFailed(`${type}: ${whatEnded(error)}`) : error;
     },
   );
+}
+
+/** So long a workflow waits before it makes a call again that has ended without an answer of its own; each time longer. */
+const AGAIN_MS = { first: 10_000, most: 600_000 };
+
+/** Makes a call that moves no money until it has an answer of its own, for a workflow that has nothing to do without. */
+export async function untilAnswered<T>(type: string, ask: () => Promise<T>, isAnswer: Field): Promise<T> {
+  for (let times = 0; ; times += 1) {
+    try {
+      return await orStepFailed(type, ask(), isAnswer);
+    } catch (error) {
+      if (!(error instanceof StepFailed)) throw error;
+      await sleep(growing(AGAIN_MS.first, times, AGAIN_MS.most), { summary: `Calls ${type} again` });
+    }
+  }
 }
 
 function whatEnded({ cause, retryState }: ActivityFailure): string {

@@ -10,6 +10,7 @@ import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { pausedLine } from '../views/paused-text.ts';
 import { sentLines } from '../views/sent-text.ts';
 
 type CancelOptions = JsonOption & { readonly by?: string; readonly reason?: string };
@@ -28,7 +29,7 @@ export function addCancel(command: Command, session: Session): void {
     );
   teach(command, {
     examples: ['npx cambist cancel mxn-supplier.2026-11-21 --by ana'],
-    endings: ['done', 'bad input', 'configuration', 'infrastructure'],
+    endings: ['done', 'bad input', 'configuration', 'needs a human', 'infrastructure'],
   });
 }
 
@@ -51,16 +52,20 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
         const message = `${told} is cancelled: what is not sent stays unsent.`;
         const sent = cancelled.report === null ? null : sentLines(cancelled.report);
         output.document({ run: told, cancelled: true, sent, message, exitCode: EXIT_CODES.done });
-        output.say(message, ...sentText(sent));
+        output.say(message, ...sentText(sent), ...cancelled.paused.map(pausedLine));
         return 'done';
       }
       case 'not kept yet': {
         output.remark(cancelled.remark);
-        const message = `Temporal has the cancel of ${told}, but no worker answers: it takes effect, and is kept for good, when one is back. Start one with \`npx cambist worker\`.`;
-        const exitCode = EXIT_CODES.infrastructure;
-        output.document({ run: told, cancelled: true, sent: null, message, exitCode });
+        const [paused] = cancelled.paused;
+        const message =
+          paused === undefined
+            ? `Temporal has the cancel of ${told}, but no worker answers: it takes effect, and is kept for good, when one is back. Start one with \`npx cambist worker\`.`
+            : `Temporal has the cancel of ${told}: it takes effect, and is kept for good, when nothing of the run is paused any more; nothing is sent before that. ${cancelled.paused.map(pausedLine).join(' ')}`;
+        const ending = paused === undefined ? 'infrastructure' : 'needs a human';
+        output.document({ run: told, cancelled: true, sent: null, message, exitCode: EXIT_CODES[ending] });
         output.say(message, ...sentText(null));
-        return 'infrastructure';
+        return ending;
       }
     }
   });

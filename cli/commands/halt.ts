@@ -4,7 +4,7 @@ import { READING_HOLDS_MS, scopeText, type HaltScope } from '../../domain/halt.t
 import type { Ending } from '../../domain/endings.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { drillHalt } from '../../operations/halt/drill.ts';
-import { halt, isUnknown } from '../../operations/halt/switch.ts';
+import { halt, haltRecord, isUnknown } from '../../operations/halt/switch.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { mistake } from '../line.ts';
@@ -75,7 +75,7 @@ async function stop(output: Output, options: StopOptions): Promise<Ending> {
     );
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
-    const { halts, replaced } = await halt(place, { scope, by, why });
+    const { replaced } = await halt(place, { scope, by, why });
     // Workers may use a reading of the halts for this long. After it, no reading that began before the halt lets anything be
     // sent.
     await new Promise((resolve) => setTimeout(resolve, READING_HOLDS_MS));
@@ -83,7 +83,7 @@ async function stop(output: Output, options: StopOptions): Promise<Ending> {
       output.note(`Temporal shows no run of a policy "${scope.policy}" in ${place.mode}: is it spelt so?`);
     const since = `${new Date(output.io.now()).toISOString().slice(11, 19)} UTC`;
     const message = `Halted in ${place.mode}: ${scopeText(scope)}. Since ${since} no worker sends anything of it.${replacedText(replaced, why)}`;
-    return showHalts(output, halts, message);
+    return showHalts(output, await haltRecord(place), message);
   });
 }
 

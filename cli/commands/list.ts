@@ -17,6 +17,7 @@ import {
   needsAttention,
   type Listed,
 } from '../../operations/watch/attention.ts';
+import { pausedBesideRuns } from '../../operations/follow/paused.ts';
 import { currentHalts } from '../../operations/halt/switch.ts';
 import { listMissed } from '../../operations/schedules/starts.ts';
 import { listUnfinished, type Unfinished } from '../../operations/batches/unfinished.ts';
@@ -24,6 +25,7 @@ import { parseRun } from '../../operations/named-run.ts';
 import { statement } from '../terminal/options.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
 import { haltDocument, haltLine } from '../views/halts-text.ts';
+import { pausedDocument, pausedLine } from '../views/paused-text.ts';
 import { missedDocument, missedLine } from '../views/schedules-text.ts';
 import { clockTime, count, span, table } from '../terminal/text.ts';
 
@@ -44,7 +46,7 @@ export function addList(command: Command, session: Session): void {
     )
     .option(
       '--attention',
-      'only runs that somebody should look at: waiting for a person, a configuration or money, late or long in doubt, getting nowhere, ended with something undone; those that a schedule missed; batches that were not submitted whole; and what is halted',
+      'only runs that somebody should look at: waiting for a person, a configuration or money, late or long in doubt, getting nowhere, ended with something undone; those that a schedule missed; batches that were not submitted whole; what somebody has paused in Temporal; and what is halted',
     )
     .option(
       '--acknowledge <run>',
@@ -91,12 +93,14 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
     const missed = attention ? await listMissed(place, nowMs) : [];
     const unfinished = attention ? await listUnfinished(place.client, place.mode, nowMs) : [];
     const halts = attention ? await currentHalts(place) : [];
-    const others = missed.length + unfinished.length + halts.length;
+    const paused = attention ? await pausedBesideRuns(place) : [];
+    const others = missed.length + unfinished.length + halts.length + paused.length;
     const ending: Ending = attention && runs.length + others > 0 ? 'needs a human' : 'done';
     output.document({
       runs: runs.map(rowOf),
       ...(attention && {
         halts: halts.map(haltDocument),
+        paused: paused.map(pausedDocument),
         acknowledged,
         missed: missed.map(missedDocument),
         unfinished: unfinished.map(unfinishedDocument),
@@ -105,7 +109,12 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
     });
     const leftOut = acknowledged === 0 ? '' : ` ${count(acknowledged, 'acknowledged run')} left out.`;
     if (others > 0)
-      output.say(...halts.map(haltLine), ...missed.map(missedLine), ...unfinished.map(unfinishedLine));
+      output.say(
+        ...halts.map(haltLine),
+        ...paused.map(pausedLine),
+        ...missed.map(missedLine),
+        ...unfinished.map(unfinishedLine),
+      );
     if (runs.length === 0) {
       if (others > 0) return ending;
       output.say(

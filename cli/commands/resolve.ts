@@ -20,6 +20,7 @@ import { decidedLines, decidedText, nextText } from '../views/decided-text.ts';
 type ResolveOptions = JsonOption & {
   readonly executed?: string;
   readonly notExecuted?: true;
+  readonly notThis?: string;
   readonly accept?: string;
   readonly evidence?: string;
   readonly by?: string;
@@ -32,7 +33,7 @@ export function addResolve(command: Command, session: Session): void {
         'or it was not. The service is looked at first: a record that is not there or contradicts the plan is refused, ' +
         'and so is --not-executed when a record of the item agrees with the plan. The decision is kept outside the run’s history, ' +
         'so that no reset loses it; a record that appears later stands above it. --accept releases what waits because a ' +
-        'trade came out worse than its guard or above a limit. Moves no money. Ends with 2 when there ' +
+        'trade came out worse than its guard or above a limit. --not-this says of a withdrawal that could be the payment that it is not; it is judged again before anything is sent. Moves no money. Ends with 2 when there ' +
         'is no record of this id, with 4 when a record contradicts the decision.',
     )
     .argument('<run>', 'the run as `policy.id`, or its workflow id')
@@ -40,11 +41,16 @@ export function addResolve(command: Command, session: Session): void {
     .option('--executed <id>', 'it was executed: the id of its trade or withdrawal', nonEmpty)
     .option('--not-executed', 'it was not executed, and will not be')
     .option(
+      '--not-this <id>',
+      'the withdrawal with this id carries no name and could be the payment, but is not',
+      nonEmpty,
+    )
+    .option(
       '--accept <id>',
       'the trade of a leg, which came out worse than planned, is accepted as it is',
       nonEmpty,
     )
-    .option('--evidence <text>', 'how you know, or why it is accepted; required with these two', statement)
+    .option('--evidence <text>', 'how you know, or why it is accepted; required with these three', statement)
     .option('--by <name>', 'who decides; required', statement)
     .action((name: string, item: string, options: ResolveOptions) =>
       act(session, options, (output) => resolve(output, { name, item, options })),
@@ -77,24 +83,25 @@ async function resolve(
 
 /** @throws CommandFailure with every mistake of the options */
 function readDecision(options: ResolveOptions): Decision {
-  const { executed, notExecuted, accept, evidence, by } = options;
+  const { executed, notExecuted, notThis, accept, evidence, by } = options;
   const problems: Trouble[] = [];
   const mistake = (place: string, message: string, fix: string): void => {
     problems.push({ code: 'DECISION_INCOMPLETE', place, message, fix });
   };
-  const given = [executed, notExecuted, accept].filter((option) => option !== undefined).length;
+  const given = [executed, notExecuted, notThis, accept].filter((option) => option !== undefined).length;
   if (given !== 1) {
     mistake(
-      '--executed, --not-executed, --accept',
+      '--executed, --not-executed, --not-this, --accept',
       given === 0 ? 'none is given' : 'more than one is given',
-      'Say one of them: --executed or --accept with the id of the record, or --not-executed.',
+      'Say one of them: --executed, --not-this or --accept with the id of the record, or --not-executed.',
     );
   }
-  if ((notExecuted === true || accept !== undefined) && evidence === undefined) {
+  const needsEvidence = notExecuted === true || notThis !== undefined || accept !== undefined;
+  if (needsEvidence && evidence === undefined) {
     mistake(
       '--evidence',
       'it is missing',
-      'Say how you know that it was not executed, or why it is accepted; the report keeps it.',
+      'Say how you know that it was not executed or is another record, or why it is accepted; the report keeps it.',
     );
   }
   if (executed !== undefined && evidence !== undefined) {
@@ -105,6 +112,7 @@ function readDecision(options: ResolveOptions): Decision {
   }
   if (problems.length > 0 || by === undefined) throw new CommandFailure('bad input', problems);
   if (executed !== undefined) return { kind: 'executed', recordId: executed, by };
+  if (notThis !== undefined) return { kind: 'not this', recordId: notThis, evidence: evidence ?? '', by };
   if (accept !== undefined) return { kind: 'accept', recordId: accept, evidence: evidence ?? '', by };
   return { kind: 'not executed', evidence: evidence ?? '', by };
 }

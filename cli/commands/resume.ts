@@ -2,14 +2,14 @@
 import type { Command } from 'commander';
 import { READING_HOLDS_MS, haltSentence, isSameScope, scopeText, type Halt } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
-import { currentHalts, resume, wakeAll } from '../../operations/halt/switch.ts';
+import { haltRecord, resume, wakeAll } from '../../operations/halt/switch.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type Session } from '../command.ts';
 import { statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
-import { showHalts } from '../views/halts-text.ts';
+import { haltDocument, showHalts } from '../views/halts-text.ts';
 import { scopeOf, withScope, type HaltOptions } from './halt.ts';
 
 type ResumeOptions = HaltOptions & { readonly reason?: string };
@@ -37,23 +37,27 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
   const { by = userName(), reason: why = NO_REASON } = options;
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
-    const before = await currentHalts(place);
-    const halt = before.find((one) => isSameScope(one.scope, scope));
-    if (halt === undefined)
+    const before = await haltRecord(place);
+    const ofScope = (halts: readonly Halt[]): readonly Halt[] =>
+      halts.filter((one) => isSameScope(one.scope, scope));
+    const lifted = ofScope(before.halts);
+    if (lifted.length === 0)
       return showHalts(
         output,
         before,
-        before.length === 0
+        before.halts.length === 0
           ? `Nothing was halted in ${place.mode}.`
           : `In ${place.mode}, ${scopeText(scope)} was not halted.`,
       );
-    const halts = await resume(place, halt, { by, why });
-    const later = halts.find((one) => isSameScope(one.scope, scope));
+    for (const halt of lifted) output.say(`Takes back: ${haltSentence(halt)}`);
+    const [later] = ofScope(await resume(place, lifted, { by, why }));
     if (later !== undefined) throw haltedSince(later);
     // A run that is woken while its worker still uses an older reading would wait once more.
     await new Promise((done) => setTimeout(done, READING_HOLDS_MS));
     await wakeAll(place);
-    return showHalts(output, halts, `Resumed in ${place.mode}: ${scopeText(scope)}.`);
+    return showHalts(output, await haltRecord(place), `Resumed in ${place.mode}: ${scopeText(scope)}.`, {
+      resumed: lifted.map(haltDocument),
+    });
   });
 }
 

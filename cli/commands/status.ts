@@ -8,9 +8,11 @@ import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace } from '../../operations/place.ts';
 import { standingTable } from '../views/batch-text.ts';
-import { haltDocument, haltLine } from '../views/halts-text.ts';
+import { standingDocument, standingLines } from '../views/halts-text.ts';
+import { pausedDocument, pausedLine } from '../views/paused-text.ts';
 import { mainWait, statusSentence, unblocking } from '../views/report-text.ts';
-import { currentHalts } from '../../operations/halt/switch.ts';
+import { haltRecord } from '../../operations/halt/switch.ts';
+import { pausedBesideRuns } from '../../operations/follow/paused.ts';
 import { parseRun } from '../../operations/named-run.ts';
 import { listRuns, requireRun } from '../../operations/follow/runs.ts';
 import { standingOf, type Standing } from '../../operations/follow/standing.ts';
@@ -63,17 +65,24 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
       if (shown.startedBy !== null) output.say(`Started by ${shown.startedBy}.`);
       return standing.ending;
     }
-    const [halts, runs] = await Promise.all([
-      currentHalts(place),
+    const [record, paused, runs] = await Promise.all([
+      haltRecord(place),
+      pausedBesideRuns(place),
       listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null }),
     ]);
     const standings = await Promise.all(
-      runs.map((facts) => standingOf(place, facts, output.io.now, () => Promise.resolve(halts))),
+      runs.map((facts) => standingOf(place, facts, output.io.now, () => Promise.resolve(record.halts))),
     );
     const ending = firstOf(standings.map((each) => each.ending));
     const shown = standings.map((each) => shownOf(each, output.io.now()));
-    output.document({ halts: halts.map(haltDocument), runs: shown, exitCode: EXIT_CODES[ending] });
-    for (const halt of halts) output.say(haltLine(halt));
+    output.document({
+      ...standingDocument(record),
+      paused: paused.map(pausedDocument),
+      runs: shown,
+      exitCode: EXIT_CODES[ending],
+    });
+    const lines = [...standingLines(record), ...paused.map(pausedLine)];
+    if (lines.length > 0) output.say(...lines);
     for (const { sentence } of shown) output.say(sentence);
     if (shown.length === 0) output.say(`No run is open in mode ${place.mode}.`);
     return ending;

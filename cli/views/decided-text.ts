@@ -13,6 +13,8 @@ function whatText(decision: Decided['decision']): string {
       return `decided that it was executed as ${decision.recordId}`;
     case 'not executed':
       return 'decided that it was not executed';
+    case 'not this':
+      return `decided that ${decision.recordId} is not its record`;
     case 'accept':
       return `accepted trade ${decision.recordId} as it came out`;
   }
@@ -31,6 +33,16 @@ export function decidedLines({ decision, seen, lookedBackToMs }: Decided): reado
           (each) =>
             `Your evidence stands against ${describeRecord(each)}, which carries no name and could be it.`,
         ),
+        `Evidence: ${decision.evidence}`,
+      ];
+    case 'not this':
+      return [
+        ...(record === null
+          ? []
+          : [`The service was asked first: ${describeRecord(record)} carries no name.`]),
+        ...couldBe
+          .filter(({ id }) => id !== record?.id)
+          .map((each) => `It could still be ${describeRecord(each)}.`),
         `Evidence: ${decision.evidence}`,
       ];
     case 'executed':
@@ -53,6 +65,8 @@ export function nextText(decided: Decided): string {
       return `${goesOn}; what waited for ${item} goes on.`;
     case 'not executed':
       return `${goesOn}; ${item} then ends ${isLeg ? 'NOT_TRADED' : 'NOT_PAID'}, with the evidence. A record that appears later stands above this decision.`;
+    case 'not this':
+      return `${goesOn}; that record stops ${item} no more. If the service ever shows it under the name of ${item}, it counts all the same.`;
     case 'executed':
       return failedStatus === null
         ? `${goesOn}; it adopts the record and follows it to its end.`

@@ -14,11 +14,11 @@ export function explainedText(
   { nowMs, width }: { readonly nowMs: number; readonly width: number },
 ): string {
   const safe = plain(explained);
-  const { run, status, point, items, isUnplanned, said, insteadOfReplay } = safe;
+  const { run, status, point, items, isUnplanned, said, otherCommand } = safe;
   const instead =
-    insteadOfReplay === null
+    otherCommand === null
       ? ''
-      : ` No reset lets it go on, and \`replay\` refuses it. Type instead: \`${insteadOfReplay}\`.`;
+      : ` No reset lets it go on, and \`replay\` refuses it. Type instead: \`${otherCommand}\`.`;
   return [
     wrap(
       `${run} is ${status}. This is what a reset to event ${point.eventId} does; nothing is paid or traded twice, whatever event you choose.${instead}`,
@@ -72,8 +72,8 @@ const LAST_EVENTS = 25;
 
 /** One line for each event; a long step goes on below it. */
 function pointsText(explained: ResetExplained, nowMs: number, width: number): string {
-  const { points, point, recommended, insteadOfReplay } = explained;
-  const taken = insteadOfReplay === null ? recommended.eventId : null;
+  const { points, point, recommended, otherCommand } = explained;
+  const taken = otherCommand === null ? recommended.eventId : null;
   const listed = points.filter(
     ({ eventId }, index) =>
       index < FIRST_EVENTS || index >= points.length - LAST_EVENTS || eventId === point.eventId,

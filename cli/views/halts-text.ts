@@ -1,16 +1,36 @@
 /** The halts that stand, as `halt`, `resume`, `status` and `list` show them. */
-import { READING_HOLDS_MS, haltSentence, scopeOptions, type Halt } from '../../domain/halt.ts';
+import {
+  READING_HOLDS_MS,
+  endedSentence,
+  haltSentence,
+  scopeOptions,
+  type Halt,
+  type RecordEnd,
+} from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { StoppedWorker } from '../../operations/halt/drill.ts';
 import type { Output } from '../terminal/output.ts';
 import { count, table } from '../terminal/text.ts';
 
-/** Tells what was done, and shows every halt that stands now. */
-export function showHalts(output: Output, halts: readonly Halt[], message: string): Ending {
-  output.document({ halts: halts.map(haltDocument), message, exitCode: EXIT_CODES.done });
-  output.say(message, ...halts.map((halt) => haltLine(halt)));
+/** How halts stand, as a command has read it. `ended`: who has ended their record last; null: nobody. */
+type Standing = { readonly halts: readonly Halt[]; readonly ended: RecordEnd | null };
+
+/** Tells what was done, and shows every halt that stands now. `more` goes into the document. */
+export function showHalts(output: Output, standing: Standing, message: string, more: object = {}): Ending {
+  output.document({ ...standingDocument(standing), ...more, message, exitCode: EXIT_CODES.done });
+  output.say(message, ...standingLines(standing));
   return 'done';
+}
+
+export function standingDocument({ halts, ended }: Standing): object {
+  const recordEnded = ended && { by: ended.by, why: ended.why, at: new Date(ended.atMs).toISOString() };
+  return { halts: halts.map(haltDocument), recordEnded };
+}
+
+export function standingLines({ halts, ended }: Standing): readonly string[] {
+  const told = `${ended === null ? '' : endedSentence(ended)} It lets nothing go: a halt holds until a resume that names it.`;
+  return [...halts.map(haltLine), ...(ended === null ? [] : [told])];
 }
 
 export function haltLine(halt: Halt): string {

@@ -3,16 +3,10 @@
  * this check, neither when it is sent nor when it is read. Pure, so that the workflow's validators and the readers of
  * histories use the same check.
  */
-import {
-  SUPERSEDED,
-  type Fact,
-  type Instruction,
-  type Kept,
-  type Recorded,
-  type Saying,
-} from './instructions.ts';
+import type { Accepted, Fact, Instruction, Kept, Recorded, Saying } from './instructions.ts';
 import { CHUNK } from '../batch.ts';
-import { isPart, isRunPart } from '../references.ts';
+import { SUPERSEDED, SUPERSEDED_FIELDS } from '../replacement.ts';
+import { isPart } from '../references.ts';
 import {
   isMoment,
   isRecord,
@@ -55,6 +49,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   'go-on': { ...SAID, item: orNull(item), takesBack: orNull(id), lookAlikes },
   executed: { ...SAID, item, recordId },
   'not executed': { ...SAID, item },
+  'not this': { ...SAID, item, recordId },
   'pay again': { ...SAID, item, follows: number(1), recordId: orNull(recordId) },
   'pay these again': {
     ...SAID,
@@ -63,11 +58,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
       Array.isArray(value) && value.length > 0 && value.length <= CHUNK.payments && value.every(paidAgain),
   },
   accept: { ...SAID, item, recordId },
-  superseded: {
-    ...SAID,
-    id: (value) => value === SUPERSEDED,
-    instead: (value) => typeof value === 'string' && isRunPart(value),
-  },
+  [SUPERSEDED]: { ...SAID, ...SUPERSEDED_FIELDS },
   acknowledge: { ...SAID, standing: lineOf(300) },
 };
 
@@ -96,6 +87,27 @@ export function sayingOf(value: unknown): Shaped<Saying> {
 export function recordedOf(value: unknown): Shaped<Recorded> {
   return shaped<Recorded>(value, INSTRUCTIONS, RECORDED);
 }
+
+/** Whether an answer accepts just this instruction, with its moment and the date of that moment. */
+export function isAcceptanceOf(instruction: Instruction, value: unknown): value is Accepted {
+  if (!isRecord(value)) return false;
+  const { atMs, date: on, ...said } = value;
+  if (!isMoment(atMs) || on !== new Date(Number(atMs)).toISOString().slice(0, 10)) return false;
+  const { ok } = instructionOf(said);
+  const fields = Object.entries(instruction);
+  // Its shape has every field, and no other one.
+  return ok && fields.every(([name, field]) => JSON.stringify(said[name]) === JSON.stringify(field));
+}
+
+/** A part of what earlier Temporal runs hold, as the activity that reads them answers. */
+export const isPageOfKept: Field = (value) =>
+  isRecord(value) &&
+  misshapen(value, {
+    kept: (kept) => keptOf(kept).ok,
+    next: orNull(number(0)),
+    all: number(0),
+    runId: lineOf(300),
+  }) === null;
 
 export function factOf(value: unknown): Shaped<Fact> {
   return shaped<Fact>(value, FACTS, {});

@@ -2,10 +2,8 @@
  * What people said about a run (*instructions*), and the facts that no reset may lose. Temporal keeps both outside the
  * history of the run. They are read before every write, and never override a record of the service. Pure.
  */
+import { isReplaced, successorIn } from '../replacement.ts';
 import { BYTES_OF_A_PAGE, jsonBytes } from '../json-bytes.ts';
-
-/** The one id of `superseded`. So when two runs want to take the place of one, only the first gets it. */
-export const SUPERSEDED = 'superseded';
 
 /** What a person said. The command makes `id`, a uuid; two instructions with the same id are one. */
 type SaidByPerson = { readonly id: string; readonly by: string; readonly why: string };
@@ -32,6 +30,8 @@ export type Instruction =
   | (SaidByPerson & { readonly kind: 'executed'; readonly item: string; readonly recordId: string })
   /** The item was not executed; `why` is the evidence. It replaces the rest of the time that doubt takes. */
   | (SaidByPerson & { readonly kind: 'not executed'; readonly item: string })
+  /** This record of the service, which carries no name and could be the payment, is not the payment. `why` is the evidence. */
+  | (SaidByPerson & { readonly kind: 'not this'; readonly item: string; readonly recordId: string })
   /**
    * Opens later generations of a payment. `follows`: the generation before them; `recordId`: the record of that generation.
    */
@@ -194,6 +194,8 @@ export type InstructionsAbout = {
   readonly causeGone: readonly RecordedOf<'go-on'>[];
   /** Records of this item that a person accepted as they are. */
   readonly acceptedIds: readonly string[];
+  /** Records that a person says are not this item's. */
+  readonly notThisIds: readonly string[];
   /**
    * A person has looked through the records that look like payments of the batch up to this moment, and approved them; null:
    * no person has.
@@ -227,7 +229,7 @@ const WINDOW_MS = (5 * 24 + 12) * 3_600_000;
  * takes that back.
  */
 export function isCancelled(instructions: readonly Instruction[]): boolean {
-  if (successorIn(instructions) !== null) return true;
+  if (isReplaced(instructions)) return true;
   const cancels = instructions.flatMap((said) => (said.kind === 'cancel' ? [said.id] : []));
   const takenBack = instructions.flatMap((said) =>
     said.kind === 'go-on' && said.takesBack !== null ? [cancels.indexOf(said.takesBack)] : [],
@@ -286,12 +288,18 @@ function isAlwaysKept({ kind }: Instruction): boolean {
   return kind === 'cancel' || kind === 'acknowledge';
 }
 
+/** False for instructions that stop or start sending: the last one that was said counts, at any time. */
+export function needsTheTime({ kind }: Instruction): boolean {
+  return kind !== 'cancel' && kind !== 'go-on' && kind !== 'superseded';
+}
+
 /** True for what lets something be sent or ended: it holds only for what its person has seen. */
 function needsToHaveSeen({ kind }: Instruction): boolean {
   switch (kind) {
     case 'go-on':
     case 'executed':
     case 'not executed':
+    case 'not this':
     case 'pay again':
     case 'pay these again':
     case 'accept':
@@ -304,16 +312,12 @@ function needsToHaveSeen({ kind }: Instruction): boolean {
   }
 }
 
-/** Id of the run of the same policy that has taken the place of this one; null: no run has. */
-export function successorIn(instructions: readonly Instruction[]): string | null {
-  return instructions.find((said) => said.kind === 'superseded')?.instead ?? null;
-}
-
 /** Instructions that people may also give for a run of which nothing was executed. */
 const SAID_OF_NOTHING: readonly Instruction['kind'][] = [
   'cancel',
   'go-on',
   'not executed',
+  'not this',
   'superseded',
   'acknowledge',
 ];
@@ -341,6 +345,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   const followed = new Set<number>();
   const causeGone: RecordedOf<'go-on'>[] = [];
   const acceptedIds: string[] = [];
+  const notThisIds: string[] = [];
   for (const each of kept.instructions) {
     const said = saidOf(each, item);
     if (said === null) continue;
@@ -354,6 +359,9 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         break;
       case 'accept':
         acceptedIds.push(said.recordId);
+        break;
+      case 'not this':
+        notThisIds.push(said.recordId);
         break;
       case 'pay again': {
         const windowUntilMs = withdrawalsUntil(said.date);
@@ -375,6 +383,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     eights,
     causeGone,
     acceptedIds,
+    notThisIds,
     approvedUntilMs: approvalIn(kept)?.untilMs ?? null,
     opened: kept.facts.flatMap((fact) => (fact.kind === 'opened' && fact.item === item ? [fact] : [])),
     recordIds: kept.facts.flatMap((fact) =>
@@ -408,6 +417,7 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
     case 'go-on':
     case 'executed':
     case 'not executed':
+    case 'not this':
     case 'pay again':
     case 'accept':
       return said.item === item ? said : null;

@@ -1,12 +1,13 @@
 /** What a plan is made from: a policy, one reading of the service, and the facts that the operator knows. */
 import type { SeenBatch } from '../batch.ts';
+import type { InPlace } from '../replacement.ts';
 import type { Policy, ReferenceRates } from '../policy.ts';
 import type { RunName } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
 import type { Observation } from './observation.ts';
 import type { SendWindows } from './plan.ts';
 
-export type CompileInput<P extends Policy = Policy> = {
+export type CompileInput<P extends Policy = Policy> = InPlace & {
   readonly run: RunName;
   readonly policy: P;
   readonly policyHash: string;
@@ -21,6 +22,4 @@ export type CompileInput<P extends Policy = Policy> = {
   /** Decimals of a currency, by the table and the operator's service file. */
   readonly decimalsOf: (currency: string) => number;
   readonly madeFor: string;
-  /** As in the plan. */
-  readonly insteadOf?: string;
 };

@@ -5,6 +5,7 @@
 import type { PlanBatch } from '../batch.ts';
 import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
 import { compare, decimalPlaces } from '../money.ts';
+import { inPlace } from '../replacement.ts';
 import type { Limits } from '../policy.ts';
 import type { Problem } from '../problems.ts';
 import type { Pair } from '../service/records.ts';
@@ -68,7 +69,7 @@ export function compilePlan(input: CompileInput): CompileResult {
     ok: true,
     plan: Object.freeze({
       version: 1,
-      ...(input.insteadOf !== undefined && { insteadOf: input.insteadOf }),
+      ...inPlace(input),
       bodyLayout: 1,
       run,
       credentials: observation.credentials,

@@ -13,6 +13,7 @@ import {
   type Position,
 } from './plan.ts';
 import { CHUNK } from '../batch.ts';
+import { IN_PLACE } from '../replacement.ts';
 import type { PayoutRules, PolicyRules } from '../policy.ts';
 import { isPart } from '../references.ts';
 import {
@@ -134,7 +135,7 @@ const isBatch = recordOf({
 
 const VERSION_1 = {
   version: oneOf(1),
-  insteadOf: (value) => value === undefined || isName(value),
+  ...IN_PLACE,
   bodyLayout: oneOf(1),
   run: recordOf({ policy: isName, id: isName }),
   credentials: recordOf({

@@ -3,6 +3,7 @@
  * `compile.ts` makes it, `plan-shape.ts` reads it back, `agrees.ts` compares it with the policy.
  */
 import type { PlanBatch } from '../batch.ts';
+import type { InPlace } from '../replacement.ts';
 import type { PriceBound, Worth } from './price-bounds.ts';
 import type { Money, PolicyRules } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
@@ -162,10 +163,8 @@ export type Payment = {
   readonly dependsOn: string | null;
 };
 
-export type Plan = {
+export type Plan = InPlace & {
   readonly version: 1;
-  /** Id of the run whose place this run takes. Nothing of that run was found. Absent: it takes no place. */
-  readonly insteadOf?: string;
   /** The layout of the bodies' bytes. With another layout, the same key would carry other bytes. */
   readonly bodyLayout: 1;
   readonly run: RunName;

@@ -15,7 +15,7 @@ import { fixAmounts } from './release.ts';
 
 /** What taking over needs of a run, or of a chunk. */
 type TakingOver = Pick<Reading, 'state' | 'pauses' | 'leaveLongHistory'> & {
-  readonly ports: Pick<Ports, 'confirmOutcomes' | 'historyIsLong' | 'nowMs' | 'originalRunId'>;
+  readonly ports: Pick<Ports, 'confirmOutcomes' | 'historyIsLong' | 'nowMs' | 'originalRunId' | 'firstRunId'>;
 };
 
 /**
@@ -24,7 +24,7 @@ type TakingOver = Pick<Reading, 'state' | 'pauses' | 'leaveLongHistory'> & {
  */
 export async function takeOverShown(run: TakingOver, plan: Plan, carried: Carried): Promise<void> {
   const { state, ports } = run;
-  if (!takeOver(state, carried, ports.originalRunId)) return;
+  if (!takeOver(state, carried, ports)) return;
   const call = { plan: headOf(plan), legs: [], payments: [] };
   const legs = state.legs.flatMap((record) => {
     const traded = tradeOf(record);

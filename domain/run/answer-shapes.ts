@@ -4,6 +4,7 @@
  * The shapes say which fields there are and of which kind, never what a text may say. A field that no shape names is never
  * read, so it does no harm: a record that is more than was asked for, or the answer of a worker of a newer build. Pure.
  */
+import { isDecimal } from '../money.ts';
 import { isKeptPlan, isPlanHead } from '../plan/plan-shape.ts';
 import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
@@ -21,6 +22,8 @@ import type {
   PaymentsAnswer,
   PlanAnswer,
   Settlement,
+  ShownTrade,
+  ShownWithdrawal,
   Stopped,
   WithdrawalsAnswer,
 } from './calls.ts';
@@ -54,6 +57,14 @@ const ifAny =
   (value) =>
     value === undefined || field(value);
 const isText = textOf(Number.POSITIVE_INFINITY);
+/** The workflow calculates with it, so that no other text may come this far. */
+const isAmount: Field = (value) => typeof value === 'string' && isDecimal(value);
+const idOf =
+  (prefix: string): Field =>
+  (value) =>
+    typeof value === 'string' && new RegExp(`^${prefix}_[A-Za-z0-9]{1,22}$`).test(value);
+const isTradeId = idOf('tde');
+const isWithdrawalId = idOf('wtd');
 const isNumber: Field = (value) => typeof value === 'number';
 const isCount: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
 
@@ -93,10 +104,10 @@ const SEND_STATE = {
   tries: isCount,
   phase: isPhase,
 } satisfies FieldsOf<SendState>;
+const SIDES = { sellAmount: isAmount, buyAmount: isAmount };
 const isQuote = shapeOf<QuoteInHand>({
   id: isText,
-  sellAmount: isText,
-  buyAmount: isText,
+  ...SIDES,
   usableUntilMs: isNumber,
   probed: isFlag,
 });
@@ -116,19 +127,18 @@ const isPaymentState = shapeOf<PaymentState>({
   closedIds: listOf(isText),
 });
 
-const SIDES = { sellAmount: isText, buyAmount: isText };
 const isTraded = shapeOf<Traded>({
   ...SIDES,
-  tradeId: isText,
+  tradeId: isTradeId,
   quoteId: isText,
   quoted: orNull(shapeOf(SIDES)),
   status: isText,
 });
 const isAccepted = shapeOf<Accepted>({
-  withdrawalId: isText,
+  withdrawalId: isWithdrawalId,
   reference: isText,
   status: isText,
-  amount: isText,
+  amount: isAmount,
 });
 const isEvidence = listOf(
   shapeOf<Evidence>({
@@ -172,10 +182,30 @@ export const isPaymentsAnswer = shapeOf<PaymentsAnswer>({
 
 // Polls.
 
+const isShownTrade = shapeOf<ShownTrade>({
+  id: isTradeId,
+  quoteId: isText,
+  buyCurrency: isText,
+  sellCurrency: isText,
+  buyAmount: orNull(isAmount),
+  sellAmount: orNull(isAmount),
+  executedAmount: isAmount,
+  status: isText,
+  clientReferenceId: orNull(isText),
+});
+const isShownWithdrawal = shapeOf<ShownWithdrawal>({
+  id: isWithdrawalId,
+  currency: isText,
+  withdrawalAmount: isAmount,
+  status: isText,
+  withdrawalAccountId: orNull(isText),
+  tag: orNull(isText),
+});
 export const isSettlement = unionOf<Settlement>({
-  settled: { status: isText },
-  failed: { status: isText },
-  news: { status: isText, isUnknown: isFlag },
+  settled: { record: isShownTrade },
+  failed: { record: isShownTrade },
+  news: { record: isShownTrade, isUnknown: isFlag },
+  missing: {},
   'other run': { runId: isText },
   cancelled: {},
   wait: { wait: isWait },
@@ -186,7 +216,7 @@ export const isWithdrawalsAnswer = shapeOf<WithdrawalsAnswer>({
   ended: listOf(
     shapeOf<WithdrawalsAnswer['ended'][number]>({
       id: isText,
-      status: isText,
+      record: orNull(isShownWithdrawal),
       paid: orNull(isFlag),
       isUnknown: isFlag,
     }),
@@ -227,11 +257,11 @@ const isChunkState = shapeOf<ChunkState>({
   totals: listOf(
     shapeOf<ChunkTotal>({
       currency: isText,
-      planned: isText,
-      paid: isText,
-      notPaid: isText,
-      needsHuman: isText,
-      accepted: isText,
+      planned: isAmount,
+      paid: isAmount,
+      notPaid: isAmount,
+      needsHuman: isAmount,
+      accepted: isAmount,
     }),
   ),
   waits: listOf(shapeOf({ ...WHY, wakeAtMs: isNumber })),
@@ -294,6 +324,19 @@ export const isObserved = unionOf<Observed>({
   },
   made: { plan: isKeptPlan },
   wait: { wait: isWait },
+  refused: { problems: isProblems },
+});
+
+/** Of `startScheduled` (`workflows/calls.ts`). */
+const STARTED = { date: isText, line: isText };
+export const isScheduledAnswer = unionOf<
+  | { readonly kind: 'started' | 'open' | 'ended' | 'day off'; readonly date: string; readonly line: string }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
+>({
+  started: STARTED,
+  open: STARTED,
+  ended: STARTED,
+  'day off': STARTED,
   refused: { problems: isProblems },
 });
 

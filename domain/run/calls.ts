@@ -3,12 +3,13 @@
  * `workflows/calls.ts` names the activities, `activities/` carries them out.
  */
 import type { BatchPayment, Manifest, SeenBatch } from '../batch.ts';
+import type { InPlace } from '../replacement.ts';
 import type { PayoutRules } from '../policy.ts';
 import type { Observation } from '../plan/observation.ts';
 import type { KeptPlan, Leg, Payment, Plan, PlanHead, SendWindows } from '../plan/plan.ts';
 import type { Money, Policy, ReferenceRates, SettleSettings } from '../policy.ts';
 import type { ServiceFacts } from '../service/facts.ts';
-import type { Mode } from '../service/records.ts';
+import type { Mode, Trade, Withdrawal } from '../service/records.ts';
 import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import type { Wait, Why } from '../waits.ts';
@@ -19,7 +20,7 @@ import type { ChunkState } from './chunk-state.ts';
 import type { Evidence } from './state.ts';
 
 /** What a run is started with. It has the text of the policy, because the worker reads and checks that text itself. */
-export type RunInput = {
+export type RunInput = InPlace & {
   readonly run: RunName;
   readonly mode: Mode;
   readonly policyText: string;
@@ -38,8 +39,6 @@ export type RunInput = {
   readonly startedBy: string;
   /** Of a payout: its batch, which was submitted chunk by chunk before. */
   readonly batch?: Manifest;
-  /** Id of the run of the same policy whose place it takes, of which nothing was executed. Absent: it takes no place. */
-  readonly insteadOf?: string;
 };
 
 /** What `chunk`, the workflow of one chunk of a batch, is started with, before the run is. */
@@ -187,6 +186,8 @@ export type SettlementCall = {
   readonly currency: string;
   /** A status in no list that people have been told of; null while there is none. */
   readonly unknownStatus: string | null;
+  /** A purchase waits until the trade is read, so that what it says is news, whatever its status. Absent: none waits. */
+  readonly isAwaited?: true;
   /** What this run still has to pay in `currency`, as far as it knows. */
   readonly unpaid: readonly {
     readonly id: string;
@@ -201,15 +202,20 @@ export type SettlementCall = {
    */
   readonly undoneIn: readonly string[];
 };
+/** A record of the service as a poll has read it. The workflow holds it against its own item before it believes the poll. */
+export type ShownTrade = Omit<Trade, 'createdAt' | 'settlementWindow'>;
+export type ShownWithdrawal = Omit<Withdrawal, 'createdAt'>;
 export type Settlement =
-  | { readonly kind: 'settled'; readonly status: string }
+  | { readonly kind: 'settled'; readonly record: ShownTrade }
   /** The status says that it will never settle. */
-  | { readonly kind: 'failed'; readonly status: string }
+  | { readonly kind: 'failed'; readonly record: ShownTrade }
   /**
-   * Not settled yet. The status has changed to one that is in no list, or from one. People are told, and the status is
-   * asked for again.
+   * Not settled yet. The status has changed to one that is in no list, or from one, so that people are told; or the trade
+   * is awaited. The status is asked for again.
    */
-  | { readonly kind: 'news'; readonly status: string; readonly isUnknown: boolean }
+  | { readonly kind: 'news'; readonly record: ShownTrade; readonly isUnknown: boolean }
+  /** The service has no trade with this id. */
+  | { readonly kind: 'missing' }
   /** Nothing was asked, because this is another Temporal run than those in which items ended undone. */
   | { readonly kind: 'other run'; readonly runId: string }
   /**
@@ -239,14 +245,18 @@ export type WithdrawalsCall = {
   /** Nothing else of the run is open: once all of these have ended, so has the run. */
   readonly isLast: boolean;
 };
-/** The payments of the call of which the status is news; those without a terminal one are asked for again. */
+/**
+ * The payments of the call of which the status is news, as many as fit an answer; the others, and those without a terminal
+ * status, are asked for again.
+ */
 export type WithdrawalsAnswer = {
   /** The service cannot be asked: people should know why. Null when it could. */
   readonly wait: Wait | null;
   /** `paid` is null for a status that is not terminal; `isUnknown` when it is in no list. */
   readonly ended: readonly {
     readonly id: string;
-    readonly status: string;
+    /** Null: the service has no withdrawal with this id. */
+    readonly record: ShownWithdrawal | null;
     readonly paid: boolean | null;
     readonly isUnknown: boolean;
   }[];

@@ -11,6 +11,7 @@ import { asForgotten, type SendState } from '../writes/doubt.ts';
 import { OPEN, type PaymentPhase } from '../writes/phase.ts';
 import { ADVICE } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
+import type { Ports } from './ports.ts';
 import { NEW_LEG, type LegState, type Traded } from '../writes/leg-state.ts';
 import { NEW_PAYMENT, type PaymentState } from '../writes/withdrawal.ts';
 import {
@@ -63,7 +64,7 @@ const MOST_BYTES = 120_000;
 
 /** A leg at its stage. Of a leg that is still to be converted, only what is known; of a trade, the service is asked. */
 type CarriedLeg = { readonly id: string } & (
-  | (Pick<TradedLeg, 'kind' | 'atMs'> & Pick<Traded, 'tradeId' | 'quoted'>)
+  | (Pick<TradedLeg, 'kind' | 'atMs' | 'worse' | 'settled'> & Pick<Traded, 'tradeId' | 'quoted'>)
   | UntradedLeg
   | (Omit<ConvertingLeg, 'state'> & { readonly state: Partial<LegState> })
 );
@@ -138,8 +139,8 @@ function carryLeg({ leg, stage }: LegRecord): CarriedLeg | null {
       return isNew ? null : { id, ...stage, state: differences(stage.state, NEW_LEG) };
     }
     case 'traded': {
-      const { kind, atMs, traded } = stage;
-      return { id, kind, atMs, tradeId: traded.tradeId, quoted: traded.quoted };
+      const { kind, atMs, traded, worse, settled } = stage;
+      return { id, kind, atMs, worse, settled, tradeId: traded.tradeId, quoted: traded.quoted };
     }
     case 'not traded':
       return { id, ...stage };
@@ -208,17 +209,27 @@ function differences<T extends object>(one: T, other: T): Partial<T> {
 
 /**
  * Takes over what an earlier history knew of the items of the same plan, and nothing of another plan. The
- * earlier history handed it on between two writes, so that what it knew of payments as its own is complete.
- * The Temporal run that goes on, `runId`, then knows this as its own too; a reset of that run does not. A leg
- * that is not traded is looked up anew, since a second trade has another key. A trade, and what it brought, is
- * only taken over by its id (`takeOverShown`). True when it was about this plan.
+ * earlier history handed it on between two writes, so that what it knew as its own is complete. The Temporal
+ * run that goes on then knows this as its own too; a reset of that run does not. A second trade of a leg would
+ * have another key: so what is known of legs is believed only of histories that began with the run for which
+ * the plan was made. Else a leg is looked up as after a reset, and a trade is judged anew. A trade, and what it
+ * brought, is only taken over by its id (`takeOverShown`). True when it was about this plan.
  */
-export function takeOver(state: RunState, carried: Carried, runId: string): boolean {
+export function takeOver(
+  state: RunState,
+  carried: Carried,
+  { originalRunId, firstRunId }: Pick<Ports, 'originalRunId' | 'firstRunId'>,
+): boolean {
   const { plan } = state;
   if (plan === null || carried.plan !== nameOf(plan)) return false;
   // The run that made the plan when the service was empty knows every item, also items that it never asked about.
   const madePlan = plan.madeFor === carried.runId && !plan.foundRecords;
-  const heir: Heir = { from: carried.runId, to: runId, sinceMs: madePlan ? plan.madeAtMs : null };
+  const heir: Heir = {
+    from: carried.runId,
+    to: originalRunId,
+    sinceMs: madePlan ? plan.madeAtMs : null,
+    knowsLegs: plan.madeFor === firstRunId,
+  };
   const legs = new Map(carried.legs.map((item) => [item.id, item]));
   for (const record of state.legs) record.stage = legFrom(legs.get(record.leg.id), heir);
   const payments = new Map(carried.payments.map((item) => [item.id, item]));
@@ -234,9 +245,14 @@ export function takeOver(state: RunState, carried: Carried, runId: string): bool
 
 /**
  * `from`: the Temporal run that hands on. `to`: the one that goes on. `sinceMs`: since when `from` knew all
- * items as its own; null: it did not know all.
+ * items as its own; null: it did not know all. `knowsLegs`: what it knew of legs counts.
  */
-type Heir = { readonly from: string; readonly to: string; readonly sinceMs: number | null };
+type Heir = {
+  readonly from: string;
+  readonly to: string;
+  readonly sinceMs: number | null;
+  readonly knowsLegs: boolean;
+};
 
 /**
  * The name of a Temporal run, with `to` in the place of `from`. In a chunk, it begins with the coordinator's:
@@ -257,20 +273,33 @@ function known<State extends SendState>(state: State, heir: Heir): State {
 function legFrom(item: CarriedLeg | undefined, heir: Heir): LegStage {
   switch (item?.kind) {
     case undefined:
-      return newLeg();
+      return { ...newLeg(), state: knownLeg(NEW_LEG, heir) };
     case 'converting': {
       const { kind, state, needsHuman } = item;
-      return { kind, state: asForgotten({ ...NEW_LEG, ...state, heard: null, askedIn: null }), needsHuman };
+      // The quote only helps to find its trade. It is not traded any more.
+      const quote = state.quote ? { ...state.quote, usableUntilMs: 0 } : null;
+      return {
+        kind,
+        state: knownLeg({ ...NEW_LEG, ...state, quote, heard: null, askedIn: null }, heir),
+        needsHuman,
+      };
     }
     case 'traded': {
-      const { kind, atMs, tradeId, quoted } = item;
-      return { kind, atMs, traded: { ...UNREAD, tradeId, quoted }, worse: null, settled: null, isAnew: true };
+      const { kind, atMs, worse, settled, tradeId, quoted } = item;
+      const traded = { ...UNREAD, tradeId, quoted };
+      return heir.knowsLegs
+        ? { kind, atMs, traded, worse, settled }
+        : { kind, atMs, traded, worse: null, settled: null, isAnew: true };
     }
     case 'not traded': {
       const { id: _, ...stage } = item;
       return { ...stage, endedIn: ofHeir(stage.endedIn, heir) };
     }
   }
+}
+
+function knownLeg(state: LegState, heir: Heir): LegState {
+  return heir.knowsLegs ? known(state, heir) : asForgotten(state);
 }
 
 /** Of a trade that was handed on, before the service has shown it. */

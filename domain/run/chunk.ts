@@ -22,13 +22,21 @@ import type { Call, ChunkInput, GoAnswer, GoCall } from './calls.ts';
 import { takeOverShown } from './again.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { ChunkStanding } from './chunk-state.ts';
-import { NOBODY, isOpenPayment, isUnsent, paymentProblem } from './items.ts';
+import { NOBODY, isOpenPayment, isUnsent, paymentProblem, type PaymentRecord } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { Pauses } from './pauses.ts';
 import { HistoryIsLong, RunRefused, StepFailed, failed, runThatGoesOn, type Ports } from './ports.ts';
 import { refusalsIn, stopOf } from './stop-rule.ts';
-import { adoptPlan, followAnew, newRecord, takeUp, undoneIn, type RunState } from './state.ts';
+import {
+  adoptPlan,
+  doubtWithdrawal,
+  followAnew,
+  newRecord,
+  takeUp,
+  undoneIn,
+  type RunState,
+} from './state.ts';
 import { track } from './track.ts';
 
 /** What a chunk awaits or asks of the world. */
@@ -42,6 +50,7 @@ export type ChunkPorts = Pick<
   | 'historyIsLong'
   | 'show'
   | 'originalRunId'
+  | 'firstRunId'
   | 'runId'
   | 'tellRun'
 > & {
@@ -237,7 +246,7 @@ export class Chunk implements Paying {
     const carried = this.#carried;
     if (state.plan !== null || carried?.head === undefined) return;
     adoptPlan(state, planOf(input, carried.head));
-    takeOver(state, carried, ports.originalRunId);
+    takeOver(state, carried, ports);
   }
 
   async #adopt(head: PlanHead): Promise<void> {
@@ -443,6 +452,12 @@ export class Chunk implements Paying {
     // another one or cannot be asked.
     if (isTaken || runId !== this.#go?.runId || this.#hasRoom()) this.hear();
     return isTaken;
+  }
+
+  doubt(records: readonly PaymentRecord[]): void {
+    for (const record of records) doubtWithdrawal(record);
+    // As in `takeUp`: its run releases them.
+    this.hear();
   }
 
   endedIn(runId: string | null): string {

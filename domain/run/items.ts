@@ -20,9 +20,11 @@ export type TradedLeg = {
    * person who does.
    */
   readonly worse: { readonly problem: Problem; readonly isHeld: boolean } | null;
+  /** A poll has read the trade at the service. Absent: only a call has said that it is traded. */
+  isShown?: true;
   /** False: the trade will never settle. Null: not known yet. */
   settled: boolean | null;
-  /** An earlier history has handed it on. Whether it came out worse than planned is asked once more. */
+  /** Handed on by a history that is not known. Whether it came out worse than planned is asked once more. */
   readonly isAnew?: true;
 };
 /** `quoteId`: the leg's last quote, which was not traded. */

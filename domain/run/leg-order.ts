@@ -26,9 +26,9 @@ export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBac
       reason: 'person',
       problem: makeProblem('AFTER_WORSE_TRADE', leg.id, { message: stops(worse, record) }),
     };
-  const sale = legs.find((other) => feeds(other, record) && openLeg(other) !== null);
+  const sale = legs.find((other) => feeds(other, record) && !isSure(other));
   if (sale === undefined || !lacksProceeds(legs, record)) return null;
-  const message = `Leg "${leg.id}" needs the ${leg.sell} that leg "${sale.leg.id}" brings, which is not traded yet.`;
+  const message = `Leg "${leg.id}" needs the ${leg.sell} that leg "${sale.leg.id}" brings, which is not traded yet, or not shown yet by the service.`;
   return { reason: 'turn', problem: makeProblem('AFTER_SALES', leg.id, { message }) };
 }
 
@@ -39,7 +39,7 @@ export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBac
 export function withoutItsSale(legs: readonly LegRecord[], record: LegRecord): Problem | null {
   const { leg } = record;
   const sales = legs.filter((other) => feeds(other, record));
-  const isDecided = sales.length > 0 && sales.every((other) => openLeg(other) === null);
+  const isDecided = sales.length > 0 && sales.every(isSure);
   if (!isDecided || !lacksProceeds(legs, record)) return null;
   const sale = sales.find(({ stage }) => stage.kind === 'not traded');
   const message =
@@ -92,9 +92,31 @@ function lacksProceeds(legs: readonly LegRecord[], record: LegRecord): boolean {
   return compare(broughtFor(legs, record), record.leg.needsFromSales) < 0;
 }
 
+/** Whether a purchase waits until a poll has read the trade of this sale, which only a call has told of. */
+export function isAwaited(legs: readonly LegRecord[], sale: LegRecord): boolean {
+  return (
+    sale.stage.kind === 'traded' &&
+    !isSure(sale) &&
+    legs.some(({ leg, stage }) => {
+      const isPurchase = stage.kind === 'converting' && leg.sell === sale.leg.buy;
+      return isPurchase && compare(leg.needsFromSales, '0') > 0;
+    })
+  );
+}
+
+/**
+ * The leg is not traded for good, or is traded and a poll has read its trade. What a call alone says may be typed by somebody
+ * in its place: no other leg spends it (M4).
+ */
+function isSure(record: LegRecord): boolean {
+  const { stage } = record;
+  if (openLeg(record) !== null) return false;
+  return stage.kind !== 'traded' || stage.isShown === true || stage.settled !== null;
+}
+
 /** What the sales have brought. A trade that will never settle brings nothing. */
 function broughtFor(legs: readonly LegRecord[], record: LegRecord): string {
-  const sales = legs.filter((other) => feeds(other, record));
+  const sales = legs.filter((other) => feeds(other, record) && isSure(other));
   return sum(
     sales.flatMap(({ stage }) =>
       stage.kind === 'traded' && stage.settled !== false ? stage.traded.buyAmount : [],

@@ -3,6 +3,7 @@
  * waits. It knows no Temporal, so that a model can drive the same code.
  */
 import { decimalsOf } from '../currencies.ts';
+import { inPlace } from '../replacement.ts';
 import { compilePlan } from '../plan/compile.ts';
 import { isFromBalances, keptPlan, type Credentials, type KeptPlan } from '../plan/plan.ts';
 import type { Problem } from '../problems.ts';
@@ -58,7 +59,7 @@ function stopped(error: unknown): Observed {
 
 async function planFrom(
   observed: Exclude<Observed, { kind: 'wait' }>,
-  { run, forRun: madeFor, insteadOf }: PlanInput,
+  { run, forRun: madeFor, ...input }: PlanInput,
   ports: PlanPorts,
 ): Promise<KeptPlan> {
   if (observed.kind === 'made') return observed.plan;
@@ -68,7 +69,7 @@ async function planFrom(
     run,
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     madeFor,
-    ...(insteadOf !== undefined && { insteadOf }),
+    ...inPlace(input),
   });
   // A run that trades nothing computed from balances needs the turn no longer. A batch keeps it until its plan can be
   // read: the next batch must see what it holds.

@@ -9,9 +9,9 @@ import {
   isCancelled,
   itemsNamedIn,
   nextOpening,
-  successorIn,
   type Recorded,
 } from '../people/instructions.ts';
+import { isReplaced } from '../replacement.ts';
 import { firstReference, generationOf } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import type { Report, ReportLeg, ReportPayment } from './report.ts';
@@ -32,7 +32,7 @@ export type Next =
   /** It is cancelled, and only `--go-on` takes that back. */
   | 'cancelled'
   /** Another run has taken the place of this one. */
-  | 'superseded';
+  | 'left to another run';
 
 export type NextOfItem = { readonly next: Next } & (
   | { readonly kind: 'leg'; readonly item: ReportLeg }
@@ -51,7 +51,7 @@ export function isTriedAgain({ next }: Pick<NextOfItem, 'next'>): boolean {
     case 'left to --pay-again':
     case 'left to a person':
     case 'cancelled':
-    case 'superseded':
+    case 'left to another run':
       return false;
   }
 }
@@ -87,7 +87,7 @@ export function nextStart(
 }
 
 function stoppedBy(said: readonly Recorded[], takesCancelBack: boolean): Next | null {
-  if (successorIn(said) !== null) return 'superseded';
+  if (isReplaced(said)) return 'left to another run';
   return !takesCancelBack && isCancelled(said) ? 'cancelled' : null;
 }
 

@@ -1,6 +1,7 @@
 /** What the parts of a run take of it: paying and tracking (`Paying`) take less than carrying out a leg (`Carrying`). */
 import type { Plan } from '../plan/plan.ts';
 import type { Call, RunInput } from './calls.ts';
+import type { PaymentRecord } from './items.ts';
 import type { Ports, StepFailed } from './ports.ts';
 import type { RunState } from './state.ts';
 import type { Pauses } from './pauses.ts';
@@ -32,6 +33,8 @@ export type Paying = {
   undoneIn(): readonly string[];
   /** An answer has come from this Temporal run: takes up what another one has ended. Null: nothing is taken up. */
   takeUp(runId: string | null): boolean;
+  /** The service shows that these payments have not the records that a call has named. They are looked up anew. */
+  doubt(records: readonly PaymentRecord[]): void;
   /**
    * The Temporal run in which an item ends: the one that has answered. For a chunk that has no go at the moment (null), it is
    * the one whose go the chunk had last: when that one gives its go again, the item stays as it has ended.

@@ -1,6 +1,7 @@
 /** Reads the plan that counts for a run, made from the policy of its input, and as a person was shown it. */
 import { isAsShown, movesOf } from '../plan/moves.ts';
 import { wholePlan, type Plan } from '../plan/plan.ts';
+import { replacingCommand } from '../replacement.ts';
 import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import { activityFailed } from './activity-failed.ts';
@@ -87,7 +88,7 @@ function otherPolicy(
       code: 'POLICY_CHANGED',
       item: null,
       message: `The plan was made from a policy with the hash ${planned}, this start has ${given}.`,
-      fix: `Start it with the policy that the plan was made from. If nothing of it was executed, a run by another policy takes its place: \`npx cambist run POLICY --id NEW --instead-of ${input.run.id}\`.`,
+      fix: `Start it with the policy that the plan was made from. If nothing of it was executed, a run by another policy takes its place: \`${replacingCommand(input.run)}\`.`,
     },
   ]);
 }

@@ -11,7 +11,7 @@ import { carry, type Carried } from './carry.ts';
 import { isDone } from './chunk-state.ts';
 import { conduct, releasedIn, tellEnd } from './conduct.ts';
 import { convert } from './convert.ts';
-import { NOBODY, acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
+import { NOBODY, acceptedOf, isOpenPayment, tradeOf, type LegRecord, type PaymentRecord } from './items.ts';
 import { isResting } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
 import { pay } from './pay.ts';
@@ -19,7 +19,7 @@ import { HistoryIsLong, RunRefused, failed, runThatGoesOn, type Ports, type Step
 import { readPlan } from './read-plan.ts';
 import { fixAmounts, isDecided, release } from './release.ts';
 import { settle } from './settle.ts';
-import { adoptPlan, isUndone, takeUp, undoneIn, type RunState } from './state.ts';
+import { adoptPlan, doubtWithdrawal, isUndone, takeUp, undoneIn, type RunState } from './state.ts';
 import { track } from './track.ts';
 import { Pauses } from './pauses.ts';
 
@@ -230,6 +230,11 @@ export class Run implements Carrying {
     const isTaken = runId !== null && takeUp(this.state, runId);
     if (isTaken) this.#release();
     return isTaken;
+  }
+
+  doubt(records: readonly PaymentRecord[]): void {
+    for (const record of records) doubtWithdrawal(record);
+    this.#release();
   }
 
   endedIn(runId: string | null): string {

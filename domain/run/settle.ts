@@ -1,10 +1,12 @@
 /** Waits for the settlement of one leg: the money that it bought must be there before it is paid on. */
 import type { SettleSettings } from '../policy.ts';
 import { minuteText, type Wait } from '../waits.ts';
-import type { SettlementCall } from './calls.ts';
+import type { Settlement, SettlementCall } from './calls.ts';
+import { isAwaited } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
 import { isOpenPayment, type LegRecord, type TradedLeg } from './items.ts';
-import { undoneIn } from './state.ts';
+import { isTradeAsTold } from './shown.ts';
+import { doubtTrade, undoneIn } from './state.ts';
 import { backedOff, itemFailed, statusUnknown } from './pauses.ts';
 import { StepFailed, failed } from './ports.ts';
 import { fundedIn } from './funding.ts';
@@ -25,7 +27,8 @@ export async function settle(run: Carrying, record: LegRecord): Promise<void> {
     unknownStatus: null,
     stops: 0,
   };
-  while (stage.settled === null && !run.state.cancelled) await pollOnce(run, record, stage, watch);
+  while (record.stage === stage && stage.settled === null && !run.state.cancelled)
+    await pollOnce(run, record, stage, watch);
   run.pauses.goesOn(record);
 }
 
@@ -40,6 +43,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     until: run.plan.rules.settle.until,
     currency: record.leg.buy,
     unknownStatus: watch.unknownStatus,
+    ...(isAwaited(state.legs, record) && { isAwaited: true }),
     unpaid: stillToPay(run, record),
     owedByBatch: fundedIn(state, record.leg.buy),
     undoneIn: undoneIn(state),
@@ -78,15 +82,31 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     case 'other run':
       run.takeUp(settlement.runId);
       return;
+    case 'missing':
+      return doubtTrade(state, record);
     case 'news':
-      watch.unknownStatus = settlement.isUnknown ? settlement.status : null;
-      stage.traded = { ...stage.traded, status: settlement.status };
-      return;
     case 'settled':
     case 'failed':
-      stage.settled = settlement.kind === 'settled';
-      stage.traded = { ...stage.traded, status: settlement.status };
+      return takeRecord(run, record, stage, watch, settlement);
   }
+}
+
+/** Believes of a poll only what its record says of this leg. */
+function takeRecord(
+  run: Carrying,
+  record: LegRecord,
+  stage: TradedLeg,
+  watch: Watch,
+  told: Extract<Settlement, { readonly record: unknown }>,
+): void {
+  const { id, status } = told.record;
+  // Somebody else has answered: a poll reads the trade that it is asked about. It is asked again.
+  if (id !== stage.traded.tradeId) return;
+  if (!isTradeAsTold(record, stage, told.record)) return doubtTrade(run.state, record);
+  stage.traded = { ...stage.traded, status };
+  stage.isShown = true;
+  if (told.kind === 'news') watch.unknownStatus = told.isUnknown ? status : null;
+  else stage.settled = told.kind === 'settled';
 }
 
 /** What this run still has to pay in the currency that a leg buys. */

@@ -2,12 +2,15 @@
  * The one state of a run, as its workflow keeps it: what is known of the run, and of each leg and payment.
  * Everything that a run shows, hands on or asks for is made from it. Pure.
  */
-import { fixedAmountOf } from '../plan/amounts.ts';
+import { bringerOf, fixedAmountOf } from '../plan/amounts.ts';
 import type { Sides } from '../plan/cost.ts';
 import type { Payment, Plan } from '../plan/plan.ts';
 import type { RunName } from '../references.ts';
 import type { Waiting } from '../waits.ts';
 import type { Problem } from '../problems.ts';
+import { asForgotten } from '../writes/doubt.ts';
+import { NEW_LEG } from '../writes/leg-state.ts';
+import { NEW_PAYMENT } from '../writes/withdrawal.ts';
 import { newChunks, type ChunkRecord } from './chunk-state.ts';
 import { moveTo, newLeg, newPayment, type LegRecord, type PaymentRecord } from './items.ts';
 
@@ -167,6 +170,26 @@ export function followAnew({ payments }: RunState, nowMs: number): void {
     // Whether it is late counts from now on.
     moveTo(record, { kind: 'accepted', accepted: { ...stage.accepted, atMs: nowMs, isAnew: true } });
   }
+}
+
+/**
+ * The service shows that the trade which a call has named is not the leg's. Nothing that the call said of the leg counts: a
+ * worker may have traded it. So the leg is in doubt, and is looked up by its own reference before anything is sent (M1).
+ */
+export function doubtTrade({ payments }: Pick<RunState, 'payments'>, record: LegRecord): void {
+  Object.assign(record, { stage: { ...newLeg(), state: asForgotten(NEW_LEG) }, waiting: null });
+  for (const each of payments)
+    if (each.stage.kind === 'unsent' && bringerOf(each.payment) === record.leg.id)
+      each.amount = fixedAmountOf(each.payment);
+}
+
+/**
+ * The service shows that the withdrawal which a call has named is not the payment's, or it is named for another payment
+ * too. As with a leg, nothing that the call said counts. The payment is looked up by its own reference, and can only be sent
+ * under its own key, which the service pays once (M1).
+ */
+export function doubtWithdrawal(record: PaymentRecord): void {
+  Object.assign(record, { stage: { ...newPayment(), state: asForgotten(NEW_PAYMENT) }, waiting: null });
 }
 
 /** The Temporal run whose call ended the item undone; null: the item has not ended so. */

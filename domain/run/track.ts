@@ -11,6 +11,7 @@ import type { Paying } from './parts.ts';
 import { NOBODY, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
 import { StepFailed, failed } from './ports.ts';
+import { isWithdrawalAsTold, payersOf } from './shown.ts';
 
 /** What people are told of an accepted payment that has no terminal status. */
 type Follow = { isWatched: boolean; isUnknown: boolean; isLate: boolean };
@@ -86,11 +87,21 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     }
     const { ended, wait, runId, hasToldEnd } = told;
     paying.hasToldEnd = hasToldEnd;
-    for (const { id, status, paid, isUnknown } of ended) {
+    const payers = ended.length > 0 ? payersOf(payments) : null;
+    const doubted = new Set<PaymentRecord>();
+    for (const { id, record: shown, paid, isUnknown } of ended) {
       const record = byId.get(id);
       if (record === undefined || !isFollowed(record)) continue;
       const { accepted } = record.stage;
-      accepted.status = status;
+      // Somebody else has answered, or the payment has another record by now. The next poll tells of that one.
+      if (shown !== null && shown.id !== accepted.withdrawalId) continue;
+      const also = payers?.get(accepted.withdrawalId) ?? [];
+      if (shown === null || also.length > 1 || !isWithdrawalAsTold(record, shown)) {
+        // Which of several payments the record pays is not known.
+        for (const each of [record, ...also]) doubted.add(each);
+        continue;
+      }
+      accepted.status = shown.status;
       const follow = followOf(accepted);
       follow.isUnknown = isUnknown;
       if (paid === true) moveTo(record, { kind: 'paid', accepted });
@@ -98,6 +109,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       if (paid === false) moveTo(record, { kind: 'failed', accepted, endedIn });
       tell(paying, record, follow);
     }
+    if (doubted.size > 0) paying.doubt([...doubted]);
     paying.takeUp(runId);
     stops = wait === null ? 0 : stops + 1;
     if (wait !== null) await pauses.pause(state, backedOff(wait, stops), asked, isOutdated);

@@ -3,6 +3,7 @@ import type { Problem } from '../problems.ts';
 import type { Trade } from '../service/records.ts';
 import type { Wait } from '../waits.ts';
 import { NOTHING_SENT, type SendState } from './doubt.ts';
+import { sidesOf } from './lookups.ts';
 
 /** A quote that passed the guard, as it is kept in history between the two activities. */
 export type QuoteInHand = {
@@ -49,12 +50,10 @@ export type Traded = {
 
 /** @param quoted the amounts of its quote, if they are known */
 export function tradedOf(record: Trade, quoted: Traded['quoted']): Traded {
-  const bySell = record.sellAmount !== null;
   return {
     tradeId: record.id,
     quoteId: record.quoteId,
-    sellAmount: record.sellAmount ?? record.executedAmount,
-    buyAmount: bySell ? record.executedAmount : (record.buyAmount ?? record.executedAmount),
+    ...sidesOf(record),
     quoted,
     status: record.status,
   };

@@ -160,10 +160,10 @@ export class LookAlikes {
     return digest;
   }
 
-  #counts({ id, createdAt, status }: Withdrawal): boolean {
-    const { accounted, failedWords, sinceMs, ownSinceMs } = this.#judging;
-    const atMs = Date.parse(createdAt);
-    return atMs >= sinceMs && atMs < ownSinceMs && !failedWords.includes(status) && !accounted.has(id);
+  #counts(record: Withdrawal): boolean {
+    const { accounted, sinceMs } = this.#judging;
+    const isSince = Date.parse(record.createdAt) >= sinceMs;
+    return isSince && mayCount(record, this.#judging) && !accounted.has(record.id);
   }
 
   /** The bounds of an approval that a person gives now to all look-alikes of a batch with this many payments. */
@@ -188,6 +188,14 @@ export class LookAlikes {
     );
     return groups.filter((group) => group !== null);
   }
+}
+
+/** Whether a record can stand against a payment. Only then our runs are asked whose it is. */
+export function mayCount(
+  { createdAt, status }: Withdrawal,
+  { failedWords, ownSinceMs }: Pick<Judging, 'failedWords' | 'ownSinceMs'>,
+): boolean {
+  return Date.parse(createdAt) < ownSinceMs && !failedWords.includes(status);
 }
 
 function isInside(

@@ -6,6 +6,7 @@
 import { equal } from '../money.ts';
 import type { Leg } from '../plan/plan.ts';
 import type { Trade, Withdrawal } from '../service/records.ts';
+import type { Sides } from '../plan/cost.ts';
 import { generationOf, runPrefix, type RunName } from '../references.ts';
 
 /** The records that a list scan kept, and whether it read every page that it had to read. */
@@ -108,7 +109,10 @@ function chosen<T extends { readonly id: string }>(
 }
 
 /** How a trade contradicts its leg; null when it agrees. Amounts are compared as numbers. */
-export function tradeDifference(leg: Leg, trade: Trade): string | null {
+export function tradeDifference(
+  leg: Leg,
+  trade: Omit<Trade, 'createdAt' | 'settlementWindow'>,
+): string | null {
   if (trade.sellCurrency !== leg.sell || trade.buyCurrency !== leg.buy) {
     return `it sells ${trade.sellCurrency} for ${trade.buyCurrency}, planned was ${leg.sell} for ${leg.buy}`;
   }
@@ -123,6 +127,17 @@ export function tradeDifference(leg: Leg, trade: Trade): string | null {
 /** True for a trade that carries the leg's reference and agrees with the plan. */
 export function isTradeAsPlanned(leg: Leg, trade: Trade): boolean {
   return isTradeOf(leg, null, trade) && tradeDifference(leg, trade) === null;
+}
+
+/** Both amounts of a trade, whichever of them was asked for. */
+export function sidesOf({
+  sellAmount,
+  buyAmount,
+  executedAmount,
+}: Pick<Trade, 'sellAmount' | 'buyAmount' | 'executedAmount'>): Sides {
+  return sellAmount === null
+    ? { sellAmount: executedAmount, buyAmount: buyAmount ?? executedAmount }
+    : { sellAmount, buyAmount: executedAmount };
 }
 
 /** What a payment pays, and to whom. */
@@ -219,16 +234,27 @@ export function lookForWithdrawal(payment: PaymentIdentity, scan: ListScan<Withd
     return difference === null ? { kind: 'found', record } : { kind: 'differs', record, difference };
   }
   const twins = candidatesOf(payment, scan);
-  const [twin] = twins;
-  if (twin !== undefined)
+  if (twins.length > 0)
     return {
       kind: 'unproven',
-      reason: `withdrawal ${twin.id} carries no tag and could be it`,
+      reason: candidatesText(twins),
       complete: scan.complete,
       newestAtMs: Math.max(...twins.map(({ createdAt }) => Date.parse(createdAt))),
     };
   const nothing = nothingFound(scan);
   return nothing.kind === 'absent' ? { ...nothing, closed: closedIn(payment, scan) } : nothing;
+}
+
+/** At most this many records are named in one sentence. */
+const NAMED = 5;
+
+function candidatesText(twins: readonly Withdrawal[]): string {
+  const ids = twins.slice(0, NAMED).map(({ id }) => id);
+  const more = twins.length - ids.length;
+  const which = `${ids.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return twins.length === 1
+    ? `withdrawal ${which} carries no tag and could be it`
+    : `withdrawals ${which} carry no tag, and each could be it`;
 }
 
 /**
@@ -255,13 +281,13 @@ function isClosedGeneration(payment: PaymentIdentity, withdrawal: Withdrawal): b
 }
 
 /** True for a withdrawal that agrees with the plan, and carries the payment's tag or none. */
-export function isWithdrawalAsPlanned(payment: Paid, record: Withdrawal): boolean {
+export function isWithdrawalAsPlanned(payment: Paid, record: Omit<Withdrawal, 'createdAt'>): boolean {
   const isTagged = record.tag === null || generationOf(payment.reference, record.tag) !== null;
   return isTagged && withdrawalDifference(payment, record) === null;
 }
 
 /** How a withdrawal contradicts its payment; null when it agrees. A missing account is no contradiction. */
-export function withdrawalDifference(payment: Paid, record: Withdrawal): string | null {
+export function withdrawalDifference(payment: Paid, record: Omit<Withdrawal, 'createdAt'>): string | null {
   if (record.currency !== payment.currency)
     return `its currency is ${record.currency}, planned was ${payment.currency}`;
   if (payment.amount !== null && !equal(record.withdrawalAmount, payment.amount)) {

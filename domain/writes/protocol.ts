@@ -4,7 +4,6 @@
  * `beforeWrite` does steps 1 to 4. `mayStillLeave` checks once more at the moment of step 5. What follows from a reply (step
  * 6) is in `writes/trade.ts` and `writes/withdrawal.ts`.
  */
-import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import { SENT_SOONER, safetyWaitSentence, type WaitReason, type Wait } from '../waits.ts';
 import { isKeyKnownSince } from '../service/facts.ts';
@@ -16,6 +15,7 @@ import {
   type Kept,
   type RecordedOf,
 } from '../people/instructions.ts';
+import { cancelledItem } from '../replacement.ts';
 import { CREATED_SLACK_MS, type Look } from './lookups.ts';
 import type { Trade, Withdrawal } from '../service/records.ts';
 import {
@@ -139,7 +139,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   }
   const now = asKnownNow(context, before);
   // A restored backup may have lost a send of this run. This begins a doubt only when the call acts, not when it only waits.
-  const end = said.cancelled ? cancelled(subject, said) : subject.unwanted;
+  const end = said.cancelled ? cancelledItem(context.plan.run, subject, said) : subject.unwanted;
   const isStale = recalled === 'stale' && forPerson(before.phase) === null;
   const acts = subject.call === 'trade' || end !== null || isLate || before.doubt !== null;
   const assumes = recalled === 'forgotten' || (isStale && acts);
@@ -583,7 +583,7 @@ function couldBeIt({ item, name }: Named, reason: string): Problem {
     code: 'RECORD_COULD_BE_IT',
     item,
     message: `Whether ${name} was accepted cannot be proven: ${reason}.`,
-    fix: 'A person decides: name the record if it is this one, or say that it was not executed.',
+    fix: 'A person decides, with `npx cambist resolve`: --executed with its id if the record is this one, --not-this with its id if it is not, or --not-executed.',
   };
 }
 
@@ -604,27 +604,6 @@ export function inDoubt({ item, name }: Named, { doubt }: SendState, meanwhile: 
     item,
     message: `Whether ${name} was executed is not known yet (${why}${meanwhile === null ? '' : `; meanwhile: ${meanwhile.message}`}); nothing new is sent before that.`,
     fix: `Nothing to do: it looks again by itself, and goes on when the service’s records have settled it.${meanwhile === null ? '' : ` ${SENT_SOONER}`}`,
-  };
-}
-
-function cancelled(
-  { item, name, context }: Named & { readonly context: Context },
-  { successor }: InstructionsAbout,
-): Problem {
-  if (successor !== null) {
-    const other = runName({ policy: context.plan.run.policy, id: successor });
-    return {
-      code: 'CANCELLED',
-      item,
-      message: `Run ${other} has taken the place of this one before ${name} was sent.`,
-      fix: `See \`npx cambist status ${other}\`.`,
-    };
-  }
-  return {
-    code: 'CANCELLED',
-    item,
-    message: `The run was cancelled before ${name} was sent.`,
-    fix: 'Start the run with --go-on to carry it out after all.',
   };
 }
 

@@ -3,6 +3,7 @@ import { decimalsOf, moneyText } from '../currencies.ts';
 import { isPositive, round } from '../money.ts';
 import { makeProblem, type Problem } from '../problems.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
+import { replacingCommand } from '../replacement.ts';
 import type { Leg } from '../plan/plan.ts';
 import { runName } from '../references.ts';
 import type { Context, Funding } from './step.ts';
@@ -49,9 +50,7 @@ export function balancesChanged(leg: Leg, demand: string): Problem {
  */
 export function guardAdvice({ plan: { run } }: Context, { why }: Leg): string {
   const widened =
-    why.kind === 'fixed'
-      ? `while nothing of the run is done, \`npx cambist run POLICY --id NEW --instead-of ${run.id}\``
-      : 'in a new run';
+    why.kind === 'fixed' ? `while nothing of the run is done, \`${replacingCommand(run)}\`` : 'in a new run';
   return `Wait for a better price, then type \`npx cambist replay ${runName(run)}\`. Or widen the guard on purpose: ${widened}.`;
 }
 

@@ -179,7 +179,7 @@ export function* createWithdrawalSteps(
   if (amount === null) throw new RangeError(`Payment "${payment.id}" is wanted without an amount.`);
   const item: Item = { context, payment, amount, ahead, alike, subject, ready: opened };
 
-  const walked = yield* firstNotClosed(item, opened.state);
+  const walked = yield* firstNotClosed(item, asOpened(item, opened.state));
   if (!isOf('next generation', walked)) return walked;
   const { phase } = walked.state;
   switch (phase.kind) {
@@ -273,6 +273,9 @@ function identityOf(
   const { amount, alike, said, state } = known;
   const closedIds = [...said.eights.flatMap(({ openedBy }) => openedBy.recordId ?? []), ...state.closedIds];
   const namedId = said.decision?.kind === 'executed' ? said.decision.recordId : null;
+  const ownIds = [...(namedId === null ? [] : [namedId]), ...said.recordIds, ...closedIds];
+  // What a person says of a record does not count against what the service has said.
+  const notThisIds = said.notThisIds.filter((id) => !ownIds.includes(id));
   return {
     reference: payment.reference,
     account: payment.account,
@@ -280,8 +283,8 @@ function identityOf(
     amount,
     opensAtMs: context.plan.sendWindows.opensAtMs,
     namedId,
-    ownIds: [...(namedId === null ? [] : [namedId]), ...said.recordIds, ...closedIds],
-    otherIds: [...context.otherWithdrawalIds, ...said.otherRecordIds],
+    ownIds,
+    otherIds: [...context.otherWithdrawalIds, ...said.otherRecordIds, ...notThisIds],
     fromGeneration: said.eights.at(-1)?.first ?? 1,
     closedIds,
     follows: said.eights.map(({ openedBy }) => ({
@@ -349,6 +352,12 @@ function eightsOf(
 function walkingAnew({ attempt }: Context, state: PaymentState): PaymentState {
   if (state.walkedIn === attempt.runId) return state;
   return { ...atGeneration(state, 1), hasOpenedEarly: false, walkedIn: attempt.runId };
+}
+
+/** A generation counts by what is kept of its opening, never because an answer in the history says so (M1). */
+function asOpened({ ready }: Item, state: PaymentState): PaymentState {
+  const isOpened = ready.said.opened.some(({ generation }) => generation === state.generation);
+  return isOpened ? state : atGeneration(state, 1);
 }
 
 /** The state at another generation. Refusals of the earlier one say nothing about it. */

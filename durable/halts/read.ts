@@ -2,57 +2,106 @@
  * The kill switch, kept in Temporal. Halts and resumes stand as signals in the history of one open workflow
  * of each mode, `<mode>/halt`. Temporal itself appends a signal, so that no worker is needed to set or read a
  * halt, and of two signals at the same moment both are kept. On purpose, no worker serves the task queue of
- * this workflow. So nothing can end it, fail it or replay it, and each signal is in its history at once.
- * (While a worker has a task of a workflow, signals wait outside the history.)
+ * this workflow. So nothing can fail it or replay it, and each signal is in its history at once. (While a
+ * worker has a task of a workflow, signals wait outside the history.) Whoever ends it, or starts it again
+ * empty, takes nothing back: all workflows of this id that Temporal still has are one record.
  */
 import type { Client } from '@temporalio/client';
-import { READING_HOLDS_MS, haltsAfter, type Halt, type HaltWord } from '../../domain/halt.ts';
+import {
+  NO_RECORD,
+  READING_HOLDS_MS,
+  beginsWith,
+  type HaltRecord,
+  type HaltWord,
+  type RecordEnd,
+} from '../../domain/halt.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { haltIdOf } from '../../workflows/names.ts';
 import { describe, isOpen } from '../described.ts';
-import { readEvents, timeOf, valuesOf } from '../history.ts';
+import { readEvents, timeOf, valuesOf, type HistoryEvent, type HistoryEvents } from '../history.ts';
+import { runsOfId } from '../listed.ts';
 
 export type HaltsOf = { readonly client: Client; readonly mode: Mode };
 
-/** The halts that were read, and the version of their record: it is read again only if it changed. */
-export type HaltReading = {
+/** A record that was read, and its version: it is read again only if it changed. */
+type Reading = {
   readonly version: string;
-  readonly halts: readonly Halt[];
-  /** A person has ended the workflow. */
-  readonly isEnded: boolean;
+  readonly record: HaltRecord;
+  /** The workflows that have ended: their histories do not change. */
+  readonly ended: ReadonlyMap<string, Part>;
 };
 
-const NOTHING: HaltReading = { version: '', halts: [], isEnded: false };
+/** What one workflow of the record has kept. */
+type Part = {
+  readonly sinceMs: number;
+  readonly words: readonly HaltWord[];
+  readonly ended: RecordEnd | null;
+};
+
+const UNREAD: Reading = { version: 'unread', record: NO_RECORD, ended: new Map() };
 
 /**
- * Makes a function that reads what is halted, with one call to Temporal each time. It rejects when that
- * cannot be read.
+ * Makes a function that reads what is halted, mostly with one call to Temporal. It rejects when that cannot be
+ * read, and answers with the same record where nothing has changed.
  */
-export function haltsOf(of: HaltsOf): () => Promise<readonly Halt[]> {
-  let last = NOTHING;
+export function haltsOf(of: HaltsOf): () => Promise<HaltRecord> {
+  let last = UNREAD;
   return async () => {
     // An answer that takes longer would be too old to let a write be sent.
-    last = await of.client.withDeadline(Date.now() + READING_HOLDS_MS, () => readHalts(of, last));
-    return last.halts;
+    last = await of.client.withDeadline(Date.now() + READING_HOLDS_MS, () => readAfter(of, last));
+    return last.record;
   };
 }
 
-/** @param last what was read before; absent: nothing */
-export async function readHalts(
-  { client, mode }: HaltsOf,
-  last: HaltReading = NOTHING,
-): Promise<HaltReading> {
-  const described = await describe(client, haltIdOf(mode));
-  // No person has halted anything yet. Any other error is no answer.
-  if (described === null) return NOTHING;
-  const { runId, historyLength } = described;
-  const version = `${runId} ${historyLength}`;
+/** Every workflow that has kept halts in this mode. */
+export async function readHalts(of: HaltsOf): Promise<HaltRecord> {
+  return (await readAfter(of, UNREAD)).record;
+}
+
+/** @param last what was read before */
+async function readAfter({ client, mode }: HaltsOf, last: Reading): Promise<Reading> {
+  const workflowId = haltIdOf(mode);
+  // Null: no person has halted anything yet, or somebody has deleted it. Any other error is no answer.
+  const newest = await describe(client, workflowId);
+  const version = newest === null ? 'none' : `${newest.runId} ${newest.historyLength}`;
   if (version === last.version) return last;
-  const events = await readEvents(client, haltIdOf(mode), runId);
-  // A person has deleted the workflow at this very moment.
-  if (events === null) return NOTHING;
-  const [started] = events;
-  const [carried] = await valuesOf(client, started?.workflowExecutionStartedEventAttributes?.input?.payloads);
+  const listed = (await runsOfId(client, workflowId)).map(({ runId }) => runId);
+  // The list may not show yet what has just begun.
+  const earlier = new Set([...listed, ...last.record.runIds]);
+  if (newest !== null) earlier.delete(newest.runId);
+  const runIds = [...earlier, ...(newest === null ? [] : [newest.runId])];
+  const read = await Promise.all(
+    runIds.map(async (runId) => {
+      const part = last.ended.get(runId) ?? (await readPart(client, workflowId, runId));
+      return part === null ? [] : [[runId, part] as const];
+    }),
+  );
+  const parts = read.flat();
+  const record: HaltRecord = {
+    words: parts.flatMap(([, { words }]) => words),
+    runIds: parts.map(([runId]) => runId),
+    sinceMs: parts.at(-1)?.[1].sinceMs ?? 0,
+    isOpen: newest !== null && isOpen(newest),
+    ended: parts.findLast(([, { ended }]) => ended !== null)?.[1].ended ?? null,
+  };
+  return { version, record, ended: new Map(parts.filter(([, { ended }]) => ended !== null)) };
+}
+
+/** Null: somebody has deleted it. */
+async function readPart(client: Client, workflowId: string, runId: string): Promise<Part | null> {
+  const events = await readEvents(client, workflowId, runId);
+  const [first] = events ?? [];
+  if (events === null || first === undefined) return null;
+  const [carried] = await valuesOf(client, first.workflowExecutionStartedEventAttributes?.input?.payloads);
+  const sinceMs = timeOf(first);
+  return {
+    sinceMs,
+    words: [...beginsWith(carried, sinceMs), ...(await wordsIn(client, events))],
+    ended: endIn(events.at(-1) ?? first),
+  };
+}
+
+async function wordsIn(client: Client, events: HistoryEvents): Promise<readonly HaltWord[]> {
   const words: HaltWord[] = [];
   for (const event of events) {
     const signal = event.workflowExecutionSignaledEventAttributes;
@@ -60,6 +109,13 @@ export async function readHalts(
     const [said] = await valuesOf(client, signal.input?.payloads);
     words.push({ word: signal.signalName ?? '', said, atMs: timeOf(event) });
   }
-  // A workflow that a person has ended still tells what is halted: ending it lifts no halt.
-  return { version, halts: haltsAfter(carried, words), isEnded: !isOpen(described) };
+  return words;
+}
+
+/** Null: the last event is not the end of the workflow. No worker serves it, so that only a person ends it. */
+function endIn(last: HistoryEvent): RecordEnd | null {
+  const terminated = last.workflowExecutionTerminatedEventAttributes;
+  if (!terminated) return null;
+  const { identity, reason } = terminated;
+  return { by: identity || 'somebody', why: reason || 'no reason given', atMs: timeOf(last) };
 }

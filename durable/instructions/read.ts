@@ -10,7 +10,7 @@ import { NOTHING_KEPT, withWordsOfChunk, type Kept } from '../../domain/people/i
 import type { Mode } from '../../domain/service/records.ts';
 import type { RunName } from '../../domain/references.ts';
 import { INSTRUCTIONS_TYPE, instructionsIdOf } from '../../workflows/names.ts';
-import { describe, isOpen } from '../described.ts';
+import { canBeAsked, describe, isOpen } from '../described.ts';
 import { readEvents, valuesOf, type HistoryEvents } from '../history.ts';
 import { runsOfId } from '../listed.ts';
 
@@ -28,11 +28,40 @@ export function withChunk<Of extends object>(of: Of, chunk?: number): Of & { rea
   return chunk === undefined ? of : { ...of, chunk };
 }
 
+/**
+ * A person has paused in Temporal what keeps the instructions: nobody can say anything meanwhile, a cancel included. So
+ * nothing may be sent. `kept`: what was said before.
+ */
+export class InstructionsPaused extends Error {
+  override readonly name = 'InstructionsPaused';
+  readonly workflowId: string;
+  readonly kept: Kept;
+
+  constructor(workflowId: string, kept: Kept) {
+    super(`${workflowId} is paused in Temporal`);
+    this.workflowId = workflowId;
+    this.kept = kept;
+  }
+}
+
 /** Everything that is kept about a run; null when Temporal knows of no workflow that keeps it. */
 export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
-  const { client, mode, run, chunk } = of;
+  const { mode, run, chunk } = of;
   const workflowId = instructionsIdOf(mode, run, chunk);
-  const newest = await newestRunOf(client, workflowId);
+  return keptBy(of.client, workflowId, await newestRunOf(of.client, workflowId));
+}
+
+/** @throws InstructionsPaused */
+async function readUnpaused(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
+  const { mode, run, chunk } = of;
+  const workflowId = instructionsIdOf(mode, run, chunk);
+  const newest = await newestRunOf(of.client, workflowId);
+  const kept = await keptBy(of.client, workflowId, newest);
+  if (newest?.isPaused === true) throw new InstructionsPaused(workflowId, kept ?? NOTHING_KEPT);
+  return kept;
+}
+
+async function keptBy(client: Client, workflowId: string, newest: NewestRun | null): Promise<Kept | null> {
   if (newest === null) return null;
   const held = await heldBy(client, workflowId, newest.runId);
   if (held?.tookOver === true) return held.kept;
@@ -40,12 +69,16 @@ export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): P
   return all.length === 0 ? null : unionOf(all);
 }
 
-/** What is kept about a run or, with `chunk`, about the run and this chunk. Null as in `readInstructions`. */
+/**
+ * What is kept about a run or, with `chunk`, about the run and this chunk, for whoever acts by it. Null as in
+ * `readInstructions`.
+ * @throws InstructionsPaused
+ */
 export async function readAllInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
   const { client, mode, run, chunk } = of;
   const [ofRun, ofPayments] = await Promise.all([
-    readInstructions({ client, mode, run }),
-    chunk === undefined ? null : readInstructions(withChunk({ client, mode, run }, chunk)),
+    readUnpaused({ client, mode, run }),
+    chunk === undefined ? null : readUnpaused(withChunk({ client, mode, run }, chunk)),
   ]);
   // No person has said anything about this chunk, so that no workflow keeps anything about it.
   if (ofRun === null || ofPayments === null) return ofRun;
@@ -162,10 +195,10 @@ function previousRunOf(input: unknown): unknown {
 }
 
 /** The newest Temporal run of the workflow that keeps instructions; null: Temporal knows of none. */
-export async function newestRunOf(
-  client: Client,
-  workflowId: string,
-): Promise<{ readonly runId: string; readonly isOpen: boolean } | null> {
+export async function newestRunOf(client: Client, workflowId: string): Promise<NewestRun | null> {
   const shown = await describe(client, workflowId);
-  return shown === null ? null : { runId: shown.runId, isOpen: isOpen(shown) };
+  if (shown === null) return null;
+  return { runId: shown.runId, isOpen: isOpen(shown), isPaused: !canBeAsked(shown) };
 }
+
+type NewestRun = { readonly runId: string; readonly isOpen: boolean; readonly isPaused: boolean };

@@ -67,26 +67,21 @@ export type Claims = ReturnType<typeof claimsOf>;
 /** What activities and commands are given of this file. Names of payments are those of `nameOfPayment`. */
 export function claimsOf(client: Client) {
   return {
-    /**
-     * Whose each of these records is. The run that asks is not asked itself, and its chunks are: one payment may have the
-     * record of another one.
-     */
-    whose: (of: Of, records: readonly Unnamed[], withinMs: number) => whose(client, of, records, withinMs),
-    /** The other run of this policy and date that has done this item, holds it, or may have done it. */
-    rival: (of: Of, item: string) => rivalOf(client, of, item),
-    /** Chunks of other batches that were open at some time since then, and may have some of these payments too. */
-    suspects: (of: Of, names: readonly string[], sinceMs: number) => suspectsOf(client, of, names, sinceMs),
-    /** Which payments these chunks have paid or hold, and for which run. */
-    holders: (mode: Mode, suspects: readonly Suspect[]) => holdersOf(client, mode, suspects),
-    /** Batches planned before this one, which this one may not have seen when it was planned at `madeAtMs`. */
-    plannedBeside: (of: Of, madeAtMs: number) => plannedBeside(client, of, madeAtMs),
-    /** The runs of which Temporal has nothing at all: no run, no plan, and nothing that people said. */
-    unknown: (mode: Mode, runs: readonly RunName[]) => unknownRuns(client, mode, runs),
+    whose: whose.bind(null, client),
+    rival: rivalOf.bind(null, client),
+    suspects: suspectsOf.bind(null, client),
+    holders: holdersOf.bind(null, client),
+    plannedBeside: plannedBeside.bind(null, client),
+    unknown: unknownRuns.bind(null, client),
     /** How long Temporal keeps a workflow that has ended. */
-    keptForMs: () => keptForMs(client),
+    keptForMs: keptForMs.bind(null, client),
   };
 }
 
+/**
+ * Whose each of these records is. The run that asks is not asked itself, and its chunks are: one payment may have the record of
+ * another one.
+ */
 async function whose(
   client: Client,
   { mode, run }: Of,

@@ -3,7 +3,7 @@
  * again itself. If it finds more of them, it holds only the payments that they look like. Needs no Temporal.
  */
 import { sumsOf } from '../../domain/plan/amounts.ts';
-import { Alike, LOOK_ALIKE, LookAlikes, ownSince } from '../../domain/writes/look-alikes.ts';
+import { Alike, LOOK_ALIKE, LookAlikes, mayCount, ownSince } from '../../domain/writes/look-alikes.ts';
 import { nameOfFound } from '../../domain/run/claims.ts';
 import type { LookAlikeApproval } from '../../domain/people/instructions.ts';
 import type { Money } from '../../domain/policy.ts';
@@ -78,26 +78,15 @@ export async function seeLookAlikes({
   const oldestMs = Math.min(sinceMs, approval?.sinceMs ?? Infinity);
   const records = await listed(settings, alike, oldestMs);
   if (records.length === 0) return null;
-  const { failed } = settings.facts.withdrawalStatuses;
+  const { failed: failedWords } = settings.facts.withdrawalStatuses;
   const { opensAtMs } = sendWindowsOf(dateOfRunId(run.id) ?? todayIn(policy.zone, now()), policy.zone);
   // A record that is newer than the plan may be a payment of the batch itself.
   const ownSinceMs = Math.min(ownSince(settings.facts, opensAtMs), ours?.madeAtMs ?? Infinity);
-  const asked = records.filter(
-    ({ status, createdAt }) => !failed.includes(status) && Date.parse(createdAt) < ownSinceMs,
-  );
+  const asked = records.filter((record) => mayCount(record, { failedWords, ownSinceMs }));
   if (asked.length === 0) return null;
   const accounted = ours === null ? [] : await ours.accountFor(asked);
-  const judged = new LookAlikes(
-    {
-      records,
-      accounted: new Set(accounted),
-      failedWords: failed,
-      sinceMs,
-      ownSinceMs,
-      approval,
-    },
-    hashOfTexts,
-  );
+  const judging = { records, accounted: new Set(accounted), failedWords, sinceMs, ownSinceMs, approval };
+  const judged = new LookAlikes(judging, hashOfTexts);
   return heldAgainst(judged, batch, rows);
 }
 

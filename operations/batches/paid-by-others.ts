@@ -26,18 +26,16 @@ export async function paidByOthers(
   { run, names, sinceMs, facts, address }: PaidByOthersQuestion,
 ): Promise<Held> {
   const { failed } = facts.withdrawalStatuses;
-  const { records, stopped } = await scanList(client.listWithdrawals, {
+  const held = new Map<string, string>();
+  const { stopped } = await scanList(client.listWithdrawals, {
     sinceMs,
-    wanted: (record) =>
-      Date.parse(record.createdAt) >= sinceMs &&
-      !failed.includes(record.status) &&
-      payerOf(run, names, record) !== null,
+    wanted: (record) => {
+      const payer = payerOf(run, names, record);
+      if (payer !== null && Date.parse(record.createdAt) >= sinceMs && !failed.includes(record.status))
+        held.set(...payer);
+      return false;
+    },
   });
   if (stopped !== null) throw serviceFailure(stopped, address);
-  const held = new Map<string, string>();
-  for (const record of records) {
-    const payer = payerOf(run, names, record);
-    if (payer !== null) held.set(...payer);
-  }
   return held;
 }

@@ -5,22 +5,30 @@ import type { Report } from '../../domain/run/report.ts';
 import { loadSettings } from '../../config/config.ts';
 import { failureOf } from '../failure-of.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
+import type { Trouble } from '../../language/text/problem.ts';
+import { instructionsIdOf } from '../../workflows/names.ts';
 import type { Caller, Place } from '../place.ts';
 import { requireService } from '../preflight.ts';
 import { ANSWER_LIMIT_MS } from '../follow/answers.ts';
+import { pausedOnes } from '../follow/paused.ts';
 import { readRun } from '../follow/read-run.ts';
 import { describeRun, requireRun, type RunFacts } from '../follow/runs.ts';
 
 export type Cancelled =
   /** The run has ended already, so there is nothing to cancel. */
   | { readonly kind: 'ended'; readonly state: string }
-  /** Unsent items stay unsent. `report`: what was sent until now; null when no worker answers. */
-  | { readonly kind: 'cancelled'; readonly report: Report | null; readonly remark: string | null }
+  /** Unsent items stay unsent. `report`: what was sent until now; null when no worker answers, or the run is paused. */
+  | {
+      readonly kind: 'cancelled';
+      readonly report: Report | null;
+      readonly remark: string | null;
+      readonly paused: readonly Trouble[];
+    }
   /**
-   * Temporal has the cancel, but no worker took the instruction in time. The run keeps the instruction itself when a worker
-   * is back.
+   * Temporal has the cancel, but no worker took the instruction in time, or what keeps it is paused. The run keeps the
+   * instruction itself as soon as it can.
    */
-  | { readonly kind: 'not kept yet'; readonly remark: string | null };
+  | { readonly kind: 'not kept yet'; readonly remark: string | null; readonly paused: readonly Trouble[] };
 
 /** @throws CommandFailure when there is no such run, or when a clock is wrong */
 export async function cancelRun(
@@ -33,8 +41,9 @@ export async function cancelRun(
   const remark = await requireClock(asked.caller);
   const isKept = await keepCancel(place, facts, asked);
   await place.client.workflow.getHandle(facts.workflowId).cancel();
-  if (!isKept) return { kind: 'not kept yet', remark };
-  return { kind: 'cancelled', report: await readNewest(place, facts), remark };
+  const paused = await pausedOnes(place.client, [facts.workflowId, instructionsIdOf(place.mode, run)]);
+  if (!isKept) return { kind: 'not kept yet', remark, paused };
+  return { kind: 'cancelled', report: await readNewest(place, facts), remark, paused };
 }
 
 /**

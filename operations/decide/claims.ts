@@ -1,18 +1,25 @@
 /**
- * Whose is a record without a name of ours? Temporal still shows a run that counts this record as an item's own (design: "In
- * doubt, absent, generations"). Reads only.
+ * Whose is it? What commands ask our runs, as far as Temporal still shows them (`durable/other-runs/claims.ts`): whose a record
+ * without a name of ours is, and which runs of the service's lists are lost (design: "In doubt, absent, generations"). Reads only.
  */
-
 import { approvalIn, newestSaid } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
-import { runName, type RunName } from '../../domain/references.ts';
+import { runName, runOf, type RunName } from '../../domain/references.ts';
 import { accountedFor } from '../../domain/run/claims.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
+import { dateOfRunId, sendWindowsOf } from '../../calendar/business-date.ts';
+import { createClient, type Settings } from '../../config/config.ts';
+import { isOfRun } from '../../domain/plan/observation.ts';
+import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
+import type { ServiceClient } from '../../service/client.ts';
+import { scanList } from '../../service/list-scan.ts';
+import { serviceFailure } from '../preflight.ts';
 import { claimsOf } from '../../durable/other-runs/claims.ts';
 import { readFirstPlan } from '../../durable/plans.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Ours } from '../batches/look-alikes.ts';
 import type { Place } from '../place.ts';
+import { describeRun } from '../follow/runs.ts';
 import { keptAbout } from './keep-instruction.ts';
 
 /** A person who decides waits for an answer so long. */
@@ -68,4 +75,67 @@ export async function readOurs(place: Place, run: RunName): Promise<Ours> {
     accountFor: async (records) =>
       accountedFor(await claimsOf(client).whose({ mode, run }, records, LOOK_ALIKES_WITHIN_MS)),
   };
+}
+
+/** The dates of the last week, and one day more for the difference between zones. */
+const LONGEST_AGO_MS = 8 * 86_400_000;
+/** The command asks Temporal for at most this many runs, the newest first. */
+const MOST_RUNS = 20;
+
+/**
+ * Runs that Temporal does not show, for `doctor`: the service has records of them, by the newest page of each list. A worker
+ * asks for less: it lets a new run wait where also plan and instructions are lost (`domain/run/lost-runs.ts`).
+ * @param sinceMs older records do not count, since Temporal may rightly have forgotten their runs; epoch milliseconds
+ * @returns the newest first; null where a list cannot be read
+ */
+export async function lostRuns(
+  { client, mode }: Pick<Place, 'client' | 'mode'>,
+  reader: Pick<ServiceClient, 'listTrades' | 'listWithdrawals'>,
+  sinceMs: number,
+): Promise<readonly RunName[] | null> {
+  const [trades, withdrawals] = await Promise.all([reader.listTrades(), reader.listWithdrawals()]);
+  if (trades.kind !== 'DONE' || withdrawals.kind !== 'DONE') return null;
+  const records = [
+    ...trades.value.items.map(({ createdAt, clientReferenceId }) => ({
+      createdAt,
+      reference: clientReferenceId,
+    })),
+    ...withdrawals.value.items.map(({ createdAt, tag }) => ({ createdAt, reference: tag })),
+  ];
+  const runs = new Map<string, RunName>();
+  for (const { createdAt, reference } of records.toSorted((a, b) => b.createdAt.localeCompare(a.createdAt))) {
+    const run = runOf(reference ?? '');
+    if (run !== null && Date.parse(createdAt) >= sinceMs) runs.set(runName(run), run);
+  }
+  const asked = [...runs.values()].slice(0, MOST_RUNS);
+  // Also a run whose plan is still there has nobody who follows what it has sent.
+  const known = await Promise.all(asked.map((run) => describeRun(client, mode, run)));
+  return asked.filter((_run, index) => known[index] === null);
+}
+
+/**
+ * Whether the service shows trades of a run that Temporal may have lost. False for older dates, without a look.
+ * @throws CommandFailure when the list cannot be read
+ */
+export async function hasTraded(
+  settings: Settings,
+  run: RunName,
+  { zone, nowMs }: { readonly zone: string; readonly nowMs: number },
+): Promise<boolean> {
+  const date = dateOfRunId(run.id);
+  const opensAtMs = date === null ? -Infinity : sendWindowsOf(date, zone).opensAtMs;
+  if (opensAtMs < nowMs - LONGEST_AGO_MS) return false;
+  const client = createClient(settings, 'read');
+  try {
+    const { records, stopped } = await scanList(client.listTrades, {
+      sinceMs: opensAtMs - LOOK_BACK_MS,
+      wanted: ({ clientReferenceId }: Trade) => isOfRun(run, clientReferenceId),
+      most: 1,
+    });
+    if (records.length > 0) return true;
+    if (stopped === null) return false;
+    throw serviceFailure(stopped, `${settings.address.origin}${settings.address.basePath}`);
+  } finally {
+    await client.close();
+  }
 }

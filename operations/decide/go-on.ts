@@ -19,7 +19,7 @@ import { keepInstruction, readKept, wakeRun } from './keep-instruction.ts';
 import type { Place } from '../place.ts';
 import { planOf, requireItem, requirePlan } from './plan-made.ts';
 import { requireService } from '../preflight.ts';
-import { requireNoSuccessor } from './successor.ts';
+import { requireStillItsOwn } from './replaced.ts';
 
 /** `item`: the item whose cause is gone; null: everything goes on. */
 export type GoOn = { readonly item: string | null; readonly by: string; readonly why: string };
@@ -36,7 +36,7 @@ export async function goOnOpen(
 ): Promise<string | null> {
   const { goOn } = asked;
   const kept = await readKept(place, run);
-  await requireNoSuccessor(place, run, kept);
+  await requireStillItsOwn(place, run, kept);
   if (kept !== null && isCancelled(kept.instructions)) {
     throw new CommandFailure('refused by us', [
       {
@@ -60,7 +60,7 @@ export async function goOnOpen(
  * @throws CommandFailure when the item cannot go on alone
  */
 export async function goOnEnded(place: Place, run: RunName, goOn: GoOn, kept: Kept | null): Promise<void> {
-  await requireNoSuccessor(place, run, kept);
+  await requireStillItsOwn(place, run, kept);
   await say(place, run, goOn, kept);
 }
 

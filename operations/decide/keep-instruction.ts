@@ -13,11 +13,12 @@ import {
 } from '../../domain/people/instructions.ts';
 import { withChunk, readAllInstructions, readInstructions } from '../../durable/instructions/read.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
-import { planIdOf, wakeSignal } from '../../workflows/names.ts';
+import { instructionsIdOf, planIdOf, wakeSignal } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { ANSWER_LIMIT_MS, BUSY_LIMIT_MS } from '../follow/answers.ts';
 import { evidenceOf } from '../follow/instruction-evidence.ts';
+import { pausedOnes } from '../follow/paused.ts';
 import { describeRun } from '../follow/runs.ts';
 import { hasWorker } from '../watch/pollers.ts';
 
@@ -37,7 +38,7 @@ export async function keepInstruction(
 ): Promise<number> {
   const { client, taskQueue, mode } = place;
   const of = withChunk({ client, taskQueue, mode, run }, chunk ?? undefined);
-  return withWorker(place, run, async () => {
+  return withWorker(place, of, async () => {
     try {
       return (await recordInstruction(of, instruction, seen ?? undefined)).number;
     } catch (error) {
@@ -91,7 +92,7 @@ function notKept(
 export async function keptAbout(place: Place, run: RunName, chunk: number | null = null): Promise<Kept> {
   const { client, mode } = place;
   const of = withChunk({ client, mode, run }, chunk ?? undefined);
-  return (await withWorker(place, run, () => readAllInstructions(of))) ?? NOTHING_KEPT;
+  return (await withWorker(place, of, () => readAllInstructions(of))) ?? NOTHING_KEPT;
 }
 
 /**
@@ -100,7 +101,7 @@ export async function keptAbout(place: Place, run: RunName, chunk: number | null
  */
 export async function readKept(place: Place, run: RunName): Promise<Kept | null> {
   const { client, mode } = place;
-  return withWorker(place, run, () => readInstructions({ client, mode, run }));
+  return withWorker(place, { run }, () => readInstructions({ client, mode, run }));
 }
 
 /** Wakes an open run from its waits, so that it reads the instruction at once. False when the run has ended. */
@@ -123,12 +124,20 @@ async function wake(client: Client, workflowId: string): Promise<boolean> {
   }
 }
 
-async function withWorker<T>(place: Place, run: RunName, work: () => Promise<T>): Promise<T> {
+/** @param of whose instructions it is about; `chunk`: as in `withChunk` */
+async function withWorker<T>(
+  place: Place,
+  { run, chunk }: { readonly run: RunName; readonly chunk?: number },
+  work: () => Promise<T>,
+): Promise<T> {
   const limitMs = (await hasWorker(place.client, place.taskQueue)) ? BUSY_LIMIT_MS : ANSWER_LIMIT_MS;
   try {
     return await place.client.withDeadline(Date.now() + limitMs, work);
   } catch (error) {
     if (error instanceof CommandFailure) throw error;
+    const asked = [instructionsIdOf(place.mode, run), instructionsIdOf(place.mode, run, chunk)];
+    const paused = await pausedOnes(place.client, [...new Set(asked)]);
+    if (paused.length > 0) throw new CommandFailure('needs a human', paused);
     throw new CommandFailure('infrastructure', [
       {
         code: 'NO_WORKER',

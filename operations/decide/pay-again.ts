@@ -13,6 +13,7 @@ import {
   type Instruction,
   type PaidAgain,
 } from '../../domain/people/instructions.ts';
+import { inPlace } from '../../domain/replacement.ts';
 import type { Settings } from '../../config/config.ts';
 import { sayGoOn } from './go-on.ts';
 import { keepInstruction, wakeRun } from './keep-instruction.ts';
@@ -131,7 +132,7 @@ export async function openGenerations(asked: AskedAgain, { list }: Openings): Pr
     run,
     policyFile,
     batch: before?.batch ?? null,
-    insteadOf: before?.insteadOf ?? null,
+    ...inPlace(before ?? {}),
     startedBy,
     shown: null,
     again: true,

@@ -42,6 +42,7 @@ import { requireRun } from '../follow/runs.ts';
 export type Decision = { readonly by: string } & (
   | { readonly kind: 'executed'; readonly recordId: string }
   | { readonly kind: 'not executed'; readonly evidence: string }
+  | { readonly kind: 'not this'; readonly recordId: string; readonly evidence: string }
   | { readonly kind: 'accept'; readonly recordId: string; readonly evidence: string }
 );
 
@@ -126,6 +127,7 @@ function instructionOf(decision: Decision, item: string): Instruction {
     case 'not executed':
       return { ...known, kind: decision.kind, why: decision.evidence };
     case 'accept':
+    case 'not this':
       return { ...known, kind: decision.kind, recordId: decision.recordId, why: decision.evidence };
   }
 }
@@ -170,6 +172,7 @@ async function requireOpenQuestion(theCase: Case): Promise<void> {
       requireNoRecord(theCase);
       return;
     case 'not executed':
+    case 'not this':
       await requireInQuestion(theCase, requireNoRecord(theCase));
   }
 }
@@ -202,7 +205,7 @@ function requireNoRecord(theCase: Case): LegOutcome | PaymentOutcome {
   );
 }
 
-/** A person can say that an item was not executed only where it is in doubt, or where it needs a human. */
+/** A person can say what an item is not only where it is in doubt, or where it needs a human. */
 async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOutcome): Promise<void> {
   const { facts } = theCase.view;
   if (outcome === 'NOT_PAID' || outcome === 'NOT_TRADED')
@@ -254,6 +257,10 @@ async function lookFirst(theCase: Case): Promise<Seen> {
         await requireNoneYoung(theCase, absent.couldBe);
         return absent;
       }
+      case 'not this': {
+        const seen = requireAbsent(theCase, await checkNotExecuted(service, subject), address);
+        return { ...seen, record: requireCandidate(theCase, seen, decision.recordId) };
+      }
       case 'executed':
       case 'accept': {
         const verdict = await wellFormed(() => checkExecuted(service, subject, decision.recordId));
@@ -266,6 +273,19 @@ async function lookFirst(theCase: Case): Promise<Seen> {
       }
     }
   });
+}
+
+/** The record that could be the item, by the id that a person has named. */
+function requireCandidate(theCase: Case, { couldBe }: Seen, recordId: string): Trade | Withdrawal {
+  const record = couldBe.find(({ id }) => id === recordId);
+  if (record !== undefined && !('quoteId' in record)) return record;
+  const candidates = couldBe.map(({ id }) => id).join(', ');
+  return refuse(
+    theCase,
+    'RECORD_DIFFERS',
+    `${recordId} is no withdrawal without a name that could be it${candidates === '' ? '' : `; these are: ${candidates}`}; nothing was recorded`,
+    'Name a withdrawal that could be the payment, as `npx cambist status` shows it.',
+  );
 }
 
 async function wellFormed<T>(look: () => Promise<T>): Promise<T> {
@@ -313,7 +333,7 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
     ]);
   }
   const { payment } = planned;
-  const { eights } = instructionsAbout(kept, item);
+  const { eights, notThisIds } = instructionsAbout(kept, item);
   const named = recordIdOf(decision);
   return {
     kind: 'payment',
@@ -325,7 +345,7 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
       opensAtMs,
       namedId: null,
       ownIds: named === null ? [] : [named],
-      otherIds,
+      otherIds: [...otherIds, ...notThisIds.filter((id) => id !== named)],
       fromGeneration: eights.at(-1)?.first ?? 1,
       closedIds: eights.flatMap(({ openedBy }) => openedBy.recordId ?? []),
       follows: [],
@@ -342,6 +362,7 @@ function recordIdOf(decision: Decision): string | null {
     case 'accept':
       return decision.recordId;
     case 'not executed':
+    case 'not this':
       return null;
   }
 }
@@ -352,7 +373,7 @@ function recordIdOf(decision: Decision): string | null {
  */
 function requireAgreement(
   { plan, item }: Case,
-  { kind, recordId }: Extract<Decision, { readonly recordId: string }>,
+  { kind, recordId }: Extract<Decision, { readonly kind: 'executed' | 'accept' }>,
   verdict: ExecutedVerdict,
   address: string,
 ): Trade | Withdrawal {

@@ -1,11 +1,12 @@
 /** How long a worker has to answer a question about a run, and the message when none does. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { QueryRejectedError, WorkflowNotFoundError } from '@temporalio/client';
 import { runName } from '../../domain/references.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { hasWorker } from '../watch/pollers.ts';
+import { pausedFailure } from './paused.ts';
 import type { RunFacts } from './runs.ts';
 
 /** A run that can be asked questions. */
@@ -24,11 +25,12 @@ export const BUSY_LIMIT_MS = 30_000;
  */
 const FIRST_QUESTION_LIMIT_MS = 2_500;
 
+/** @throws CommandFailure when no worker answers in time, or a person has paused the workflow that is asked */
 export async function answerOf<T>(
   place: AskingPlace,
   facts: RunFacts,
   limitMs: number | undefined,
-  ask: () => Promise<T>,
+  { workflowId, ask }: { readonly workflowId: string; readonly ask: () => Promise<T> },
 ): Promise<T> {
   const startedAtMs = Date.now();
   let untilMs = startedAtMs + (limitMs ?? ANSWER_LIMIT_MS);
@@ -39,6 +41,8 @@ export async function answerOf<T>(
       return await place.client.withDeadline(Math.min(Date.now() + questionMs, untilMs), ask);
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) throw error;
+      // Temporal refuses a question only to a workflow that is paused.
+      if (error instanceof QueryRejectedError) throw await pausedFailure(place.client, workflowId);
       questionMs *= 2;
       if (Date.now() + FIRST_QUESTION_LIMIT_MS / 2 > untilMs) {
         if (!mayBeLonger || !(await hasWorker(place.client, facts.taskQueue)))

@@ -29,6 +29,8 @@ function tell(said: Recorded): string {
       return `executed as ${said.recordId}`;
     case 'not executed':
       return `not executed: ${said.why}`;
+    case 'not this':
+      return `${said.recordId} is not its record: ${said.why}`;
     case 'pay again':
       return `pay again after generation ${said.follows}${said.recordId === null ? '' : ` (${said.recordId})`}: ${said.why}`;
     case 'pay these again': {

@@ -152,14 +152,20 @@ async function questionsTo(
     read: (offset) =>
       offset === 0 && result !== null
         ? Promise.resolve(result)
-        : answerOf(place, facts, limitMs, () => handle.query(reportQuery, offset)),
+        : answerOf(place, facts, limitMs, {
+            workflowId: facts.workflowId,
+            ask: () => handle.query(reportQuery, offset),
+          }),
     ofChunk: (number) => async (offset) => {
       const chunkId = chunkIdOf(modeOf(facts), facts.run, number);
       const ended = offset === 0 ? await readChunkResult(client, chunkId) : null;
       if (ended !== null) return ended.firstPage;
       const chunk = client.workflow.getHandle(chunkId);
       try {
-        return await answerOf(place, facts, limitMs, () => chunk.query(reportQuery, offset));
+        return await answerOf(place, facts, limitMs, {
+          workflowId: chunkId,
+          ask: () => chunk.query(reportQuery, offset),
+        });
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return null;
         throw error;
@@ -172,7 +178,10 @@ async function questionsTo(
 async function progressOf(place: AskingPlace, facts: RunFacts, limitMs?: number): Promise<Progress> {
   const handle = place.client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
   const heard = await readProgress((offset) =>
-    answerOf(place, facts, limitMs, () => handle.query(progressQuery, offset)),
+    answerOf(place, facts, limitMs, {
+      workflowId: facts.workflowId,
+      ask: () => handle.query(progressQuery, offset),
+    }),
   );
   return liveOf(place, facts, heard);
 }
@@ -188,7 +197,10 @@ export async function readWaitingInBatch(
 ): Promise<Waiting | null> {
   const handle = place.client.workflow.getHandle(chunkIdOf(modeOf(facts), facts.run, chunk));
   try {
-    const { progress } = await answerOf(place, facts, undefined, () => handle.query(progressQuery, index));
+    const { progress } = await answerOf(place, facts, undefined, {
+      workflowId: handle.workflowId,
+      ask: () => handle.query(progressQuery, index),
+    });
     return progress.items.find(({ kind }) => kind === 'payment')?.waiting ?? null;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;

@@ -3,6 +3,7 @@
  */
 import type { Client, WorkflowExecutionInfo, WorkflowExecutionStatusName } from '@temporalio/client';
 import type { Mode } from '../../domain/service/records.ts';
+import { hasUnreadable } from '../../domain/unreadable.ts';
 import { runName, runOfWorkflowId, workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { RunInput } from '../../domain/run/calls.ts';
@@ -28,6 +29,8 @@ export type RunFacts = {
   readonly state: string;
   /** True when no worker has taken its first task. */
   readonly isUntaken: boolean;
+  /** True when somebody has given it a memo that nobody can read. Cambist gives a run none. */
+  readonly hasOddMemo: boolean;
 };
 
 /** The newest Temporal run of a run; null when Temporal knows none. */
@@ -90,6 +93,7 @@ type Described = {
   readonly startTime: Date;
   readonly closeTime?: Date;
   readonly typedSearchAttributes: { get(key: typeof stateAttribute): string | undefined };
+  readonly memo?: Readonly<Record<string, unknown>>;
 };
 
 function factsOf(run: RunName, described: Described, isUntaken: boolean): RunFacts {
@@ -106,6 +110,7 @@ function factsOf(run: RunName, described: Described, isUntaken: boolean): RunFac
     closedAtMs: described.closeTime?.getTime() ?? null,
     state: stateOf(temporalStatus, told),
     isUntaken,
+    hasOddMemo: hasUnreadable(described.memo),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Why an open run is stuck, where the run cannot say so itself. Temporal shows it. */
 import type { Client } from '@temporalio/client';
-import { describe, isOpen } from '../../durable/described.ts';
+import { canBeAsked, describe, isOpen } from '../../durable/described.ts';
 import type { RunFacts } from './runs.ts';
 import { UNTAKEN_MS } from './until-it-ends.ts';
 
@@ -35,10 +35,10 @@ export function stuckBy(outside: Outside, openForMs: number): string | null {
   return `Its call ${call.name} has failed ${call.attempt - 1} times (${call.lastFailure ?? ''}). See the failure in the Temporal UI, and the worker’s log.`;
 }
 
-/** `stuckBy` for a run as it is in Temporal now; null also when the run has ended in the meantime. */
+/** `stuckBy` for a run as it is in Temporal now; null also when the run has ended in the meantime, or is paused. */
 export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<string | null> {
   const shown = await describe(client, facts.workflowId, facts.temporalRunId);
-  if (shown === null || !isOpen(shown)) return null;
+  if (shown === null || !isOpen(shown) || !canBeAsked(shown)) return null;
   const { raw, historyLength } = shown;
   const task = raw.pendingWorkflowTask ?? null;
   const isStarted = (task?.startedTime ?? null) !== null;

@@ -6,6 +6,7 @@ import { readProgress } from '../../domain/run/progress.ts';
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  QueryRejectedError,
   ServiceError,
   WorkflowFailedError,
   WorkflowNotFoundError,
@@ -31,6 +32,8 @@ export type Followed =
   | { readonly kind: 'untaken' }
   /** No worker answers any more, or Temporal does not. The run goes on when they are back. */
   | { readonly kind: 'silent' }
+  /** A person has paused the run in Temporal. It goes on when a person unpauses it. */
+  | { readonly kind: 'paused' }
   | { readonly kind: 'detached' };
 
 export type FollowOptions = {
@@ -108,11 +111,12 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
       if (!options.stay && heldSinceMs !== null && nowMs - heldSinceMs >= HELD_MS) return { kind: 'held' };
     } else {
       last = '';
+      if (answer.reason === PAUSED && !options.stay) return { kind: 'paused' };
       const silentMs = nowMs - (answeredMs ?? startedMs);
       if (answeredMs === null && silentMs >= UNTAKEN_MS && (await options.isUntaken().catch(() => false)))
         return { kind: 'untaken' };
       if (!options.stay && silentMs >= SILENT_MS) return { kind: 'silent' };
-      if (silentMs >= 2 * QUERY_LIMIT_MS) options.onSilence(answer.reason);
+      if (silentMs >= 2 * QUERY_LIMIT_MS || answer.reason === PAUSED) options.onSilence(answer.reason);
       pollMs = FIRST_POLL_MS;
     }
     await sleep(pollMs, undefined, { signal: over }).catch(() => undefined);
@@ -125,6 +129,9 @@ export function isSafetyWait({ items }: Progress, nowMs: number): boolean {
     isShortSafetyWait(waiting, nowMs),
   );
 }
+
+/** Temporal refuses a question only to a workflow that is paused. */
+const PAUSED = 'somebody has paused it in Temporal';
 
 type Answer =
   { readonly ok: true; readonly progress: Progress } | { readonly ok: false; readonly reason: string };
@@ -139,6 +146,7 @@ async function ask(client: Client, workflowId: string, over: AbortSignal): Promi
     return { ok: true, progress };
   } catch (error) {
     // Each of these faults passes: the first task is not finished, the worker is away, the server starts again.
+    if (error instanceof QueryRejectedError) return { ok: false, reason: PAUSED };
     return { ok: false, reason: isTemporalAway(error) ? 'Temporal does not answer' : 'no worker answers' };
   }
 }

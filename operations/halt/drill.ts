@@ -52,7 +52,7 @@ export async function drillHalt(
     own = halts.find(({ scope }) => isSameScope(scope, said.scope)) ?? null;
     const saidAtMs = own?.atMs ?? nowMs;
     const isLeft = ({ scope, atMs }: Halt): boolean => drillOf(scope) !== null && saidAtMs - atMs > LIFE_MS;
-    for (const halt of halts.filter(isLeft)) await resume(place, halt, said);
+    await resume(place, halts.filter(isLeft), said);
     const untilMs = performance.now() + ANSWER_LIMIT_MS;
     for (;;) {
       const stopped = await readStopped(client, handle.workflowId, saidAtMs);
@@ -63,7 +63,7 @@ export async function drillHalt(
     }
   } finally {
     // Where the halt was not kept, or its answer was lost, the next drill takes it back.
-    if (own !== null) await resume(place, own, said);
+    if (own !== null) await resume(place, [own], said);
     await handle.terminate('the drill is over');
   }
 }

@@ -2,12 +2,19 @@
  * Halting and resuming, for commands: records what a person says, reads what is halted then, and wakes the runs that may go
  * on. Needs no worker.
  */
-import { drillOf, isSameScope, type Halt, type HaltSaid, type ResumeSaid } from '../../domain/halt.ts';
-import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
-import { readHalts, type HaltReading, type HaltsOf } from '../../durable/halts/read.ts';
 import {
-  HALT_QUEUE,
-  HALT_TYPE,
+  drillOf,
+  haltsAfter,
+  isSameScope,
+  type Halt,
+  type HaltRecord,
+  type HaltSaid,
+  type ResumeSaid,
+} from '../../domain/halt.ts';
+import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
+import { readHalts, type HaltsOf } from '../../durable/halts/read.ts';
+import { SAY_LIMIT_MS, say } from '../../durable/halts/say.ts';
+import {
   CHUNK_TYPE,
   RUN_TYPE,
   haltIdOf,
@@ -17,8 +24,6 @@ import {
 } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
 
-/** When Temporal does not answer within this time, the person is told so. */
-const SAY_LIMIT_MS = 10_000;
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;
 
@@ -27,14 +32,24 @@ export async function currentHalts(of: HaltsOf): Promise<readonly Halt[]> {
   return (await haltRecord(of)).halts;
 }
 
-/** The same, and whether a person has ended the workflow that keeps the halts. */
-export async function haltRecord(of: HaltsOf): Promise<Omit<HaltReading, 'version'>> {
-  const { halts, isEnded } = await asked(of);
-  return { halts: halts.filter(isMeant), isEnded };
+/**
+ * The same, and how the record stands that keeps them. Who has ended it is told while something stands, or nobody has begun
+ * it anew.
+ */
+export async function haltRecord(
+  of: HaltsOf,
+): Promise<Pick<HaltRecord, 'isOpen' | 'ended'> & { readonly halts: readonly Halt[] }> {
+  const { words, isOpen, ended } = await asked(of);
+  const halts = haltsAfter(words).filter(isMeant);
+  return { halts, isOpen, ended: halts.length > 0 || !isOpen ? ended : null };
 }
 
-function asked(of: HaltsOf): Promise<HaltReading> {
+function asked(of: HaltsOf): Promise<HaltRecord> {
   return of.client.withDeadline(Date.now() + SAY_LIMIT_MS, () => readHalts(of));
+}
+
+async function standing(of: HaltsOf): Promise<readonly Halt[]> {
+  return haltsAfter((await asked(of)).words);
 }
 
 function isMeant({ scope }: Halt): boolean {
@@ -55,11 +70,12 @@ export async function keepHalt(
   of: HaltsOf,
   said: HaltSaid,
 ): Promise<{ readonly halts: readonly Halt[]; readonly replaced: Halt | null }> {
-  let { halts } = await asked(of);
+  let halts = await standing(of);
   const isSame = ({ scope }: Halt): boolean => isSameScope(scope, said.scope);
   const replaced = halts.find(isSame) ?? null;
   for (let tries = 1; tries <= TRIES; tries += 1) {
-    halts = await say(of, haltSignal.name, said, halts);
+    await say(of, haltSignal.name, said, halts);
+    halts = await standing(of);
     // The signal can be lost only if a person ends the record at this very moment and another command begins a new one.
     if (halts.some(isSame)) return { halts, replaced };
   }
@@ -74,40 +90,20 @@ export async function keepHalt(
 }
 
 /**
- * Takes back a halt that the person has seen; other halts stay, also one of the same scope that came later.
+ * Takes back halts that the person has seen; other halts stay, also one of the same scope that came later.
  * @returns the halts that still stand
  */
 export async function resume(
   of: HaltsOf,
-  { scope, atMs: haltAtMs }: Pick<Halt, 'scope' | 'atMs'>,
+  halts: readonly Pick<Halt, 'scope' | 'atMs'>[],
   { by, why }: { readonly by: string; readonly why: string },
 ): Promise<readonly Halt[]> {
-  const { halts } = await asked(of);
-  const said: ResumeSaid = { scope, by, why, haltAtMs };
-  return (await say(of, resumeSignal.name, said, halts)).filter(isMeant);
-}
-
-/** @param before the halts that a new record begins with, where a person has ended the old one */
-async function say(
-  of: HaltsOf,
-  signal: string,
-  said: HaltSaid | ResumeSaid,
-  before: readonly Halt[],
-): Promise<readonly Halt[]> {
-  const { client, mode } = of;
-  await client.withDeadline(Date.now() + SAY_LIMIT_MS, () =>
-    client.workflow.signalWithStart(HALT_TYPE, {
-      workflowId: haltIdOf(mode),
-      taskQueue: HALT_QUEUE,
-      args: [before],
-      signal,
-      signalArgs: [said],
-      staticSummary: `What is halted in ${mode}`,
-      staticDetails:
-        'Kept for `npx cambist halt` and `npx cambist resume`; every worker reads it. No worker serves it, and none is needed. Leave it open.',
-    }),
-  );
-  return (await asked(of)).halts;
+  for (const { scope, atMs: haltAtMs } of halts) {
+    const said: ResumeSaid = { scope, by, why, haltAtMs };
+    // One after the other: mostly there is one.
+    await say(of, resumeSignal.name, said, await standing(of));
+  }
+  return (await standing(of)).filter(isMeant);
 }
 
 /**

@@ -2,7 +2,8 @@
  * `explain-reset`: what a reset of a run would try again, and to which events a reset is possible. Reads the history and the
  * report, and changes nothing. What it says of money is true for every event (M1).
  */
-import { successorIn } from '../../domain/people/instructions.ts';
+import type { Recorded } from '../../domain/people/instructions.ts';
+import { replacedBy } from '../../domain/replacement.ts';
 import type { Next, NextOfItem } from '../../domain/run/next-start.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { runName, type RunName } from '../../domain/references.ts';
@@ -11,16 +12,9 @@ import { othersSendMs } from '../../domain/writes/doubt.ts';
 import { WRITE_LIMITS } from '../../workflows/limits.ts';
 import { requireBuild } from '../watch/builds.ts';
 import { INSTRUCTION_CALL } from '../follow/instruction-evidence.ts';
-import { nextOf } from '../decide/next-start.ts';
+import { goOnCommand, nextOf } from '../decide/next-start.ts';
 import type { Place } from '../place.ts';
-import {
-  goOnCommand,
-  isCancelledEnd,
-  neverTaken,
-  noSuchEvent,
-  readResetPoints,
-  recommendedFor,
-} from './verdict.ts';
+import { isCancelledEnd, neverTaken, noSuchEvent, readResetPoints, recommendedFor } from './verdict.ts';
 import type { ResetPoint } from './points.ts';
 import { readRun } from '../follow/read-run.ts';
 import { requireRun, type RunFacts } from '../follow/runs.ts';
@@ -35,7 +29,7 @@ const FATES = {
   'left to --pay-again': 'stays unpaid until --pay-again',
   'left to a person': 'waits for a person',
   cancelled: 'stays undone: the run is cancelled',
-  superseded: 'stays undone: another run has taken its place',
+  'left to another run': 'stays undone: another run has taken its place',
 } as const satisfies Readonly<Record<Next, string>>;
 
 export type ExplainedItem = {
@@ -57,7 +51,7 @@ export type ResetExplained = {
    * The command to type in place of `replay`. `replay` refuses a run that was cancelled and has ended, and a run whose place
    * another one has taken. Null: `replay` takes this run.
    */
-  readonly insteadOfReplay: string | null;
+  readonly otherCommand: string | null;
   readonly points: readonly ResetPoint[];
   readonly items: readonly ExplainedItem[];
   /** The run has no plan: all of it is planned anew, unless the service shows something of it. */
@@ -104,7 +98,7 @@ export async function explainReset(
     status: facts.isOpen ? report.status : facts.state,
     point,
     recommended,
-    insteadOfReplay: commandInstead(facts, report, successorIn(view.said ?? [])),
+    otherCommand: commandToType(facts, report, view.said ?? []),
     points,
     items,
     isUnplanned: items.length === 0,
@@ -113,11 +107,9 @@ export async function explainReset(
   };
 }
 
-function commandInstead(facts: RunFacts, report: Report, successor: string | null): string | null {
-  const { run } = facts;
-  if (successor !== null && !facts.isOpen)
-    return `npx cambist status ${runName({ policy: run.policy, id: successor })}`;
-  return isCancelledEnd(facts, report) ? goOnCommand(run) : null;
+function commandToType(facts: RunFacts, report: Report, said: readonly Recorded[]): string | null {
+  const { run, isOpen } = facts;
+  return (isOpen ? null : replacedBy(run, said)) ?? (isCancelledEnd(facts, report) ? goOnCommand(run) : null);
 }
 
 function explained({ next, kind, item: { id: item, outcome, ...more } }: NextOfItem): ExplainedItem {

@@ -19,6 +19,8 @@ export type ResetPoint = {
   readonly atMs: number;
   /** What the run did next. A reset to this event does it again. */
   readonly step: string;
+  /** Somebody has ended a call that the run made in this step, beside the call's worker. What came of it is not known. */
+  readonly isEndedBeside: boolean;
 };
 
 /** @param textOf the text of a payload */
@@ -28,6 +30,7 @@ export async function resetPointsOf(
 ): Promise<readonly ResetPoint[]> {
   const points: ResetPoint[] = [];
   const steps = await stepsByTask(events, textOf);
+  const endedBeside = endedBesideIn(events);
   // Temporal tries a task again that failed or timed out, so its step is that of the next task that completed.
   let next = NO_STEP;
   for (const event of events.toReversed()) {
@@ -36,19 +39,29 @@ export async function resetPointsOf(
     if (kind === null || !id) continue;
     const eventId = Number(id);
     if (kind === 'WorkflowTaskCompleted') next = steps.of(eventId) ?? GOES_ON;
-    points.push({ eventId, id, kind, atMs: timeOf(event), step: next });
+    points.push({
+      eventId,
+      id,
+      kind,
+      atMs: timeOf(event),
+      step: next,
+      isEndedBeside: endedBeside.has(eventId),
+    });
   }
   return points.toReversed();
 }
 
 /**
- * The best event for a reset: everything that is not done is tried again, and the least is repeated. This is the last one. A
- * run that is completed, or has ended without a plan, does nothing more at its end, so for such a run it is the first one.
+ * The best event for a reset: everything that is not done is tried again, and the least is repeated. This is the last one,
+ * but where somebody has ended a call beside its worker, the one of that call, which is made again. A run that is completed,
+ * or has ended without a plan, does nothing more at its end, so for such a run it is the first one.
  */
 export function recommendedPoint(
   points: readonly ResetPoint[],
   { fromTheStart }: { readonly fromTheStart: boolean },
 ): ResetPoint | null {
+  const endedBeside = points.find((point) => isCompleted(point) && point.isEndedBeside);
+  if (endedBeside !== undefined) return endedBeside;
   return (fromTheStart ? points.find(isCompleted) : points.findLast(isCompleted)) ?? null;
 }
 
@@ -87,6 +100,33 @@ async function stepsByTask(
     if (ended) steps.add(taskOf(ended), END_STEP);
   }
   return steps;
+}
+
+/** No call of ours has such a limit: somebody has shortened its time. */
+const SCHEDULE_TO_CLOSE = 3;
+
+/**
+ * The tasks that made a call which somebody has ended beside its worker: under another identity than the worker's that had
+ * taken it, or by a shorter time.
+ */
+function endedBesideIn(events: HistoryEvents): ReadonlySet<number> {
+  const tasks = new Map<string, number>();
+  const workers = new Map<string, string>();
+  const endedBeside = new Set<number>();
+  for (const event of events) {
+    const { activityTaskScheduledEventAttributes: made, activityTaskStartedEventAttributes: taken } = event;
+    if (made) tasks.set(String(event.eventId), taskOf(made));
+    if (taken) workers.set(String(taken.scheduledEventId), taken.identity ?? '');
+    const ended = event.activityTaskCompletedEventAttributes ?? event.activityTaskFailedEventAttributes;
+    const timedOut = event.activityTaskTimedOutEventAttributes;
+    const call = String((ended ?? timedOut)?.scheduledEventId);
+    const isBeside = ended
+      ? ended.identity !== workers.get(call)
+      : Number(timedOut?.failure?.timeoutFailureInfo?.timeoutType) === SCHEDULE_TO_CLOSE;
+    const task = tasks.get(call);
+    if (isBeside && task !== undefined) endedBeside.add(task);
+  }
+  return endedBeside;
 }
 
 function taskOf({ workflowTaskCompletedEventId: id }: { readonly workflowTaskCompletedEventId?: unknown }) {

@@ -14,8 +14,8 @@ import { endingOf } from '../exit-codes.ts';
 import { CommandFailure } from '../failure.ts';
 import { failureOf } from '../failure-of.ts';
 import { followRun } from '../follow/until-it-ends.ts';
-import { isFinished, nextAsRead } from '../decide/next-start.ts';
-import { successorOf, superseded } from '../decide/successor.ts';
+import { goOnCommand, isFinished, nextAsRead } from '../decide/next-start.ts';
+import { requireNotReplaced } from '../decide/replaced.ts';
 import { readEvents, valuesOf } from '../../durable/history.ts';
 import type { Place } from '../place.ts';
 import { recommendedPoint, resetPointsOf, type ResetPoint } from './points.ts';
@@ -50,8 +50,7 @@ export async function judgeReplay(
   { event, nowMs }: { readonly event: number | null; readonly nowMs: number },
 ): Promise<ReplayVerdict> {
   const facts = await requireRun(place, run);
-  const successor = facts.isOpen ? null : await successorOf(place, run);
-  if (successor !== null) throw superseded(run, successor);
+  if (!facts.isOpen) await requireNotReplaced(place, run);
   await requireBuild(place, facts, nowMs);
   if (facts.isOpen && event === null) {
     const view = await readRun(place, facts);
@@ -60,9 +59,11 @@ export async function judgeReplay(
   // A person who names an event may reset the run though no worker can go on with it or tell how it stands.
   const view = await (event === null ? readRun(place, facts) : readRunOrNull(place, facts));
   if (view !== null && isCancelledEnd(facts, view.report)) throw isCancelled(run);
-  if (event === null && view !== null && isFinished(view)) return { kind: 'nothing', view };
-  const before = view?.report ?? null;
   const points = await readResetPoints(place, facts);
+  // Of what somebody has ended beside its worker the report may say more than is true.
+  const isCertain = !points.some(({ isEndedBeside }) => isEndedBeside);
+  if (event === null && view !== null && isFinished(view) && isCertain) return { kind: 'nothing', view };
+  const before = view?.report ?? null;
   const point =
     event === null
       ? recommendedFor(facts, before, points)
@@ -75,16 +76,6 @@ export async function judgeReplay(
 /** True for a run that has ended cancelled: no reset takes the cancel back. */
 export function isCancelledEnd({ isOpen }: RunFacts, { status }: Pick<Report, 'status'>): boolean {
   return !isOpen && status === 'CANCELLED';
-}
-
-/** The command that takes a cancel back. */
-export function goOnCommand({ id }: RunName): string {
-  return `npx cambist run POLICY --id ${id} --go-on`;
-}
-
-/** The command that tries again what a run has not done. */
-export function againCommand(run: RunName, { status }: Pick<Report, 'status'>): string {
-  return status === 'CANCELLED' ? goOnCommand(run) : `npx cambist replay ${runName(run)}`;
 }
 
 /** @param report how the run stands; null: no worker can tell */

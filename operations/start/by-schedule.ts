@@ -21,7 +21,7 @@ import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import type { PolicyFile } from '../policy-file.ts';
 import { idOfRun } from './run-ids.ts';
-import { begin, judgeStart, requireStart, type AskedStart } from './run-policy.ts';
+import { NO_PERSON_ASKS, begin, judgeStart, requireStart, type AskedStart } from './run-policy.ts';
 
 /** What the worker gives to a start. */
 type StartingWorker = {
@@ -99,9 +99,7 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
     // A start at its own time counts for its date, even if midnight has passed since.
     today: isNamed ? todayIn(zone, now()) : date,
     isNamed,
-    goOn: null,
-    insteadOf: null,
-    again: false,
+    ...NO_PERSON_ASKS,
     batch: null,
     onSubmitted: () => {},
     now,

@@ -4,7 +4,8 @@
  * sent. The worker that makes the new run's plan checks everything again.
  */
 import type { Settings } from '../../config/config.ts';
-import { SUPERSEDED, saidOfExecuted, successorIn } from '../../domain/people/instructions.ts';
+import { saidOfExecuted } from '../../domain/people/instructions.ts';
+import { SUPERSEDED, successorIn } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { Report } from '../../domain/run/report.ts';
@@ -13,14 +14,14 @@ import { endInstructions } from '../../durable/instructions/keep.ts';
 import { isPlanKnown, readFirstPlan, readPlanInput, readPlannedText } from '../../durable/plans.ts';
 import { findOfRun } from '../../service/records-of-run.ts';
 import { keepInstruction, readKept, wakeRun } from '../decide/keep-instruction.ts';
+import { againCommand } from '../decide/next-start.ts';
 import { requireOwnPlan } from '../decide/plan-made.ts';
-import { successorOf, superseded, takerOf } from '../decide/successor.ts';
+import { successorOf, superseded, takerOf } from '../decide/replaced.ts';
 import { CommandFailure } from '../failure.ts';
 import { readRun, type RunView } from '../follow/read-run.ts';
 import { readInput, requireRun, type RunFacts } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
 import { atService, serviceFailure } from '../preflight.ts';
-import { againCommand } from '../replay/verdict.ts';
 
 /** `old`: the run whose place `run` is to take; both are of one policy. */
 export type AskedInstead = {

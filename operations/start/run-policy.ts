@@ -3,7 +3,8 @@
  * command shows this, and asks a person where that is needed.
  */
 import { movesOf } from '../../domain/plan/moves.ts';
-import { successorIn, type Kept } from '../../domain/people/instructions.ts';
+import type { Kept } from '../../domain/people/instructions.ts';
+import { successorIn } from '../../domain/replacement.ts';
 import type { RunName } from '../../domain/references.ts';
 import type { Settings } from '../../config/config.ts';
 import { requireBatch } from '../batches/file.ts';
@@ -11,9 +12,9 @@ import { compileNow, requireCompiled, type Compiled } from './compile-now.ts';
 import { CommandFailure } from '../failure.ts';
 import { goOnEnded, type GoOn } from '../decide/go-on.ts';
 import { isFinished, nextAsRead } from '../decide/next-start.ts';
-import { predecessorOf, successorOf, superseded } from '../decide/successor.ts';
-import { hasTraded } from '../watch/lost-runs.ts';
+import { hasTraded } from '../decide/claims.ts';
 import type { Place } from '../place.ts';
+import { predecessorOf, successorOf, superseded } from '../decide/replaced.ts';
 import { placeOf, requireOwnPlace } from './instead-of.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import { isPlanKnown, readFirstPlan } from '../../durable/plans.ts';
@@ -59,6 +60,13 @@ export type AskedStart = {
   readonly onSubmitted: (payments: number) => void;
   readonly now: () => number;
 };
+
+/** What only a person asks for, and a schedule does not. */
+export const NO_PERSON_ASKS = {
+  goOn: null,
+  insteadOf: null,
+  again: false,
+} as const satisfies Partial<AskedStart>;
 
 export type StartVerdict =
   /** The run is open: follow it. */
@@ -211,7 +219,7 @@ export async function begin(
     run,
     policyFile,
     batch: manifest,
-    insteadOf,
+    ...(insteadOf !== null && { insteadOf }),
     shown,
     startedBy,
     again: how.facts !== null,

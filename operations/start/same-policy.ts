@@ -1,5 +1,6 @@
 /** Whether a policy file still says the same as when its run was planned. Reads only. */
 import { runName, type RunName } from '../../domain/references.ts';
+import { replacingCommand } from '../../domain/replacement.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
@@ -33,7 +34,7 @@ export async function requireSamePolicy(place: Place, of: Planned): Promise<void
         code: 'POLICY_CHANGED',
         place: runName(run),
         message: `run ${runName(run)} was planned with another policy than ${policyFile.file} says now; nothing was sent`,
-        fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. A second run of this date would not be an edit of this one: it would trade and pay everything again.${insteadOf(of)}`,
+        fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. A second run of this date would not be an edit of this one: it would trade and pay everything again.${whereNothingMoved(of)}`,
       },
     ],
     {
@@ -47,7 +48,7 @@ export async function requireSamePolicy(place: Place, of: Planned): Promise<void
  * The advice to start another run in the place of this one. It is given only where nothing of this run moved: otherwise it
  * would be the advice to pay again.
  */
-function insteadOf({ run, policyFile, facts }: Planned): string {
+function whereNothingMoved({ run, policyFile, facts }: Planned): string {
   if (facts === null || facts.isOpen || facts.state !== 'FAILED') return '';
-  return ` Nothing of this one moved, so another one may take its place: \`npx cambist run ${policyFile.file} --id NEW --instead-of ${run.id}\`.`;
+  return ` Nothing of this one moved, so another one may take its place: \`${replacingCommand(run, policyFile.file)}\`.`;
 }

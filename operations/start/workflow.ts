@@ -7,6 +7,7 @@ import type { Manifest } from '../../domain/batch.ts';
 import type { ConvertPolicy, Policy } from '../../domain/policy.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { moneyText } from '../../domain/currencies.ts';
+import { inPlace, placeText, type InPlace } from '../../domain/replacement.ts';
 import { runName, workflowIdOf, type RunName } from '../../domain/references.ts';
 import { makeReport, type Report } from '../../domain/run/report.ts';
 import { newRunState } from '../../domain/run/state.ts';
@@ -20,7 +21,7 @@ import {
 } from '../../workflows/names.ts';
 import type { PolicyFile } from '../policy-file.ts';
 
-export type StartOptions = {
+export type StartOptions = InPlace & {
   readonly client: Client;
   readonly taskQueue: string;
   readonly mode: Mode;
@@ -28,8 +29,6 @@ export type StartOptions = {
   readonly policyFile: PolicyFile;
   /** The batch of a payout, whose chunks are all submitted. Null for other kinds. */
   readonly batch: Manifest | null;
-  /** Id of the run whose place it takes; null: it takes no place. */
-  readonly insteadOf: string | null;
   /** What a person has said yes to; null: no person was asked. */
   readonly shown: readonly string[] | null;
   /** Who starts it, as the report shows. */
@@ -51,7 +50,7 @@ export async function startRun(options: StartOptions): Promise<boolean> {
     ...(options.shown !== null && { shown: options.shown }),
     startedBy: options.startedBy,
     ...(options.batch !== null && { batch: options.batch }),
-    ...(options.insteadOf !== null && { insteadOf: options.insteadOf }),
+    ...inPlace(options),
   };
   try {
     await client.workflow.start(RUN_TYPE, {
@@ -108,8 +107,9 @@ function totalsOf({ totals }: Manifest): readonly string[] {
 }
 
 /** The text that the Temporal UI shows of the run, in Markdown: who started it, what it does, and how to see its report. */
-function detailsOf({ run, mode, policyFile, batch, insteadOf, shown, startedBy }: StartOptions): string {
+function detailsOf({ run, mode, policyFile, batch, shown, startedBy, ...options }: StartOptions): string {
   const { policy, hash } = policyFile;
+  const place = placeText(options);
   const ofBatch =
     batch === null ? [] : [`The batch has ${batch.payments} payments: ${totalsOf(batch).join(', ')}.`];
   // The report has the full list of payments.
@@ -117,7 +117,7 @@ function detailsOf({ run, mode, policyFile, batch, insteadOf, shown, startedBy }
   return [
     `Policy **${policy.name}** (${policy.kind}, hash \`${hash.slice(0, 12)}\`), date ${run.id.slice(0, DATE_LENGTH)}, ${mode.toLowerCase()}. Started by ${startedBy}.`,
     `It is to ${summaryOf(policy)}.`,
-    ...(insteadOf === null ? [] : [`It takes the place of ${insteadOf}, of which nothing was executed.`]),
+    ...(place === null ? [] : [place]),
     ...ofBatch,
     ...(moves.length === 0 ? [] : ['What was agreed to:', moves.join('\n')]),
     'What became of it:',

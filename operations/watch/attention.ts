@@ -1,6 +1,6 @@
 /** Which runs need a person's attention, and which of them a person has acknowledged already. */
 import { randomUUID } from 'node:crypto';
-import { successorIn } from '../../domain/people/instructions.ts';
+import { isReplaced } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { needsSomebody, shownFirst } from '../../domain/waits.ts';
 import { CommandFailure } from '../failure.ts';
@@ -20,7 +20,7 @@ const QUIET: readonly string[] = ['COMPLETED'];
 /** Why a run needs attention. */
 type Why = { readonly code: string; readonly message: string };
 
-/** A run in the list. `why` is null when there is no such reason, or when the command did not look for one. */
+/** A run in the list. `why` is null when there is no such reason, or when the command did not ask the run. */
 export type Listed = {
   readonly facts: RunFacts;
   readonly why: Why | null;
@@ -39,7 +39,7 @@ export function needsAttention({ facts, why }: Listed): boolean {
 /** Runs, newest first. `limit`: at least this many are wanted; null: all. */
 export async function listAll(place: Place, limit: number | null): Promise<readonly Listed[]> {
   const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });
-  return found.map((facts) => ({ facts, why: null, isStuck: false }));
+  return found.map((facts) => ({ facts, why: oddMemo(facts), isStuck: false }));
 }
 
 /**
@@ -87,7 +87,7 @@ export async function acknowledge(
 }
 
 async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Listed> {
-  if (!facts.isOpen) return { facts, why: null, isStuck: false };
+  if (!facts.isOpen) return { facts, why: oddMemo(facts), isStuck: false };
   const stuck = await readStuck(place.client, facts, nowMs);
   if (stuck !== null) return { facts, why: { code: 'STUCK', message: stuck }, isStuck: true };
   try {
@@ -95,11 +95,21 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
     const [wait] = shownFirst(progress.items.map(({ waiting }) => waiting)).filter((waiting) =>
       needsSomebody(waiting, nowMs),
     );
-    return { facts, why: wait?.problem ?? null, isStuck: false };
+    return { facts, why: wait?.problem ?? oddMemo(facts), isStuck: false };
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     return { facts, why: error.problems[0] ?? null, isStuck: true };
   }
+}
+
+/** A run of which somebody has changed what Temporal shows of it; null: nobody has. */
+function oddMemo({ hasOddMemo }: RunFacts): Why | null {
+  if (!hasOddMemo) return null;
+  return {
+    code: 'MEMO_UNREADABLE',
+    message:
+      'Its memo in Temporal is in a form that nobody can read. Cambist did not write it: find out who did.',
+  };
 }
 
 /**
@@ -114,7 +124,7 @@ async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<
   const kept = await readInstructions({ client, mode, run: listed.facts.run });
   if (kept === null) return false;
   // Another run has taken the place of this one: only that run may need attention.
-  if (!listed.facts.isOpen && successorIn(kept.instructions) !== null) return true;
+  if (!listed.facts.isOpen && isReplaced(kept.instructions)) return true;
   const standing = standingOf(listed);
   return kept.instructions.some((said) => said.kind === 'acknowledge' && said.standing === standing);
 }

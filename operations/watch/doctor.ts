@@ -4,7 +4,7 @@
  * The command only reads from the service, and starts nothing.
  */
 import type { Ending } from '../../domain/endings.ts';
-import { haltSentence, scopeOptions } from '../../domain/halt.ts';
+import { endedSentence, haltSentence, scopeOptions } from '../../domain/halt.ts';
 import { makeProblem } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
 import type { Mode } from '../../domain/service/records.ts';
@@ -21,7 +21,7 @@ import { endingOfCode } from '../exit-codes.ts';
 import { CommandFailure } from '../failure.ts';
 import { failureOf } from '../failure-of.ts';
 import { haltRecord } from '../halt/switch.ts';
-import { lostRuns } from './lost-runs.ts';
+import { lostRuns } from '../decide/claims.ts';
 import { keptFor, shortRetention } from './retention.ts';
 import { retentionSeconds } from '../../durable/retention.ts';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -403,8 +403,7 @@ async function checkRecords(
 }
 
 async function checkHalts(place: Place): Promise<readonly Check[]> {
-  const { halts, isEnded } = await haltRecord(place);
-  if (halts.length === 0) return [ok('halts', 'nothing is halted')];
+  const { halts, isOpen, ended } = await haltRecord(place);
   const checks = halts.map((halt) =>
     warned('halts', {
       code: 'HALTED',
@@ -413,15 +412,18 @@ async function checkHalts(place: Place): Promise<readonly Check[]> {
       fix: `When it may go on: \`npx cambist resume${scopeOptions(halt.scope)}\`.`,
     }),
   );
-  if (!isEnded) return checks;
-  const ended: Trouble = {
-    code: 'HALT_RECORD_ENDED',
-    place: place.mode,
-    message:
-      'somebody has ended the workflow that keeps what is halted: when Temporal forgets it, everything goes on',
-    fix: 'Say one of the halts again with `npx cambist halt`: a new record takes all of them over.',
-  };
-  return [...checks, wrong('halts', ended)];
+  if (ended !== null)
+    checks.push(
+      (isOpen ? warned : wrong)('halts', {
+        code: 'HALT_RECORD_ENDED',
+        place: place.mode,
+        message: endedSentence(ended),
+        fix: isOpen
+          ? 'Nothing was let go by it, and a new record goes on with what stood. Ask why.'
+          : 'Nothing was let go by it. Start a worker, or say one of the halts again with `npx cambist halt`: either begins a new record.',
+      }),
+    );
+  return checks.length > 0 ? checks : [ok('halts', 'nothing is halted')];
 }
 
 function ok(name: string, says: string): Check {

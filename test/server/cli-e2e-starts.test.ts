@@ -199,7 +199,6 @@ describe('which run a start is of', { concurrency: 6 }, () => {
       policyFile,
       startedBy: 'ana',
       batch: null,
-      insteadOf: null,
       again: false,
     } as const;
     assert.ok(await startRun({ ...again, shown }));

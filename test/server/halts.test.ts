@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
 import { runName } from '../../domain/references.ts';
 import { READING_HOLDS_MS } from '../../domain/halt.ts';
+import { describe } from '../../durable/described.ts';
 import { currentHalts, halt } from '../../operations/halt/switch.ts';
-import { haltsOf } from '../../durable/halts/read.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
-import { haltIdOf } from '../../workflows/names.ts';
+import { HALT_QUEUE, HALT_TYPE, haltIdOf } from '../../workflows/names.ts';
 import { paymentsOf, startBatch, type BatchRun } from '../support/batches.ts';
 import { assertExit, command } from '../support/commands.ts';
 import { startBuiltWorker } from '../support/built-worker.ts';
@@ -145,6 +146,51 @@ test('a halted policy leaves another one going, and a new run of it waits and mo
   }
 });
 
+test('a halt that a worker has seen holds when somebody deletes its workflow; the worker puts it back, and a resume lets go', async () => {
+  const stage = await openStage({
+    balances: RICH,
+    rates: { 'USD/MXN': '17.25' },
+    temporalAddress: server.address,
+  });
+  const { client, namespace } = stage.temporal;
+  const of = { client, mode: 'SANDBOX' } as const;
+  try {
+    await stage.startWorker();
+    const run = stage.find(convertPolicy(), {});
+    const { policy } = run.name;
+    assertExit(
+      await command(stage, ['halt', '--policy', policy, '--reason', 'is doubted', '--by', 'ana']),
+      0,
+    );
+    await run.startAgain();
+    await run.heldBy('HALTED');
+    const ofAna = async () => (await currentHalts(of)).find(({ scope }) => scope.policy === policy);
+    const said = await ofAna();
+    const deleted = await describe(client, haltIdOf('SANDBOX'));
+    const workflowExecution = { workflowId: haltIdOf('SANDBOX') };
+    await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution });
+    await eventually('the worker puts the halt back', async () => {
+      const shown = await describe(client, haltIdOf('SANDBOX'));
+      return shown !== null && shown.runId !== deleted?.runId && (await ofAna()) !== undefined;
+    });
+    assert.deepEqual(await ofAna(), said);
+    // Mostly the worker has not seen its end, and goes by a halt of everything too.
+    assertExit(await command(stage, ['resume', '--by', 'ana']), 0);
+    await run.heldBy('HALTED');
+    assertNothingMoved(run);
+    const resumed = await command(stage, ['resume', '--policy', policy, '--by', 'ben']);
+    assertExit(resumed, 0);
+    assert.match(
+      resumed.stdout.replaceAll(/\s+/g, ' '),
+      /^Takes back: ana has halted policy .*: "is doubted"\. Resumed/,
+    );
+    assertDoneOnce(run, await run.report());
+  } finally {
+    await command(stage, ['resume']);
+    await stage.close();
+  }
+});
+
 test('halts that are said at once are all kept, without any worker, and by whoever ends their workflow', async () => {
   const stage = await openStage({ temporalAddress: server.address });
   const { client } = stage.temporal;
@@ -164,6 +210,13 @@ test('halts that are said at once are all kept, without any worker, and by whoev
     );
     await client.workflow.getHandle(haltIdOf('SANDBOX')).terminate('somebody tidies up');
     assert.deepEqual(await kept(), new Set(currencies));
+    const told = await command(stage, ['status']);
+    assert.match(
+      told.stdout.replaceAll(/\s+/g, ' '),
+      /ended the workflow that keeps what is halted, at \S+ \S+ UTC: "somebody tidies up"\./,
+    );
+    await startEmpty(client);
+    assert.deepEqual(await kept(), new Set(currencies));
     assertExit(await command(stage, ['resume', '--currency', 'SGD']), 0);
     assert.deepEqual(await kept(), new Set(['EUR', 'GBP', 'MXN', 'USD']));
   } finally {
@@ -171,6 +224,16 @@ test('halts that are said at once are all kept, without any worker, and by whoev
     await stage.close();
   }
 });
+
+/** What a stranger can do who may write to the namespace: the workflow is there again, and says that nothing stands. */
+async function startEmpty(client: Client): Promise<void> {
+  await client.workflow.start(HALT_TYPE, {
+    workflowId: haltIdOf('SANDBOX'),
+    taskQueue: HALT_QUEUE,
+    args: [[]],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+}
 
 type Drilled = {
   readonly stopped: readonly { readonly worker: string; readonly afterMs: number }[];
@@ -196,7 +259,7 @@ test('a drill tells how fast each worker stops, while a batch is paid, and stops
     const sent = run.writes().length;
     assert.ok(sent < PAYMENTS, `${sent} were sent before it ended`);
     assertPaidOnce(run, (await run.report()).status);
-    assert.deepEqual(await haltsOf({ client: temporal.client, mode: 'SANDBOX' })(), []);
+    assert.deepEqual(await currentHalts({ client: temporal.client, mode: 'SANDBOX' }), []);
     const open = await temporal.client.workflow.count(
       "WorkflowType = 'halt' AND ExecutionStatus = 'Running'",
     );
@@ -222,7 +285,7 @@ test('a drill names the worker that stands still, and whoever has none is told t
     assertExit(drilled, 7);
     assert.match(drilled.stderr, new RegExp(`^HALT_DRILL_FAILED ${frozen?.pid}@`));
     assert.doesNotMatch(drilled.stderr, new RegExp(`${other?.pid}@`));
-    assert.deepEqual(await haltsOf({ client: temporal.client, mode: 'SANDBOX' })(), []);
+    assert.deepEqual(await currentHalts({ client: temporal.client, mode: 'SANDBOX' }), []);
     frozen?.kill('SIGCONT');
     const again = await command(stage, ['halt', '--drill']);
     assertExit(again, 0);

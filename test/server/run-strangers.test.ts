@@ -4,9 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import { Client, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
+import { ApplicationFailure, type PayloadCodec } from '@temporalio/common';
 import { readFirstPlan } from '../../durable/plans.ts';
+import { listRuns } from '../../operations/follow/runs.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { RUN_TYPE, planIdOf, reportQuery } from '../../workflows/names.ts';
 import { readReport } from '../../domain/run/report.ts';
@@ -151,6 +152,40 @@ describe('state that nobody handed on', AT_ONCE, () => {
     assert.equal((await failureOf(run.handle)).type, 'CARRIED_STATE_REFUSED');
     assertNothingMoved(run);
   });
+});
+
+test('a run that somebody has started with a memo that nobody can read, and without search attributes, is in the list', async () => {
+  const run = await unstarted();
+  const strange: PayloadCodec = {
+    encode: async (payloads) =>
+      payloads.map(({ data }) => ({
+        metadata: { encoding: Buffer.from('binary/strange') },
+        ...(data && { data }),
+      })),
+    decode: async (payloads) => payloads,
+  };
+  const { connection, options } = client;
+  const stranger = new Client({
+    connection,
+    namespace: options.namespace,
+    dataConverter: { payloadCodecs: [strange] },
+  });
+  const { workflowId } = run.handle;
+  await stranger.workflow.start(RUN_TYPE, {
+    workflowId,
+    taskQueue: uniqueName('nobody'),
+    args: [],
+    memo: { note: 'x' },
+  });
+  const found = async (): Promise<boolean | undefined> => {
+    const { policy } = run.name;
+    const runs = await listRuns(client, 'SANDBOX', { policy, onlyOpen: true, limit: null });
+    return runs.find((facts) => facts.workflowId === workflowId)?.hasOddMemo;
+  };
+  // Lists are a moment behind.
+  while ((await found()) === undefined);
+  assert.equal(await found(), true);
+  await run.handle.terminate('seen');
 });
 
 test('a run whose plan was refused makes it anew when it is started again, with what it was started with then', async () => {

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import {
   END,
   GO_ON,
+  LOST_REQUEST,
   START,
   after,
   assertDoneOnce,
@@ -46,6 +47,25 @@ describe('a batch', () => {
     // The last chunk goes on in a new history as the run ends.
     const [run = assert.fail('There is a run.')] = end.afterwards;
     assertDoneOnce(run);
+  });
+
+  test('given payments whose requests were lost, when somebody pauses the run of their batch, then its chunks send nothing until it is unpaused', async () => {
+    const end = await story()
+      .given({ ...BATCH, withdrawal: [LOST_REQUEST, LOST_REQUEST, LOST_REQUEST] })
+      .when(before('send withdrawal', { plusMs: 10 }), { kind: 'pause', ms: HOUR_MS })
+      .play();
+    assertDoneOnce(end);
+    const [first = 0] = end.writes.map(({ sentAtMs }) => sentAtMs);
+    const later = end.writes.map(({ sentAtMs }) => sentAtMs - first).filter((ms) => ms > 11 * SECOND_MS);
+    assert.ok(later.length > 0 && later.every((ms) => ms > HOUR_MS - MINUTE_MS));
+  });
+
+  test('given one whose chunk is paused, then the other chunk goes on, and each is paid once', async () => {
+    const end = await story()
+      .given({ ...BATCH, batch: { chunks: [4, 3] }, service: { alsoMxn: '50000' } })
+      .when(before('send withdrawal', { plusMs: 10 }), { kind: 'pause', ms: HOUR_MS }, 1)
+      .play();
+    assertDoneOnce(end);
   });
 
   test('given one that stopped at a refusal, when it is reset at its very end, then all is paid', async () => {

@@ -8,6 +8,7 @@ import {
   after,
   assertDoneOnce,
   before,
+  heldBy,
   story,
   type Ending,
 } from '../machines/model/story.ts';
@@ -97,4 +98,27 @@ test('given a worker that cannot read what is halted, then nothing leaves, and i
     .play();
   assertDoneOnce(end);
   assert.deepEqual(end.heldBy('HALT_UNREADABLE').withdrawals, []);
+});
+
+for (const isBegunAnew of [false, true])
+  test(`given a run that a halt holds, when somebody deletes the record of halts${isBegunAnew ? ' and starts it again empty' : ''}, then nothing leaves until a person resumes what a worker has put back`, async () => {
+    const end = await story()
+      .given({ service: { settlesAfterMs: 5 * SECOND_MS } })
+      .when(after('send trade'), halt(HOUR_MS))
+      .when(heldBy('HALTED', { plusMs: MINUTE_MS }), { kind: 'halt record lost', isBegunAnew })
+      .play();
+    assertDoneOnce(end);
+    assert.deepEqual(end.heldBy('HALTED').withdrawals, []);
+    assertPaidAfter(end, 10 * MINUTE_MS);
+  });
+
+test('given a run that is about to pay, when somebody deletes the record of halts, in which a halt may have stood, then nothing leaves until a person resumes', async () => {
+  const end = await story()
+    .given({ service: { settlesAfterMs: 5 * SECOND_MS } })
+    .when(before('send quote'), halt(SECOND_MS, { policy: 'q', currency: null }))
+    .when(after('send trade'), { kind: 'halt record lost', isBegunAnew: false })
+    .play();
+  assertDoneOnce(end);
+  assert.deepEqual(end.heldBy('HALTED').withdrawals, []);
+  assertPaidAfter(end, 10 * MINUTE_MS);
 });

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
-import { SUPERSEDED } from '../../domain/people/instructions.ts';
+import { SUPERSEDED } from '../../domain/replacement.ts';
 import type { FaultEffect, SandboxFault } from '../../sandbox/server.ts';
 import {
   SCHEDULED_TYPE,

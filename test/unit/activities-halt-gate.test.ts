@@ -5,7 +5,13 @@ import { createWithdrawals } from '../../activities/create-withdrawals.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
 import { HaltGate } from '../../activities/halt-gate.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
-import { haltsAfter, type Halt, type HaltScope } from '../../domain/halt.ts';
+import {
+  NO_RECORD,
+  type HaltRecord,
+  type HaltScope,
+  type HaltWord,
+  type HaltsHeld,
+} from '../../domain/halt.ts';
 import { NEW_LEG } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { kept } from '../support/instructions.ts';
@@ -17,12 +23,14 @@ const WRITE = { policy: 'p', currencies: ['MXN'] };
 /** A gate whose readings come when the test lets them, and whose time passes when the test says so. */
 function gateAt() {
   const now = { monotonicMs: 50_000, wallMs: NOW };
-  const answers: { readonly resolve: (halts: readonly Halt[]) => void; readonly reject: () => void }[] = [];
+  const answers: { readonly resolve: (record: HaltRecord) => void; readonly reject: () => void }[] = [];
+  const putBack: HaltsHeld[] = [];
   const gate = new HaltGate({
     read: () =>
       new Promise((resolve, reject) => {
         answers.push({ resolve, reject: () => reject(new Error('no answer')) });
       }),
+    putBack: (held) => putBack.push(held),
     clock: { ...NEVER_WAKES, monotonicMs: () => now.monotonicMs, wallMs: () => now.wallMs },
   });
   const pass = (ms: number): void => {
@@ -30,21 +38,37 @@ function gateAt() {
     now.wallMs += ms;
   };
   const why = (): string => gate.whyNot(WRITE)?.kind ?? 'open';
-  return { gate, now, answers, pass, why };
+  return { gate, now, answers, pass, why, putBack };
 }
 
-const halts = (scope: HaltScope = { policy: null, currency: null }): readonly Halt[] =>
-  haltsAfter([], [{ word: 'halt', said: { scope, by: 'ana', why: 'wrong accounts' }, atMs: NOW }]);
+const ALL: HaltScope = { policy: null, currency: null };
+const word = (scope: HaltScope, haltAtMs?: number): HaltWord => ({
+  word: haltAtMs === undefined ? 'halt' : 'resume',
+  said: { scope, by: 'ana', why: 'wrong accounts', ...(haltAtMs !== undefined && { haltAtMs }) },
+  atMs: NOW,
+});
+/** The record of halts, with these words in it. */
+const recordOf = (...words: readonly HaltWord[]): HaltRecord => ({
+  ...NO_RECORD,
+  runIds: ['run-1'],
+  sinceMs: NOW - 1_000,
+  isOpen: true,
+  words,
+});
+const halts = (...scopes: readonly HaltScope[]): HaltRecord =>
+  recordOf(...(scopes.length === 0 ? [ALL] : scopes).map((scope) => word(scope)));
+const resumed = recordOf(word(ALL), word(ALL, NOW));
 
 test('whoever is told of a change finds the gate closed for it, and is told of each change once', async () => {
   const told: string[] = [];
-  let standing: readonly Halt[] = [];
+  let standing = NO_RECORD;
   const gate: HaltGate = new HaltGate({
     read: () => Promise.resolve(standing),
+    putBack: () => {},
     clock: { ...NEVER_WAKES, monotonicMs: () => 0, wallMs: () => NOW },
     onChange: () => told.push(gate.whyNot(WRITE)?.kind ?? 'open'),
   });
-  for (const next of [standing, halts(), halts({ policy: 'q', currency: null })]) {
+  for (const next of [standing, halts(), resumed]) {
     standing = next;
     await gate.look();
     await gate.look();
@@ -58,7 +82,7 @@ test('a gate is closed until it has been read', async () => {
   assert.equal(why(), 'unreadable');
   const look = gate.look();
   assert.equal(why(), 'unreadable');
-  answers[0]?.resolve([]);
+  answers[0]?.resolve(NO_RECORD);
   await look;
   assert.equal(why(), 'open');
 });
@@ -67,7 +91,7 @@ test('a reading counts from before it was asked for, and for less than a second'
   const { gate, answers, pass, why } = gateAt();
   const look = gate.look();
   pass(700);
-  answers[0]?.resolve([]);
+  answers[0]?.resolve(NO_RECORD);
   await look;
   assert.equal(why(), 'open');
   pass(299);
@@ -80,7 +104,7 @@ for (const clock of ['monotonicMs', 'wallMs'] as const)
   test(`a reading is too old when a second has passed on one clock only (${clock}), as after a sleep`, async () => {
     const { gate, answers, now, why } = gateAt();
     const look = gate.look();
-    answers[0]?.resolve([]);
+    answers[0]?.resolve(NO_RECORD);
     await look;
     now[clock] += 1_000;
     assert.equal(why(), 'unreadable');
@@ -89,7 +113,7 @@ for (const clock of ['monotonicMs', 'wallMs'] as const)
 test('a reading that fails neither opens the gate nor lets an old one live longer', async () => {
   const { gate, answers, pass, why } = gateAt();
   const first = gate.look();
-  answers[0]?.resolve([]);
+  answers[0]?.resolve(NO_RECORD);
   await first;
   pass(600);
   const second = gate.look();
@@ -112,19 +136,50 @@ test('what was halted stays so, however long nobody can read', async () => {
   await second;
   assert.equal(why(), 'halted');
   const third = gate.look();
-  answers[2]?.resolve([]);
+  answers[2]?.resolve(resumed);
   await third;
   assert.equal(why(), 'open');
+});
+
+test('what was halted stays so when its record is gone or is begun anew, and is put back until it is there again', async () => {
+  const { gate, answers, why, putBack } = gateAt();
+  const lost = { ...recordOf(), runIds: ['run-2'] };
+  // The record of `halts()` began a second before.
+  const named = { ...lost, words: [word(ALL, NOW), word(ALL, NOW - 1_000)] };
+  const reads = [halts(), lost, named];
+  for (const [nth, record] of reads.entries()) {
+    // One reading after the other.
+    for (const times of [1, 2]) {
+      const look = gate.look();
+      answers[2 * nth + times - 1]?.resolve(record);
+      await look;
+    }
+    assert.equal(why(), record === named ? 'open' : 'halted');
+    assert.equal(putBack.length, nth === 0 ? 0 : 2);
+  }
+  assert.ok(putBack.every((held) => held.lost.some(({ by, atMs }) => by === 'ana' && atMs === NOW)));
+});
+
+test('a record that somebody has ended is put back, and one that was never there is not', async () => {
+  const { gate, answers, putBack } = gateAt();
+  for (const [nth, record] of [NO_RECORD, { ...recordOf(), isOpen: false }].entries()) {
+    const look = gate.look();
+    answers[nth]?.resolve(record);
+    await look;
+    assert.equal(putBack.length, nth);
+  }
 });
 
 test('a halt of another policy or currency leaves the gate open', async () => {
   const { gate, answers, why } = gateAt();
   const look = gate.look();
-  answers[0]?.resolve([
-    ...halts({ policy: 'q', currency: null }),
-    ...halts({ policy: null, currency: 'EUR' }),
-    ...halts({ policy: 'p', currency: 'EUR' }),
-  ]);
+  answers[0]?.resolve(
+    halts(
+      { policy: 'q', currency: null },
+      { policy: null, currency: 'EUR' },
+      { policy: 'p', currency: 'EUR' },
+    ),
+  );
   await look;
   assert.equal(why(), 'open');
 });
@@ -202,7 +257,8 @@ for (const [operation, currencies, call] of [
     for (const isHalted of [false, true]) {
       const asked: unknown[] = [];
       const gate = new HaltGate({
-        read: async () => (isHalted ? halts() : []),
+        read: async () => (isHalted ? halts() : NO_RECORD),
+        putBack: () => {},
         clock: { ...NEVER_WAKES, monotonicMs: () => 0, wallMs: () => NOW },
       });
       const { deps, sent } = worker(

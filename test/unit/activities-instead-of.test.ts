@@ -7,14 +7,8 @@ import { test } from 'node:test';
 import { InstructionsMissing, type Deps } from '../../activities/deps.ts';
 import { observe } from '../../activities/observe.ts';
 import { readPlan } from '../../activities/read-plan.ts';
-import {
-  SUPERSEDED,
-  instructionsAbout,
-  isCancelled,
-  successorIn,
-  type Fact,
-  type Kept,
-} from '../../domain/people/instructions.ts';
+import { instructionsAbout, isCancelled, type Fact, type Kept } from '../../domain/people/instructions.ts';
+import { SUPERSEDED, successorIn } from '../../domain/replacement.ts';
 import { instructionOf, unionOf } from '../../domain/people/instruction-shape.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import { keptPlan, type Plan } from '../../domain/plan/plan.ts';

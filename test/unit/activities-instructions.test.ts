@@ -10,6 +10,7 @@ import { recordInstruction } from '../../activities/record-instruction.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import type { Instruction } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
+import { InstructionsPaused } from '../../durable/instructions/read.ts';
 import { NEW_LEG } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
@@ -43,21 +44,25 @@ const PAYMENTS = {
   twinIds: [],
 };
 
-test('where what people said is missing nothing is asked of the service, and a person is told', async () => {
-  const read = () => Promise.reject(new InstructionsMissing());
-  const { deps, requests } = worker({}, { instructions: { ...instructionsOf(), read } });
-  const steps = await inActivity({}, async () => [
-    (await requestQuote(deps)({ ...LEG_CALL, state: NEW_LEG })).step,
-    (await executeTrade(deps)(LEG_CALL)).step,
-    (await createWithdrawals(deps)(PAYMENTS)).items[0]?.step,
-  ]);
-  for (const step of steps) {
-    assert.ok(step?.kind === 'wait' || step?.kind === 'stopped');
-    assert.equal(step.wait.reason, 'person');
-    assert.equal(step.wait.problem.code, 'INSTRUCTIONS_MISSING');
-  }
-  assert.deepEqual(requests, []);
-});
+for (const [what, error, code] of [
+  ['missing', new InstructionsMissing(), 'INSTRUCTIONS_MISSING'],
+  ['paused', new InstructionsPaused('sandbox/p.2026-11-21/instructions', kept()), 'INSTRUCTIONS_PAUSED'],
+] as const)
+  test(`where what people said is ${what} nothing is asked of the service, and a person is told`, async () => {
+    const read = () => Promise.reject(error);
+    const { deps, requests } = worker({}, { instructions: { ...instructionsOf(), read } });
+    const steps = await inActivity({}, async () => [
+      (await requestQuote(deps)({ ...LEG_CALL, state: NEW_LEG })).step,
+      (await executeTrade(deps)(LEG_CALL)).step,
+      (await createWithdrawals(deps)(PAYMENTS)).items[0]?.step,
+    ]);
+    for (const step of steps) {
+      assert.ok(step?.kind === 'wait' || step?.kind === 'stopped');
+      assert.equal(step.wait.reason, 'person');
+      assert.equal(step.wait.problem.code, code);
+    }
+    assert.deepEqual(requests, []);
+  });
 
 test('a second attempt that may send nothing tells that the first one may have sent', async () => {
   const read = () => Promise.reject(new InstructionsMissing());

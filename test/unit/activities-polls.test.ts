@@ -17,6 +17,7 @@ import {
   instructionsOf,
   type AttemptInfo,
 } from '../support/activities.ts';
+import { tradeWith, withdrawalWith } from '../support/told-records.ts';
 import { NO_ANSWER, PAYMENT, TRADE, WITHDRAWAL, context, done, failed } from '../support/scripts.ts';
 
 const { plan } = context();
@@ -193,7 +194,7 @@ test('a payment is paid by a status for "paid" alone, has failed by one for that
     ['completed', null, true],
   ] as const) {
     const { ended } = await pollOf(worker(listed(status)).deps);
-    assert.deepEqual(ended, [{ id: 'supplier', status, paid, isUnknown }]);
+    assert.deepEqual(ended, [{ id: 'supplier', record: withdrawalWith(status), paid, isUnknown }]);
   }
 });
 
@@ -206,6 +207,86 @@ test('a status that is no news, a record that the list lacks and a list that can
   });
   const unread = await pollOf(worker({ listWithdrawals: async () => NO_ANSWER }).deps);
   assert.deepEqual([unread.ended, unread.wait?.problem.code], [[], 'NO_ANSWER']);
+});
+
+test('a record that neither its id nor the whole list shows is missing, once new records must be in the lists', async () => {
+  const lacking = {
+    listTrades: async () => page<typeof TRADE>(),
+    listWithdrawals: async () => page<typeof WITHDRAWAL>(),
+  };
+  const unknown = {
+    ...lacking,
+    trade: async () => failed('TRADE_NOT_FOUND'),
+    withdrawal: async () => failed('WITHDRAWAL_NOT_FOUND'),
+  };
+  const patienceMs = 2 * DEFAULT_SERVICE_FACTS.listLagMs;
+  const trade = await toldAtMs(
+    () => unknown,
+    (deps) => awaitSettlement(deps)(SETTLEMENT),
+  );
+  assert.deepEqual(trade.told, { kind: 'missing' });
+  const payment = await toldAtMs(
+    () => unknown,
+    (deps) => awaitWithdrawals(deps)(WITHDRAWALS),
+  );
+  assert.deepEqual(payment.told.ended, [{ id: 'supplier', record: null, paid: null, isUnknown: false }]);
+  for (const { atMs } of [trade, payment]) assert.ok(atMs > patienceMs && atMs < 2 * patienceMs, `${atMs}`);
+  // Its id alone shows it: an older record than the lists are read for.
+  const older = {
+    ...unknown,
+    withdrawal: async () => done({ kind: 'WHOLE' as const, record: { ...WITHDRAWAL, status: 'COMPLETED' } }),
+  };
+  const shown = await toldAtMs(
+    () => older,
+    (deps) => awaitWithdrawals(deps)(WITHDRAWALS),
+  );
+  assert.deepEqual(shown.told.ended, [
+    { id: 'supplier', record: withdrawalWith('COMPLETED'), paid: true, isUnknown: false },
+  ]);
+});
+
+test('a record that cannot be read is not missing', async () => {
+  const away = { trade: async () => failed('TRADE_NOT_FOUND'), listTrades: async () => NO_ANSWER };
+  const { told } = await toldAtMs(
+    () => away,
+    (deps) => awaitSettlement(deps)(SETTLEMENT),
+  );
+  assert.equal(told.kind, 'wait');
+});
+
+test('an answer by its id that is not whole, or is another trade’s, is read in the list', async () => {
+  const inList = { listTrades: async () => page({ ...TRADE, status: 'FAILED' }) };
+  for (const byId of [
+    { kind: 'PARTIAL' as const, record: { id: TRADE.id, status: 'SETTLED', currency: null } },
+    { kind: 'WHOLE' as const, record: { ...TRADE, id: 'tde_9', status: 'SETTLED' } },
+  ]) {
+    // One after the other.
+    const { deps } = worker({ ...inList, trade: async () => done(byId) });
+    const told = await inActivity({}, () => awaitSettlement(deps)(SETTLEMENT));
+    assert.deepEqual(told, { kind: 'failed', record: tradeWith('FAILED') });
+  }
+});
+
+test('an answer tells as many payments as fit one payload, and the next poll the rest', async () => {
+  const records = Array.from({ length: 500 }, (_, index) => ({
+    ...WITHDRAWAL,
+    id: `wtd_${index}`,
+    status: 'COMPLETED',
+    tag: `p.2026-11-21.${'n'.repeat(60)}${index}`,
+  }));
+  const items = records.map(({ id }) => ({
+    id,
+    withdrawalId: id,
+    paid: false,
+    status: 'PENDING',
+    isUnknown: false,
+  }));
+  const { deps } = worker({ listWithdrawals: async () => page(...records) });
+  const first = await pollOf(deps, { items });
+  assert.ok(first.ended.length > 200 && Buffer.byteLength(JSON.stringify(first)) < 128 * 1_024);
+  const paid = new Set(first.ended.map(({ id }) => id));
+  const rest = await pollOf(deps, { items: items.map((item) => ({ ...item, paid: paid.has(item.id) })) });
+  assert.equal(first.ended.length + rest.ended.length, 500);
 });
 
 test('the poll that ends the last open payment of a run tells the end, and no other poll does', async () => {
@@ -231,7 +312,9 @@ test('a paid one that is returned is news, one that is paid still is not', async
     { id: 'supplier', withdrawalId: 'wtd_1', paid: true, status: 'COMPLETED', isUnknown: false },
   ];
   const { ended } = await pollOf(worker(listed('RETURNED')).deps, { items });
-  assert.deepEqual(ended, [{ id: 'supplier', status: 'RETURNED', paid: false, isUnknown: false }]);
+  assert.deepEqual(ended, [
+    { id: 'supplier', record: withdrawalWith('RETURNED'), paid: false, isUnknown: false },
+  ]);
   await assert.rejects(pollOf(worker(listed('COMPLETED')).deps, { items }), { type: 'NOT_YET' });
 });
 
@@ -276,10 +359,22 @@ test('a trade with a status in no list is told once, and once more when somebody
     inActivity({}, () =>
       awaitSettlement(worker({ ...traded(status), ...there('0') }).deps)({ ...SETTLEMENT, unknownStatus }),
     );
-  assert.deepEqual(await settlementOf('ODD', null), { kind: 'news', status: 'ODD', isUnknown: true });
+  assert.deepEqual(await settlementOf('ODD', null), {
+    kind: 'news',
+    record: tradeWith('ODD'),
+    isUnknown: true,
+  });
   await assert.rejects(settlementOf('ODD', 'ODD'), { type: 'NOT_YET' });
-  assert.deepEqual(await settlementOf('ODDER', 'ODD'), { kind: 'news', status: 'ODDER', isUnknown: true });
-  assert.deepEqual(await settlementOf('LOCKED', 'ODD'), { kind: 'news', status: 'LOCKED', isUnknown: false });
+  assert.deepEqual(await settlementOf('ODDER', 'ODD'), {
+    kind: 'news',
+    record: tradeWith('ODDER'),
+    isUnknown: true,
+  });
+  assert.deepEqual(await settlementOf('LOCKED', 'ODD'), {
+    kind: 'news',
+    record: tradeWith('LOCKED'),
+    isUnknown: false,
+  });
   // The money decides, whatever the status is.
   const { deps } = worker({ ...traded('ODD'), ...there('17250.00') });
   assert.equal((await inActivity({}, () => awaitSettlement(deps)(SETTLEMENT))).kind, 'settled');
@@ -292,11 +387,13 @@ test('a payment with a status in no list is told once, and once more when somebo
   const withdrawalStatuses = { ...DEFAULT_SERVICE_FACTS.withdrawalStatuses, pending };
   const { deps } = worker(listed('ODD'), { facts: { ...DEFAULT_SERVICE_FACTS, withdrawalStatuses } });
   const { ended } = await pollOf(deps, { items });
-  assert.deepEqual(ended, [{ id: 'supplier', status: 'ODD', paid: null, isUnknown: false }]);
+  assert.deepEqual(ended, [{ id: 'supplier', record: withdrawalWith('ODD'), paid: null, isUnknown: false }]);
   // What the service said when it accepted the payment is not yet known to be in no list.
   const accepted = [{ id: 'supplier', withdrawalId: 'wtd_1', paid: false, status: 'ODD', isUnknown: false }];
   const first = await pollOf(worker(listed('ODD')).deps, { items: accepted });
-  assert.deepEqual(first.ended, [{ id: 'supplier', status: 'ODD', paid: null, isUnknown: true }]);
+  assert.deepEqual(first.ended, [
+    { id: 'supplier', record: withdrawalWith('ODD'), paid: null, isUnknown: true },
+  ]);
 });
 
 /** How an attempt that has nothing to tell went: its requests, what it slept and told, and what it left. */
@@ -375,7 +472,7 @@ test('a status in no list is told within a minute, however long the poll has wai
       }),
       (deps) => awaitSettlement(deps)(SETTLEMENT),
     );
-    assert.deepEqual(trade.told, { kind: 'news', status: 'ODD', isUnknown: true });
+    assert.deepEqual(trade.told, { kind: 'news', record: tradeWith('ODD'), isUnknown: true });
     // See above.
     const payment = await toldAtMs(
       (nowMs) => ({
@@ -383,7 +480,9 @@ test('a status in no list is told within a minute, however long the poll has wai
       }),
       (deps) => awaitWithdrawals(deps)(WITHDRAWALS),
     );
-    assert.deepEqual(payment.told.ended, [{ id: 'supplier', status: 'ODD', paid: null, isUnknown: true }]);
+    assert.deepEqual(payment.told.ended, [
+      { id: 'supplier', record: withdrawalWith('ODD'), paid: null, isUnknown: true },
+    ]);
     for (const { atMs } of [trade, payment])
       assert.ok(
         atMs >= oddFromMs && atMs <= oddFromMs + 60_000,

@@ -9,6 +9,7 @@ import { Driver } from '../../activities/driver.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
 import { LARGEST_CALL } from '../../activities/read-go.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
+import { InstructionsPaused } from '../../durable/instructions/read.ts';
 import { ask } from '../../domain/writes/step.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
@@ -395,6 +396,11 @@ test('what Temporal does not answer before a call has sent anything leaves no pa
 const NOT_ANY_MORE: readonly (readonly [what: string, more: Partial<Situation>, code: string])[] = [
   ['Temporal is away', { error: new Error('14 UNAVAILABLE') }, 'ACTIVITY_FAILED'],
   ['the instructions are missing', { error: new InstructionsMissing() }, 'INSTRUCTIONS_MISSING'],
+  [
+    'the instructions are paused',
+    { error: new InstructionsPaused('p/instructions', kept()) },
+    'INSTRUCTIONS_PAUSED',
+  ],
   ['the go is taken back', { mayGo: false }, 'CHUNK_WAITS'],
 ];
 type Situation = { readonly error: Error | null; readonly mayGo: boolean };

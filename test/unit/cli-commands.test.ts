@@ -141,6 +141,7 @@ test('the options are those of the design', async () => {
     '--executed',
     '--json',
     '--not-executed',
+    '--not-this',
   ]);
   assert.deepEqual(optionsOf('list'), ['--acknowledge', '--attention', '--by', '--json', '--reason']);
   assert.deepEqual(optionsOf('cancel'), ['--by', '--json', '--reason']);
@@ -277,6 +278,7 @@ const FACTS: RunFacts = {
   closedAtMs: 1,
   state: 'FAILED',
   isUntaken: false,
+  hasOddMemo: false,
 };
 
 test('the state of a run is what was last told, unless Temporal ended it', () => {

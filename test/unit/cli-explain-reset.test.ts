@@ -3,14 +3,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explainedText } from '../../cli/views/explain-reset-text.ts';
 import type { ResetExplained } from '../../operations/replay/explain.ts';
-import { againCommand, goOnCommand } from '../../operations/replay/verdict.ts';
+import { againCommand, goOnCommand } from '../../operations/decide/next-start.ts';
 import type { ResetPoint } from '../../operations/replay/points.ts';
 
 const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
 const RUN = { policy: 'p', id: '2026-11-21' };
 
 function pointOf(eventId: number, step = `Step ${eventId}`): ResetPoint {
-  return { eventId, id: eventId as never, kind: 'WorkflowTaskCompleted', atMs: NOW_MS, step };
+  return {
+    eventId,
+    id: eventId as never,
+    kind: 'WorkflowTaskCompleted',
+    atMs: NOW_MS,
+    step,
+    isEndedBeside: false,
+  };
 }
 
 function explainedOf(points: readonly ResetPoint[], more: Partial<ResetExplained> = {}): ResetExplained {
@@ -20,7 +27,7 @@ function explainedOf(points: readonly ResetPoint[], more: Partial<ResetExplained
     status: 'FAILED',
     point,
     recommended: point,
-    insteadOfReplay: null,
+    otherCommand: null,
     points,
     items: [],
     isUnplanned: true,
@@ -37,7 +44,7 @@ function textOf(explained: ResetExplained): string {
 test('a run that is cancelled is not told to replay, which refuses it, but what takes the cancel back', () => {
   const points = [pointOf(4), pointOf(10)];
   assert.match(textOf(explainedOf(points)), /^10 .*Step 10 \(`replay` takes it\)$/m);
-  const text = textOf(explainedOf(points, { status: 'CANCELLED', insteadOfReplay: goOnCommand(RUN) }));
+  const text = textOf(explainedOf(points, { status: 'CANCELLED', otherCommand: goOnCommand(RUN) }));
   assert.match(text, /^p\.2026-11-21 is CANCELLED\. This is what a reset to event 10 does; /);
   assert.match(
     text,

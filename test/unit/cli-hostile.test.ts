@@ -100,6 +100,7 @@ const FACTS: RunFacts = {
   closedAtMs: null,
   state: `HELD${HOSTILE}`,
   isUntaken: false,
+  hasOddMemo: false,
 };
 
 /** What an output writes to both streams. */

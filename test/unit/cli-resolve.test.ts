@@ -78,12 +78,12 @@ async function cambist(...argv: readonly string[]): Promise<{ exitCode: number; 
 }
 
 const INCOMPLETE: readonly (readonly [name: string, argv: readonly string[], places: readonly string[]])[] = [
-  ['nothing', [], ['--executed, --not-executed, --accept: none is given', '--by: it is missing']],
+  ['nothing', [], ['--executed, --not-executed, --not-this, --accept: none is given', '--by: it is missing']],
   [
     'both',
     ['--executed', 'wtd_1', '--not-executed', '--evidence', 'e', '--by', 'ana'],
     [
-      '--executed, --not-executed, --accept: more than one is given',
+      '--executed, --not-executed, --not-this, --accept: more than one is given',
       '--evidence: it does not belong to --executed',
     ],
   ],
@@ -92,7 +92,7 @@ const INCOMPLETE: readonly (readonly [name: string, argv: readonly string[], pla
   [
     'a record and an acceptance',
     ['--executed', 'tde_1', '--accept', 'tde_1', '--by', 'ana'],
-    ['--executed, --not-executed, --accept: more than one is given', '--evidence: it is missing'],
+    ['--executed, --not-executed, --not-this, --accept: more than one is given', '--evidence: it is missing'],
   ],
   ['nobody', ['--executed', 'wtd_1'], ['--by: it is missing']],
 ];

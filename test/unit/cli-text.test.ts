@@ -146,6 +146,7 @@ for (const width of [80, 60]) {
       closedAtMs: null,
       state: 'HELD',
       isUntaken: false,
+      hasOddMemo: false,
     } as const;
     const texts = [
       ...REPORTS.map((report) => reportText({ report, uiUrl: null, width, paint: PLAIN })),

@@ -11,6 +11,7 @@ import {
   defaultPayloadConverter,
 } from '@temporalio/common';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import { isPageOfKept } from '../../domain/people/instruction-shape.ts';
 import * as shapes from '../../domain/run/answer-shapes.ts';
 import { StepFailed } from '../../domain/run/ports.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
@@ -30,6 +31,8 @@ const SHAPES: Readonly<Record<string, Field>> = {
   awaitSettlement: shapes.isSettlement,
   awaitWithdrawals: shapes.isWithdrawalsAnswer,
   confirmOutcomes: shapes.isConfirmed,
+  startScheduled: shapes.isScheduledAnswer,
+  takeOverInstructions: isPageOfKept,
 };
 
 const FOLDER = urlOf('test/machines/histories/');

@@ -16,7 +16,7 @@ import { Chunk, type ChunkPorts } from '../../domain/run/chunk.ts';
 import { HistoryIsLong, StepFailed } from '../../domain/run/ports.ts';
 import { reportPage } from '../../domain/run/report.ts';
 import { newRunState } from '../../domain/run/state.ts';
-import { reference } from '../../domain/references.ts';
+import { reference as referenceOf } from '../../domain/references.ts';
 import type { Wait } from '../../domain/waits.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { RUN, context } from '../support/scripts.ts';
@@ -97,6 +97,7 @@ class World {
   readonly chunk: Chunk;
   readonly end: Promise<unknown>;
   #isPaid = false;
+  readonly #payments: readonly BatchPayment[];
 
   constructor(
     more: {
@@ -111,6 +112,7 @@ class World {
     this.go = go;
     this.newestRunId = runId;
     const input = { run: RUN, mode: 'SANDBOX', number: 1, payments, isFirst: true } as const;
+    this.#payments = payments;
     const state = newRunState(RUN, 'sandbox/p.2026-11-21/chunk-0001', { name: 'p', hash: '' });
     this.chunk = new Chunk(input, state, this.#ports(runId, originalRunId), carried);
     this.end = this.chunk.complete().then(
@@ -137,10 +139,21 @@ class World {
         this.polls.push(items.map(({ id, paid }) => [id, paid] as const));
         this.followedAnew = items.flatMap(({ id, isAnew }) => (isAnew === true ? [id] : []));
         const newsNow = (): WithdrawalsAnswer['ended'] =>
-          items.flatMap(({ id, paid }): WithdrawalsAnswer['ended'] => {
+          items.flatMap(({ id, withdrawalId, paid }): WithdrawalsAnswer['ended'] => {
+            const [, account = '', currency = '', amount = ''] =
+              this.#payments.find((row) => row[0] === id) ?? [];
+            const record = {
+              id: withdrawalId,
+              currency,
+              withdrawalAmount: amount,
+              withdrawalAccountId: account,
+              tag: referenceOf(RUN, id),
+            };
             if (this.returned.includes(id))
-              return [{ id, status: 'RETURNED', paid: false, isUnknown: false }];
-            return paid || !this.#isPaid ? [] : [{ id, status: 'COMPLETED', paid: true, isUnknown: false }];
+              return [{ id, record: { ...record, status: 'RETURNED' }, paid: false, isUnknown: false }];
+            return paid || !this.#isPaid
+              ? []
+              : [{ id, record: { ...record, status: 'COMPLETED' }, paid: true, isUnknown: false }];
           });
         let giveUp = (): void => {};
         const answer = new Promise<WithdrawalsAnswer>((resolve, reject) => {
@@ -157,7 +170,7 @@ class World {
         this.confirmed.push(...call.payments);
         const withdrawals = call.payments.map(({ id, withdrawalId, amount }) => ({
           withdrawalId,
-          reference: reference(RUN, id),
+          reference: referenceOf(RUN, id),
           status: 'PENDING',
           amount: amount ?? '0',
         }));
@@ -175,6 +188,7 @@ class World {
       },
       runId,
       originalRunId,
+      firstRunId: runId,
     };
   }
 

@@ -2,14 +2,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  HOLDS_NOTHING,
+  NO_RECORD,
+  beginsWith,
   drillOf,
   drillScope,
   haltOf,
   halted,
   haltsAfter,
+  heldAfter,
   scopeOptions,
+  type HaltRecord,
   type HaltScope,
   type HaltWord,
+  type HaltsHeld,
 } from '../../domain/halt.ts';
 import { makeProblem } from '../../domain/problems.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
@@ -28,7 +34,7 @@ const said = (word: 'halt' | 'resume', scope: HaltScope, atMs = NOW): HaltWord =
   said: { scope, by: 'ana', why: 'wrong accounts', ...(word === 'resume' && { haltAtMs: atMs }) },
   atMs,
 });
-const scopesAfter = (...words: readonly HaltWord[]) => haltsAfter([], words).map(({ scope }) => scope);
+const scopesAfter = (...words: readonly HaltWord[]) => haltsAfter(words).map(({ scope }) => scope);
 
 test('each halt stands until its own scope is resumed', () => {
   assert.deepEqual(scopesAfter(), []);
@@ -48,7 +54,7 @@ test('a halt that came after the one that a person resumes stands', () => {
 });
 
 test('a halt that is said again is the newer one', () => {
-  const halts = haltsAfter([], [said('halt', ALL, 1_000), said('halt', ALL, 2_000)]);
+  const halts = haltsAfter([said('halt', ALL, 1_000), said('halt', ALL, 2_000)]);
   assert.deepEqual(
     halts.map(({ atMs }) => atMs),
     [2_000],
@@ -56,11 +62,75 @@ test('a halt that is said again is the newer one', () => {
 });
 
 test('a record that begins with what stood before it goes on with that', () => {
-  const before = haltsAfter([], [said('halt', OF_P)]);
+  const before = haltsAfter([said('halt', OF_P)]);
+  const words = [...beginsWith(before, NOW), said('halt', IN_MXN)];
+  assert.deepEqual(scopesAfter(...words), [OF_P, IN_MXN]);
+  assert.deepEqual(scopesAfter(...words, said('resume', OF_P)), [IN_MXN]);
+});
+
+test('a halt that is put back stands once, and not when it was taken back or said anew', () => {
+  const [halt, again, resume] = [
+    said('halt', OF_P, 1_000),
+    said('halt', OF_P, 2_000),
+    said('resume', OF_P, 1_000),
+  ];
+  const stands = beginsWith(haltsAfter([halt]), 3_000);
+  assert.deepEqual(scopesAfter(...stands, ...stands), [OF_P]);
+  assert.deepEqual(scopesAfter(halt, ...stands), [OF_P]);
+  assert.deepEqual(scopesAfter(halt, resume, ...stands), []);
+  assert.deepEqual(scopesAfter(resume, ...stands), []);
   assert.deepEqual(
-    haltsAfter(before, [said('halt', IN_MXN)]).map(({ scope }) => scope),
-    [OF_P, IN_MXN],
+    haltsAfter([halt, again, ...stands]).map(({ atMs }) => atMs),
+    [2_000],
   );
+});
+
+/** A record of one workflow for each list of words, as Temporal has it; all but the last have been ended. */
+function recordOf(...workflows: readonly (readonly HaltWord[])[]): HaltRecord {
+  return {
+    words: workflows.flat(),
+    runIds: workflows.map((_words, index) => `run-${index + 1}`),
+    sinceMs: NOW - 1_000 + workflows.length,
+    isOpen: workflows.length > 0,
+    ended: null,
+  };
+}
+const heldBy = (...records: readonly HaltRecord[]): HaltsHeld => records.reduce(heldAfter, HOLDS_NOTHING);
+const namesOf = ({ halts, lost }: HaltsHeld) => [halts, lost].map((some) => some.map(({ scope }) => scope));
+
+test('a halt that was seen holds until a resume that names it, whatever becomes of its record', () => {
+  const seen = recordOf([said('halt', OF_P)]);
+  assert.deepEqual(namesOf(heldBy(seen)), [[OF_P], []]);
+  // Its workflow was ended, and is started again empty.
+  assert.deepEqual(namesOf(heldBy(seen, recordOf([said('halt', OF_P)], []))), [[OF_P], []]);
+  // Temporal forgets it: it has an older state, or the workflow that had ended is gone.
+  assert.deepEqual(namesOf(heldBy(seen, recordOf([]))), [[OF_P], [OF_P]]);
+  assert.deepEqual(namesOf(heldBy({ ...seen, isOpen: false }, NO_RECORD)), [[OF_P], [OF_P]]);
+  const [, ...later] = [1, 2].map((atMs) => said('resume', OF_P, NOW + atMs));
+  assert.deepEqual(namesOf(heldBy(seen, recordOf(later))), [[OF_P], [OF_P]]);
+  assert.deepEqual(namesOf(heldBy(seen, recordOf([said('resume', OF_P)]))), [[], []]);
+  assert.deepEqual(namesOf(heldBy(seen, recordOf([]), recordOf([said('resume', OF_P)]))), [[], []]);
+});
+
+test('a record that was there, open, and is gone is a halt of everything, the same for every worker', () => {
+  const nothing = recordOf([]);
+  for (const then of [NO_RECORD, { ...nothing, runIds: ['run-9'] }]) {
+    const held = heldBy(nothing, then);
+    assert.deepEqual(namesOf(held), [[ALL], [ALL]]);
+    assert.deepEqual(held, heldBy(recordOf([]), then));
+    const [gone] = held.lost;
+    const back = { ...nothing, runIds: ['run-9'], words: beginsWith(held.halts, NOW) };
+    assert.deepEqual(namesOf(heldAfter(held, back)), [[ALL], []]);
+    const resumed = { ...back, words: [...back.words, said('resume', ALL, gone?.atMs)] };
+    assert.deepEqual(namesOf(heldAfter(heldAfter(held, back), resumed)), [[], []]);
+  }
+  // Nobody has halted anything, or the worker had seen that it had ended.
+  assert.deepEqual(namesOf(heldBy(NO_RECORD, NO_RECORD)), [[], []]);
+  assert.deepEqual(namesOf(heldBy({ ...nothing, isOpen: false }, NO_RECORD)), [[], []]);
+});
+
+test('a drill is over when its record is', () => {
+  assert.deepEqual(namesOf(heldBy(recordOf([said('halt', drillScope('a'))]), recordOf([]))), [[], []]);
 });
 
 test('what cannot be read is a halt of everything, and a resume that cannot be read lets nothing go', () => {
@@ -69,9 +139,12 @@ test('what cannot be read is a halt of everything, and a resume that cannot be r
   assert.deepEqual(scopesAfter({ ...odd, word: 'stop' }), [ALL]);
   assert.deepEqual(scopesAfter(said('halt', OF_P), { ...odd, word: 'resume' }), [OF_P]);
   assert.deepEqual(
-    haltsAfter('odd', []).map(({ scope }) => scope),
-    [ALL],
+    beginsWith('odd', NOW).map(({ said: odds }) => odds),
+    ['odd'],
   );
+  const carried = beginsWith(['odd', { scope: OF_P }], NOW);
+  assert.deepEqual(scopesAfter(...carried), [ALL]);
+  assert.deepEqual(scopesAfter(...carried, said('resume', ALL)), []);
   assert.deepEqual(scopesAfter({ ...odd, word: 'halt' }, said('resume', ALL)), []);
 });
 
@@ -82,7 +155,7 @@ for (const [scope, stops] of [
   [P_IN_MXN, [true, false, false, false]],
 ] as const)
   test(`a halt${scopeOptions(scope)} stops what is of its policy and currency, and nothing else`, () => {
-    const halts = haltsAfter([], [said('halt', scope)]);
+    const halts = haltsAfter([said('halt', scope)]);
     const writes = [
       { policy: 'p', currencies: ['USD', 'MXN'] },
       { policy: 'p', currencies: ['USD', 'EUR'] },
@@ -97,7 +170,7 @@ for (const [scope, stops] of [
 
 const QUOTED: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quotes: 1, quote: IN_HAND };
 const WANTED = { amount: '17250.00', ahead: '0', unwanted: null } as const;
-const [halt] = haltsAfter([], [said('halt', ALL)]);
+const [halt] = haltsAfter([said('halt', ALL)]);
 assert.ok(halt);
 const HALTED = context({ whyHalted: () => halted(halt) });
 const UNREAD = context({
@@ -160,11 +233,11 @@ test('what is halted and in doubt is looked for, and neither ends nor is sent', 
 });
 
 test('a drill halts no write of any policy, and is no halt that people mean', () => {
-  const [drill] = haltsAfter([], [said('halt', drillScope('4f2a'))]);
+  const [drill] = haltsAfter([said('halt', drillScope('4f2a'))]);
   assert.ok(drill !== undefined);
   assert.equal(drillOf(drill.scope), '4f2a');
   for (const policy of ['p', 'halt-drill', 'halt-drill-4f2a', '4f2a', ''])
     assert.equal(haltOf([drill], { policy, currencies: ['MXN', 'USD'] }), null, policy);
   for (const scope of [ALL, OF_P, IN_MXN, P_IN_MXN]) assert.equal(drillOf(scope), null);
-  assert.deepEqual(haltsAfter([], [said('halt', drillScope('4f2a')), said('resume', ALL)]), [drill]);
+  assert.deepEqual(haltsAfter([said('halt', drillScope('4f2a')), said('resume', ALL)]), [drill]);
 });

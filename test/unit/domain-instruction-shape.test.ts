@@ -5,6 +5,8 @@ import {
   factOf,
   factsOf,
   instructionOf,
+  isAcceptanceOf,
+  isPageOfKept,
   keptOf,
   recordedOf,
   sayingOf,
@@ -19,6 +21,7 @@ const EACH: readonly Instruction[] = [
   said({ kind: 'go-on', item: 'supplier' }),
   said({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' }),
   said({ kind: 'not executed', item: 'supplier' }),
+  said({ kind: 'not this', item: 'supplier', recordId: 'wtd_1' }),
   said({ kind: 'pay again', item: 'supplier', follows: 1, recordId: null }),
   said({
     kind: 'pay these again',
@@ -117,4 +120,36 @@ test('an API key that is named again after another one is named last, each namin
     { instructions: [], facts: facts.slice(0, 2) },
   ]);
   assert.deepEqual(twice.facts, facts);
+});
+
+test('an answer accepts just the instruction that it was asked about, with its moment and the date of that moment', () => {
+  const atMs = Date.parse('2026-11-21T15:00:00Z');
+  for (const instruction of EACH) {
+    const answer = { ...instruction, atMs, date: '2026-11-21' };
+    assert.ok(isAcceptanceOf(instruction, answer), instruction.kind);
+    for (const other of [
+      null,
+      instruction,
+      { ...answer, atMs: '2026' },
+      { ...answer, date: '2026-11-28' },
+      { ...answer, by: 'somebody else' },
+      { ...answer, also: 1 },
+      { ...said({ kind: 'go-on', item: 'another' }), id: instruction.id, atMs, date: '2026-11-21' },
+    ])
+      assert.ok(!isAcceptanceOf(instruction, other), JSON.stringify(other));
+  }
+});
+
+test('a part of what is kept has every field, and each entry its closed shape', () => {
+  const page = { kept: kept(), next: null, all: 0, runId: 'run-1' };
+  assert.ok(isPageOfKept(page));
+  assert.ok(isPageOfKept({ ...page, next: 7 }));
+  const { all: _, ...rest } = page;
+  for (const other of [
+    rest,
+    { ...page, kept: [] },
+    { ...page, kept: { ...page.kept, facts: [{}] } },
+    { ...page, also: 1 },
+  ])
+    assert.ok(!isPageOfKept(other), JSON.stringify(other));
 });

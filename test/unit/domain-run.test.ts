@@ -15,7 +15,6 @@ import type {
   LegCall,
   Settlement,
   TradedCall,
-  WithdrawalsAnswer,
   WithdrawalsCall,
   RunInput,
   LegAnswer,
@@ -27,6 +26,13 @@ import { executeTradeSteps } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { IN_HAND, LEG, NOW, PAYMENT, RUN, context, play } from '../support/scripts.ts';
 import { TRADED_LEG } from '../support/stages.ts';
+import {
+  tradeWith,
+  withRecords,
+  type ToldPorts,
+  type ToldSettlement,
+  type ToldWithdrawals,
+} from '../support/told-records.ts';
 
 const POLICY = { name: 'p', text: 'policy: 1', hash: 'hash' };
 const PLAN: Plan = {
@@ -63,8 +69,8 @@ function knownOf(call: LegCall | TradedCall): LegState {
 }
 
 /** A world in which the leg was traded and will never settle, and the payment was cancelled before it was sent. */
-function ports(more: Partial<Ports>): Ports {
-  return {
+function ports(more: Partial<ToldPorts>): Ports {
+  return withRecords({
     readPlan: async () => ({ kind: 'plan', plan: PLAN }),
     readChunks: () => assert.fail('There is no batch.'),
     requestQuote: async () => ({
@@ -104,9 +110,10 @@ function ports(more: Partial<Ports>): Ports {
     runId: 'run-1',
     tellEnd: async () => {},
     originalRunId: 'run-1',
+    firstRunId: 'run-1',
     show: () => {},
     ...more,
-  };
+  });
 }
 
 test('a run that was cancelled and then reset waits for no settlement, and sends nothing more', async () => {
@@ -247,9 +254,9 @@ test('a call knows the records of payments of the same amount that went before, 
   const world = ports({
     readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, legs: [], payments } }),
     createWithdrawals: async ({ items, twinIds }) => ({
-      items: items.map(({ payment: { id, reference } }) => {
+      items: items.map(({ payment: { id, reference }, wanted: { amount } }) => {
         known[id] = twinIds;
-        const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '100.00' };
+        const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: amount ?? '' };
         return { id, step: { kind: 'accepted', accepted } };
       }),
       evidence: [],
@@ -291,7 +298,7 @@ test('payments are followed together once all are sent, and one that is accepted
     evidence: [],
     runId: 'run-1',
   });
-  const follow: Ports['awaitWithdrawals'] = ({ items }) => {
+  const follow: ToldPorts['awaitWithdrawals'] = ({ items }) => {
     asked.push(items.map(({ id }) => id));
     const ended = items.map(({ id }) => ({ id, status: 'COMPLETED', paid: true, isUnknown: false }));
     if (items.length === 3)
@@ -411,8 +418,13 @@ function goneOn(
   known: (state: ReturnType<typeof newRunState>) => void,
   {
     runId = 'run-1',
+    firstRunId = 'run-1',
     change,
-  }: { readonly runId?: string; readonly change?: (carried: Carried) => Carried } = {},
+  }: {
+    readonly runId?: string;
+    readonly firstRunId?: string;
+    readonly change?: (carried: Carried) => Carried;
+  } = {},
 ): ReturnType<typeof newRunState> {
   const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   adoptPlan(before, PLAN);
@@ -420,7 +432,9 @@ function goneOn(
   const carried = new Run(INPUT, before, ports({ originalRunId: 'run-1', runId })).handOn();
   const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   adoptPlan(after, PLAN);
-  assert.ok(takeOver(after, change === undefined ? carried : change(carried), 'run-3'));
+  assert.ok(
+    takeOver(after, change === undefined ? carried : change(carried), { originalRunId: 'run-3', firstRunId }),
+  );
   return after;
 }
 
@@ -439,22 +453,32 @@ test('a run that was reset hands on as its own only what it has learned since: t
   assert.deepEqual(knownTo('run-2'), ['run-3']);
 });
 
-test('what a failed call may have sent is not known to the history that goes on, and no leg is', () => {
-  for (const legs of [
-    { knownIn: null, sent: true },
-    { knownIn: 'run-1', sent: false },
-  ]) {
-    const after = goneOn((state) => {
-      const forgotten = { knownIn: null, sent: true };
-      for (const record of state.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, ...legs } };
-      for (const record of state.payments)
-        record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, ...forgotten } };
-    });
-    for (const { stage } of [...after.legs, ...after.payments]) {
-      assert.ok('state' in stage);
-      assert.deepEqual([stage.state.knownIn, stage.state.sent], [null, true]);
-    }
+test('what a failed call may have sent is not known to the history that goes on', () => {
+  const after = goneOn((state) => {
+    const forgotten = { knownIn: null, sent: true };
+    for (const record of state.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, ...forgotten } };
+    for (const record of state.payments)
+      record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, ...forgotten } };
+  });
+  for (const { stage } of [...after.legs, ...after.payments]) {
+    assert.ok('state' in stage);
+    assert.deepEqual([stage.state.knownIn, stage.state.sent], [null, true]);
   }
+});
+
+test('that a leg was not traded is known only in histories that began with the run for which the plan was made', () => {
+  const known = (firstRunId: string) => {
+    const after = goneOn(
+      ({ legs }) => {
+        for (const record of legs)
+          record.stage = { ...newLeg(), state: { ...NEW_LEG, knownIn: 'run-1', quotes: 1 } };
+      },
+      { firstRunId },
+    );
+    return after.legs.map(({ stage }) => 'state' in stage && [stage.state.knownIn, stage.state.sent]);
+  };
+  assert.deepEqual(known(PLAN.madeFor), [['run-3', false]]);
+  assert.deepEqual(known('of somebody else'), [[null, true]]);
 });
 
 test('doubt about a payment goes on in the next history', () => {
@@ -555,6 +579,7 @@ test('an amount that was handed on counts neither for a payment nor for a trade:
   const sent: (string | null)[] = [];
   const world = ports({
     readPlan: async () => ({ kind: 'plan', plan }),
+    firstRunId: 'of somebody else',
     confirmOutcomes: async () => ({ kind: 'shown', trades: [TRADED], withdrawals: [] }),
     requestQuote: async (call) => {
       if ('traded' in call) judged.push(call.traded.buyAmount);
@@ -669,7 +694,7 @@ test('which payment is sent next does not depend on the clock, which a replay ma
 });
 
 /** A world in which one payment is accepted and then followed by these answers; the last one stays. */
-function following(answers: readonly WithdrawalsAnswer[], more: Partial<Ports> = {}) {
+function following(answers: readonly ToldWithdrawals[], more: Partial<ToldPorts> = {}) {
   const asked: WithdrawalsCall[] = [];
   const shown: string[] = [];
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
@@ -704,7 +729,7 @@ function following(answers: readonly WithdrawalsAnswer[], more: Partial<Ports> =
   });
   return { course: new Run(INPUT, state, world), state, asked, shown };
 }
-const told = (status: string, paid: boolean | null, isUnknown: boolean): WithdrawalsAnswer => ({
+const told = (status: string, paid: boolean | null, isUnknown: boolean): ToldWithdrawals => ({
   ended: [{ id: PAYMENT.id, status, paid, isUnknown }],
   wait: null,
   runId: 'run-1',
@@ -743,7 +768,7 @@ test('a payment with a status in no list holds the run, which says which and whe
 
 test('an accepted payment without a terminal status is late after a day by a timer, says so, and is followed on', async () => {
   const timers: number[] = [];
-  let answered = (_answer: WithdrawalsAnswer): void => {};
+  let answered = (_answer: ToldWithdrawals): void => {};
   const { course, state, shown } = following([], {
     awaitWithdrawals: () => ({
       answer: new Promise((resolve) => {
@@ -777,7 +802,7 @@ test('polls that are stopped again and again are asked for ever later', async ()
     reason: 'outage',
     problem: { code: 'NO_ANSWER', item: null, message: 'It is away.', fix: 'Wait.' },
   };
-  const stopped: WithdrawalsAnswer = { ended: [], wait: away, runId: 'run-1', hasToldEnd: false };
+  const stopped: ToldWithdrawals = { ended: [], wait: away, runId: 'run-1', hasToldEnd: false };
   const pauses: number[] = [];
   const { course } = following(
     [
@@ -806,8 +831,28 @@ test('polls that are stopped again and again are asked for ever later', async ()
   assert.deepEqual(pauses, [60_000, 120_000, 240_000, 480_000, 600_000, 60_000]);
 });
 
-test('a trade with a status in no list holds the run, and a settlement that takes too long says so', async () => {
+test('a poll that tells of another trade tells nothing: the trade of the leg is asked for again', async () => {
   const answers: Settlement[] = [
+    { kind: 'failed', record: { ...tradeWith('FAILED'), id: 'tde_others' } },
+    { kind: 'settled', record: tradeWith('SETTLED') },
+  ];
+  let polls = 0;
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan: { ...PLAN, payments: [] } }),
+    awaitSettlement: () => {
+      const answer = answers[polls] ?? assert.fail('It is asked for more than there is.');
+      polls += 1;
+      return { answer: Promise.resolve(answer), giveUp: () => {} };
+    },
+    waitUntil: patient,
+  });
+  await new Run(INPUT, state, world).complete();
+  assert.equal(makeReport(state).status, 'COMPLETED');
+});
+
+test('a trade with a status in no list holds the run, and a settlement that takes too long says so', async () => {
+  const answers: ToldSettlement[] = [
     { kind: 'news', status: 'ODD', isUnknown: true },
     { kind: 'news', status: 'LOCKED', isUnknown: false },
     { kind: 'settled', status: 'SETTLED' },
@@ -1211,7 +1256,7 @@ test('what the service puts off again and again, and a plan that nobody makes, i
 });
 
 /** A Temporal run whose leg and payment end undone in `run-1`, as its history says, and are done in any other. */
-function undoneIn1(more: Partial<Ports>): {
+function undoneIn1(more: Partial<ToldPorts>): {
   readonly world: Ports;
   readonly asked: string[];
   inRun: (runId: string) => void;
@@ -1588,7 +1633,7 @@ test('a payment that failed and is taken up once more is late by its own accepta
     awaitWithdrawals: ({ items }) => {
       polls += 1;
       const poll = polls;
-      const answer = async (): Promise<WithdrawalsAnswer> => {
+      const answer = async (): Promise<ToldWithdrawals> => {
         // The first fails at once; a reset takes it up once more; all are paid in the end.
         if (poll > 2) {
           await late;
@@ -1696,9 +1741,9 @@ const THREE: Plan = {
  * A world of three legs in which all goes well but what `more` says. Whoever waits by a timer waits until `isHealed`;
  * `asked` is what was asked for, in order.
  */
-function threeLegs(more: (asked: string[]) => Partial<Ports>) {
+function threeLegs(more: (asked: string[]) => Partial<ToldPorts>) {
   const asked: string[] = [];
-  const base = ports({
+  const base: Partial<ToldPorts> = {
     readPlan: async () => ({ kind: 'plan', plan: THREE }),
     requestQuote: async ({ leg }) => {
       asked.push(`convert ${leg.id}`);
@@ -1731,16 +1776,16 @@ function threeLegs(more: (asked: string[]) => Partial<Ports>) {
         return [{ id, status: 'COMPLETED', paid: true, isUnknown: false }];
       });
       let giveUp = (): void => {};
-      const answer = new Promise<WithdrawalsAnswer>((resolve, reject) => {
+      const answer = new Promise<ToldWithdrawals>((resolve, reject) => {
         if (ended.length > 0) resolve({ ended, wait: null, runId: 'run-1', hasToldEnd: false });
         giveUp = () => reject(new Error('given up'));
       });
       return { answer, giveUp: () => giveUp() };
     },
     waitUntil: patientFor(() => asked.includes('pay-third is paid')),
-  });
+  };
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
-  const world = { ...base, ...more(asked) };
+  const world = ports({ ...base, ...more(asked) });
   return { state, asked, world, run: new Run(INPUT, state, world) };
 }
 
@@ -2131,6 +2176,22 @@ test('a purchase whose sale brought too little, and was accepted so, is not trad
   );
 });
 
+test('a purchase waits until a poll has read the trade of its sale, which tells it at once', async () => {
+  const { run, asked } = threeLegs((seen) => ({
+    readPlan: async () => ({ kind: 'plan', plan: FEEDING }),
+    awaitSettlement: ({ leg, isAwaited }) => {
+      seen.push(`poll ${leg}${isAwaited === true ? ', awaited' : ''}`);
+      const status = isAwaited === true ? 'LOCKED' : 'SETTLED';
+      const news =
+        isAwaited === true ? { kind: 'news' as const, isUnknown: false } : { kind: 'settled' as const };
+      return { answer: Promise.resolve({ ...news, status }), giveUp: () => {} };
+    },
+  }));
+  await run.complete();
+  before(asked, 'poll first, awaited', 'convert third');
+  assert.ok(asked.includes('poll first') && !asked.includes('poll third, awaited'));
+});
+
 test('a purchase whose sale will never settle is not traded: what it was to bring does not come', async () => {
   const { run, state } = threeLegs((seen) => ({
     readPlan: async () => ({ kind: 'plan', plan: FEEDING }),
@@ -2147,8 +2208,9 @@ test('a purchase whose sale will never settle is not traded: what it was to brin
       seen.push(`convert ${id}`);
       return { step, evidence: [], runId: 'run-1' };
     },
-    awaitSettlement: ({ leg }) => {
+    awaitSettlement: ({ leg, isAwaited }) => {
       const answer = (async () => {
+        if (isAwaited === true) return { kind: 'news', status: 'LOCKED', isUnknown: false } as const;
         await until(() => seen.includes('convert third'));
         seen.push(`settled ${leg}`);
         return leg === 'first'

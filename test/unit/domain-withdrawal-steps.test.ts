@@ -26,7 +26,7 @@ import {
   stateOf,
   type Script,
 } from '../support/scripts.ts';
-import { kept } from '../support/instructions.ts';
+import { kept, type LooseRecorded } from '../support/instructions.ts';
 
 const AMOUNT = '17250.00';
 const WANTED = { amount: AMOUNT, ahead: '0', unwanted: null } as const;
@@ -246,16 +246,26 @@ test('a run goes past a standing refusal once, and again only when a read shows 
   assert.equal(stateOf(first.result).generation, 2);
   // No money yet: nothing is sent.
   const none = done({ aggregateUsd: '0', balances: [{ currency: 'MXN', withdrawable: '1', total: '1' }] });
-  const waiting = pay({ 'read balances': [none] }, stateOf(first.result), hold);
+  const facts = [{ kind: 'opened', item: PAYMENT.id, generation: 2, atMs: NOW }] as const;
+  const opened = { 'read instructions': [{ instructions: [], facts }] };
+  const waiting = pay({ ...opened, 'read balances': [none] }, stateOf(first.result), hold);
   assert.equal(named(waiting.result), 'wait: money');
   assert.deepEqual(sentAs(waiting.effects), []);
   // Money is there: past the second, to the third.
   const there = pay(
-    { 'send withdrawal': [again, done({ ...WITHDRAWAL, tag: null })] },
+    { ...opened, 'send withdrawal': [again, done({ ...WITHDRAWAL, tag: null })] },
     stateOf(first.result),
     hold,
   );
   assert.deepEqual(sentAs(there.effects), [`${PAYMENT.reference}~2`, `${PAYMENT.reference}~3`]);
+});
+
+test('a later generation that nobody has opened is not sent, whatever the history says of it', () => {
+  const state = { ...KNOWN_AGAIN, generation: 3, walkedIn: AGAIN.attempt.runId };
+  assert.deepEqual(sentAs(pay({}, state, AGAIN).effects), [PAYMENT.reference]);
+  const facts = [{ kind: 'opened', item: PAYMENT.id, generation: 3, atMs: NOW }] as const;
+  const opened = pay({ 'read instructions': [{ instructions: [], facts }] }, state, AGAIN);
+  assert.deepEqual(sentAs(opened.effects), [`${PAYMENT.reference}~3`]);
 });
 
 /** Replies without a usable code. */
@@ -395,6 +405,48 @@ test('one that a person has approved is sent, and no reason against an end', () 
   // What was created since, and what was approved for no payment of this kind, still could be it.
   assert.equal(problemOf(end('approved', NOW - 59_999)), 'RECORD_COULD_BE_IT');
   assert.equal(problemOf(end(null, NOW - 60_000)), 'RECORD_COULD_BE_IT');
+});
+
+test('a record that a person says is not the payment’s stops it no more; the service’s own word counts all the same', () => {
+  const twin: Withdrawal = { ...WITHDRAWAL, id: 'wtd_9', tag: null };
+  const notThis = (recordId: string) =>
+    ({
+      kind: 'not this',
+      item: PAYMENT.id,
+      recordId,
+      why: 'paid by hand for another invoice',
+      atMs: NOW,
+    }) as const;
+  const late = context({ nowMs: () => context().plan.sendWindows.withdrawalsUntilMs + 1 });
+  const said = (words: readonly LooseRecorded[], list: readonly Withdrawal[]) =>
+    play(createWithdrawalSteps(late, PAYMENT, WANTED, NEW_PAYMENT), {
+      'read instructions': [kept(...words)],
+      'scan withdrawals': [seen(...list)],
+    }).result;
+  // Past its window nothing else could ever end it.
+  assert.equal(problemOf(said([], [twin])), 'RECORD_COULD_BE_IT');
+  assert.equal(problemOf(said([notThis(twin.id)], [twin])), 'WINDOW_PASSED');
+  // One of two is named.
+  const other = { ...twin, id: 'wtd_8' };
+  const left = said([notThis(twin.id)], [other, twin]);
+  assert.match(
+    left.kind === 'wait' ? left.wait.problem.message : left.kind,
+    /withdrawal wtd_8 carries no tag/,
+  );
+  const both = said([], [other, twin]);
+  assert.match(
+    both.kind === 'wait' ? both.wait.problem.message : both.kind,
+    /withdrawals wtd_8, wtd_9 carry no tag/,
+  );
+  // It carries the payment's tag, or the service gave it for the payment.
+  assert.equal(said([notThis(WITHDRAWAL.id)], [WITHDRAWAL]).kind, 'accepted');
+  const given = { kind: 'record', item: PAYMENT.id, recordId: twin.id } as const;
+  const noted = { ...kept(notThis(twin.id)), facts: [given] };
+  const { result } = play(createWithdrawalSteps(late, PAYMENT, WANTED, NEW_PAYMENT), {
+    'read instructions': [noted],
+    'scan withdrawals': [seen(twin)],
+  });
+  assert.equal(result.kind, 'accepted');
 });
 
 test('a request that the service calls malformed is our bug while nothing else was accepted: it holds', () => {

@@ -55,14 +55,14 @@ test('the chunks of a run that somebody has paused wait: they neither go nor tak
   assert.equal(await chunksOf(client, 'queue').readGo('SANDBOX', RUN, 1), null);
 });
 
-test('a query names no policy where all are wanted, and the rest of it is added', () => {
+test('a query goes by the ids, which no search attribute can change, and the rest of it is added', () => {
   assert.equal(
     queryFor({ types: ['run', 'plan'], mode: 'LIVE', policy: 'weekly', also: ['CloseTime IS NULL'] }),
-    "WorkflowType IN ('run', 'plan') AND CambistMode = 'LIVE' AND CambistPolicy = 'weekly' AND CloseTime IS NULL",
+    "WorkflowType IN ('run', 'plan') AND WorkflowId STARTS_WITH 'live/weekly.' AND CloseTime IS NULL",
   );
   assert.equal(
     queryFor({ types: ['run'], mode: 'LIVE', policy: null }),
-    "WorkflowType IN ('run') AND CambistMode = 'LIVE'",
+    "WorkflowType IN ('run') AND WorkflowId STARTS_WITH 'live/'",
   );
 });
 

@@ -3,82 +3,187 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { defaultDataConverter } from '@temporalio/common';
-import { haltsOf } from '../../durable/halts/read.ts';
+import { haltsAfter } from '../../domain/halt.ts';
+import { haltsOf, readHalts } from '../../durable/halts/read.ts';
+import { puttingBack } from '../../durable/halts/say.ts';
 
 const payloads = (value: unknown) => ({ payloads: [defaultDataConverter.payloadConverter.toPayload(value)] });
 const SAID = { scope: { policy: null, currency: null }, by: 'ana', why: 'wrong accounts' };
 const AT_MS = 1_795_413_539_636;
-const started = { workflowExecutionStartedEventAttributes: { input: payloads([]) } };
+const eventTime = { seconds: 1_795_413_539, nanos: 636_000_000 };
+const HALT = { ...SAID, atMs: AT_MS };
+const startedWith = (carried: unknown) => ({
+  eventTime,
+  workflowExecutionStartedEventAttributes: { input: payloads(carried) },
+});
+const started = startedWith([]);
 const signaled = (signalName: string) => ({
-  eventTime: { seconds: 1_795_413_539, nanos: 636_000_000 },
+  eventTime,
   workflowExecutionSignaledEventAttributes: {
     signalName,
     input: payloads(signalName === 'resume' ? { ...SAID, haltAtMs: AT_MS } : SAID),
   },
 });
+const terminated = {
+  eventTime,
+  workflowExecutionTerminatedEventAttributes: { identity: 'ben@laptop', reason: 'tidying up' },
+};
 
-type Told = { runId: string; status: string; events: readonly unknown[] } | Error;
+type Workflow = { readonly runId: string; readonly events: readonly unknown[] };
+const isEnded = ({ events }: Workflow): boolean => events.at(-1) === terminated;
+const none = (): never => {
+  throw new WorkflowNotFoundError('none', 'sandbox/halt', undefined);
+};
 
-/** Temporal, as far as the record of halts asks it; `reads` counts the histories that were read. */
-function temporal(told: { now: Told }) {
-  const asked = { describes: 0, reads: 0 };
-  const current = (): Exclude<Told, Error> => {
-    if (told.now instanceof Error) throw told.now;
-    return told.now;
-  };
-  const getHandle = () => ({
-    describe: async () => {
-      asked.describes += 1;
-      const { runId, status, events } = current();
-      return { runId, historyLength: events.length, status: { name: status } };
-    },
-    fetchHistory: async () => {
-      asked.reads += 1;
-      return { events: current().events };
-    },
-  });
-  const client = {
-    workflow: { getHandle },
-    withDeadline: <T>(_deadline: number, work: () => T) => work(),
-    options: {
-      loadedDataConverter: { payloadCodecs: [], payloadConverter: defaultDataConverter.payloadConverter },
-    },
-  };
-  return { read: haltsOf({ client: client as unknown as Client, mode: 'SANDBOX' }), asked };
+/**
+ * Temporal, as far as the record of halts asks it: the workflows that have had its id, the newest last. `isCurrent`: whether
+ * it knows the newest by the id alone. `reads` counts the histories that were read.
+ */
+class Told {
+  workflows: readonly Workflow[] = [];
+  error: Error | null = null;
+  isListed = true;
+  readonly asked = { describes: 0, lists: 0, reads: 0 };
+  readonly said: unknown[] = [];
+
+  get client(): Client {
+    const getHandle = (_id: string, runId?: string) => ({
+      describe: async () => {
+        this.asked.describes += 1;
+        if (this.error !== null) throw this.error;
+        const newest = this.workflows.at(-1) ?? none();
+        return {
+          runId: newest.runId,
+          historyLength: newest.events.length,
+          status: { name: isEnded(newest) ? 'TERMINATED' : 'RUNNING' },
+        };
+      },
+      fetchHistory: async () => {
+        this.asked.reads += 1;
+        return { events: (this.workflows.find((each) => each.runId === runId) ?? none()).events };
+      },
+    });
+    const list = () => {
+      this.asked.lists += 1;
+      const listed = this.isListed ? this.workflows : [];
+      return (async function* () {
+        yield* listed.map(({ runId }, index) => ({ runId, startTime: new Date(index) }));
+      })();
+    };
+    const say = async (_type: string, options: object) => void this.said.push(options);
+    return {
+      workflow: { getHandle, list, start: say, signalWithStart: say },
+      withDeadline: <T>(_deadline: number, work: () => T) => work(),
+      options: {
+        loadedDataConverter: { payloadCodecs: [], payloadConverter: defaultDataConverter.payloadConverter },
+      },
+    } as unknown as Client;
+  }
+
+  get of() {
+    return { client: this.client, mode: 'SANDBOX' } as const;
+  }
+}
+
+function temporal(...workflows: readonly Workflow[]) {
+  const told = new Told();
+  told.workflows = workflows;
+  const record = haltsOf(told.of);
+  return { told, record, read: async () => haltsAfter((await record()).words) };
 }
 
 test('nothing is halted where Temporal says that there is no record', async () => {
-  const { read } = temporal({ now: new WorkflowNotFoundError('none', 'sandbox/halt', undefined) });
+  const { read, told } = temporal();
   assert.deepEqual(await read(), []);
+  assert.deepEqual(await read(), []);
+  assert.deepEqual(told.asked, { describes: 2, lists: 1, reads: 0 });
 });
 
 test('whatever else goes wrong is no answer', async () => {
-  const told: { now: Told } = { now: new Error('14 UNAVAILABLE') };
-  const { read } = temporal(told);
+  const { read, told } = temporal({ runId: 'a', events: [started, signaled('halt')] });
+  told.error = new Error('14 UNAVAILABLE');
   await assert.rejects(read(), /UNAVAILABLE/);
-  told.now = { runId: 'a', status: 'RUNNING', events: [started, signaled('halt')] };
+  told.error = null;
   assert.equal((await read()).length, 1);
-  told.now = new Error('4 DEADLINE_EXCEEDED');
+  told.error = new Error('4 DEADLINE_EXCEEDED');
   await assert.rejects(read(), /DEADLINE/);
 });
 
 test('what was said counts from when Temporal took it, and an unchanged record is not read again', async () => {
-  const told: { now: Told } = { now: { runId: 'a', status: 'RUNNING', events: [started, signaled('halt')] } };
-  const { read, asked } = temporal(told);
-  const expected = [{ ...SAID, atMs: AT_MS }];
-  assert.deepEqual(await read(), expected);
-  assert.deepEqual(await read(), expected);
-  assert.deepEqual(asked, { describes: 2, reads: 1 });
-  told.now = { runId: 'a', status: 'RUNNING', events: [started, signaled('halt'), signaled('resume')] };
+  const { read, record, told } = temporal({ runId: 'a', events: [started, signaled('halt')] });
+  assert.deepEqual(await read(), [HALT]);
+  assert.equal(await record(), await record());
+  assert.deepEqual(told.asked, { describes: 3, lists: 1, reads: 1 });
+  told.workflows = [{ runId: 'a', events: [started, signaled('halt'), signaled('resume')] }];
   assert.deepEqual(await read(), []);
-  told.now = { runId: 'b', status: 'RUNNING', events: [started, signaled('halt'), signaled('halt')] };
-  assert.deepEqual(await read(), expected);
-  assert.deepEqual(asked, { describes: 4, reads: 3 });
+  assert.deepEqual(told.asked, { describes: 4, lists: 2, reads: 2 });
 });
 
-test('a record that somebody has ended still halts what stood in it', async () => {
-  const { read } = temporal({
-    now: { runId: 'a', status: 'TERMINATED', events: [started, signaled('halt'), {}] },
-  });
-  assert.equal((await read()).length, 1);
+test('a record that somebody has ended still halts what stood in it, and tells who ended it', async () => {
+  const { read, record } = temporal({ runId: 'a', events: [started, signaled('halt'), terminated] });
+  assert.deepEqual(await read(), [HALT]);
+  const { isOpen, ended } = await record();
+  assert.deepEqual([isOpen, ended], [false, { by: 'ben@laptop', why: 'tidying up', atMs: AT_MS }]);
+});
+
+test('a record that somebody has started again empty still halts what stood before, also for whoever reads it first', async () => {
+  const ended = { runId: 'a', events: [started, signaled('halt'), terminated] };
+  const anew = { runId: 'b', events: [started] };
+  const { read, record, told } = temporal(ended, anew);
+  assert.deepEqual(await read(), [HALT]);
+  assert.equal((await record()).ended?.by, 'ben@laptop');
+  assert.deepEqual((await record()).runIds, ['a', 'b']);
+  // What has ended does not change, and is not read again.
+  told.workflows = [ended, { ...anew, events: [started, signaled('resume')] }];
+  assert.deepEqual(await read(), []);
+  assert.equal(told.asked.reads, 3);
+});
+
+test('a workflow that the list does not show yet belongs to the record all the same', async () => {
+  const { record, told } = temporal({ runId: 'a', events: [started, signaled('halt')] });
+  told.isListed = false;
+  assert.deepEqual((await record()).runIds, ['a']);
+  told.workflows = [
+    { runId: 'a', events: [started, signaled('halt'), terminated] },
+    { runId: 'b', events: [started] },
+  ];
+  assert.deepEqual((await record()).runIds, ['a', 'b']);
+});
+
+test('a workflow that was deleted is no part of the record', async () => {
+  const { record, told } = temporal({ runId: 'a', events: [started, signaled('halt')] });
+  await record();
+  told.workflows = [];
+  assert.deepEqual((await record()).runIds, []);
+  told.workflows = [{ runId: 'b', events: [started] }];
+  const { runIds, words } = await record();
+  assert.deepEqual([runIds, words], [['b'], []]);
+});
+
+test('a halt that stood when the record was begun stands in it, and one that cannot be read is of everything', async () => {
+  assert.deepEqual(
+    haltsAfter((await temporal({ runId: 'a', events: [startedWith([HALT])] }).record()).words),
+    [HALT],
+  );
+  const [odd] = haltsAfter(
+    (await readHalts(temporal({ runId: 'a', events: [startedWith('odd')] }).told.of)).words,
+  );
+  // It can be taken back.
+  assert.deepEqual([odd?.scope, odd?.atMs], [SAID.scope, AT_MS]);
+});
+
+test('a worker puts back what was lost, and begins a record anew that was ended, once at a time', async () => {
+  const told = new Told();
+  const putBack = puttingBack(told.of);
+  const record = { words: [], runIds: ['a'], sinceMs: AT_MS, isOpen: true, ended: null };
+  const held = { record, halts: [HALT], lost: [HALT] };
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  putBack(held);
+  putBack(held);
+  await settled();
+  putBack({ record: { ...record, isOpen: false }, halts: [HALT], lost: [] });
+  await settled();
+  const [put, begun, ...more] = told.said as { args: unknown; signal?: string; signalArgs?: unknown }[];
+  assert.deepEqual([put?.signal, put?.signalArgs, put?.args], ['stands', [HALT], [[HALT]]]);
+  assert.deepEqual([begun?.signal, begun?.args, more], [undefined, [[HALT]], []]);
 });

@@ -127,23 +127,26 @@ test('references of payments are not kept with the plan: whoever reads it makes 
 
 /**
  * A Temporal whose only `plan` is being made, and shows this memo. `open`: the requests that have not ended.
- * @param isJustMade it has completed at the moment at which nobody waits for it any more, and no list shows it
+ * @param status `COMPLETED`: it has completed at the moment at which nobody waits for it any more, and no list shows it
  */
-function inTheMaking(memo: Readonly<Record<string, unknown>>, isJustMade = false) {
+function inTheMaking(
+  memo: Readonly<Record<string, unknown>>,
+  status: 'RUNNING' | 'PAUSED' | 'COMPLETED' = 'RUNNING',
+) {
   const open = new Set<unknown>();
   async function* list() {}
   let aborted: AbortSignal | null = null;
   const poll = {
     result: () =>
       new Promise((resolve, reject) => {
-        if (isJustMade && aborted?.aborted === true) return resolve(PLAN);
+        if (status === 'COMPLETED' && aborted?.aborted === true) return resolve(PLAN);
         open.add(reject);
         aborted?.addEventListener('abort', () => {
           open.delete(reject);
           reject(new Error('aborted'));
         });
       }),
-    describe: async () => ({ status: { name: isJustMade ? 'COMPLETED' : 'RUNNING' }, type: 'plan', memo }),
+    describe: async () => ({ status: { name: status }, type: 'plan', memo }),
     query: () => assert.fail('No workflow is asked anything.'),
   };
   const client = {
@@ -179,6 +182,11 @@ test('a plan in the making says why it waits, as its workflow shows it; the work
   }
 });
 
+test('a plan that somebody has paused waits for a person, whatever it waited for before', async () => {
+  const state = await inTheMaking({ [WAITS_MEMO]: WHY }, 'PAUSED').state();
+  assert.equal((state as { waiting: Why }).waiting.problem.code, 'PLAN_PAUSED');
+});
+
 test('a memo that somebody else has made says nothing', async () => {
   const { problem } = WHY;
   for (const waiting of [
@@ -206,7 +214,7 @@ test('whoever waits for a plan waits no longer than his patience, and leaves not
 });
 
 test('a plan that lists do not show yet is read all the same, also by whoever does not wait for it', async () => {
-  assert.deepEqual(await inTheMaking({}, true).state(), { kind: 'plan', plan: WHOLE });
+  assert.deepEqual(await inTheMaking({}, 'COMPLETED').state(), { kind: 'plan', plan: WHOLE });
 });
 
 test('whoever has just started a plan reads that Temporal run alone', async () => {

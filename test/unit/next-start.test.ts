@@ -74,7 +74,7 @@ test('a cancel stops what is not sent until --go-on takes it back, and a success
     'tried again',
   );
   assert.equal(nextOf(refused, [cancel], takesCancelBack), 'tried again');
-  assert.equal(nextOf(refused, [superseded], takesCancelBack), 'superseded');
+  assert.equal(nextOf(refused, [superseded], takesCancelBack), 'left to another run');
   assert.equal(nextOf({ outcome: 'PENDING', withdrawalId: 'wtd_1' }, [cancel]), 'followed');
   const opened = recorded({ kind: 'pay again', item: 'p', follows: 1, recordId: 'wtd_1' });
   assert.equal(nextOf({ outcome: 'NOT_PAID', withdrawalId: 'wtd_1' }, [opened, cancel]), 'cancelled');

@@ -3,11 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { listAttention } from '../../operations/watch/attention.ts';
+import { defaultPayloadConverter, type Payload } from '@temporalio/common';
+import { READABLE } from '../../config/readable.ts';
+import { UNREADABLE } from '../../domain/unreadable.ts';
+import { listAll, listAttention } from '../../operations/watch/attention.ts';
 import type { Place } from '../../operations/place.ts';
 
 /** A Temporal with so many runs that have failed, newest first, about which nobody has said anything. */
-function placeWith(count: number, reading: { now: number; most: number }): Place {
+function placeWith(count: number, reading: { now: number; most: number }, more: object = {}): Place {
   const infos = Array.from({ length: count }, (_, index) => ({
     workflowId: `sandbox/q${index}.2026-11-21`,
     runId: `failed-${index}`,
@@ -15,6 +18,7 @@ function placeWith(count: number, reading: { now: number; most: number }): Place
     status: { name: 'FAILED' },
     startTime: new Date(Date.parse('2026-11-21T20:00:00Z') - index * 1_000),
     typedSearchAttributes: { get: () => 'FAILED' },
+    ...more,
   }));
   const describe = async (): Promise<never> => {
     reading.now += 1;
@@ -41,4 +45,31 @@ test('what people said is read of ten runs at a time, and the runs stay in the o
     listed.map(({ facts }) => facts.run.policy),
     Array.from({ length: 25 }, (_, index) => `q${index}`),
   );
+});
+
+test('a run whose memo nobody can read is in the list, and is named', async () => {
+  const place = placeWith(2, { now: 0, most: 0 }, { memo: { note: UNREADABLE } });
+  const { listed } = await listAttention(place, Date.now());
+  for (const { why } of [...listed, ...(await listAll(place, 50))])
+    assert.equal(why?.code, 'MEMO_UNREADABLE');
+});
+
+test('what cannot be read in Temporal stands as such, and does not end the reading of the rest', async () => {
+  const known = defaultPayloadConverter.toPayload({ a: '1' });
+  const text = (of: string) => new TextEncoder().encode(of);
+  const strange = [
+    {},
+    { metadata: {} },
+    { metadata: { encoding: text('binary/strange') }, data: text('x') },
+    { metadata: { encoding: text('json/plain') }, data: text('{"a": ') },
+  ];
+  const read = await READABLE.decode([...strange, known]);
+  const told = (payload: Payload): unknown => {
+    try {
+      return defaultPayloadConverter.fromPayload(payload);
+    } catch (error) {
+      return String(error);
+    }
+  };
+  assert.deepEqual(read.map(told), [...strange.map(() => ({ ...UNREADABLE })), { a: '1' }]);
 });

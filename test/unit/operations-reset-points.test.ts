@@ -12,6 +12,8 @@ const names = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
 
 type Recorded = { readonly events: readonly { readonly eventId: string; readonly eventType: string }[] };
 
+type Attributes = Readonly<Record<string, unknown>>;
+
 const read = (name: string): Recorded => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as Recorded;
 
 function pointsOf(history: Recorded): Promise<readonly ResetPoint[]> {
@@ -58,6 +60,41 @@ test('a run that converts and pays is told step by step', async () => {
   );
   assert.equal(recommendedPoint(points, { fromTheStart: false })?.eventId, 45);
   assert.equal(recommendedPoint(points, { fromTheStart: true })?.eventId, 4);
+});
+
+/** The recorded history with one event of this kind about the call of `task` changed. */
+function changed(name: string, task: number, change: (event: Attributes) => Attributes): Recorded {
+  const history = structuredClone<unknown>(read(name)) as { readonly events: Record<string, Attributes>[] };
+  const made = history.events.find(
+    ({ activityTaskScheduledEventAttributes: call }) =>
+      Number(call?.['workflowTaskCompletedEventId']) === task,
+  );
+  for (const event of history.events)
+    for (const [kind, attributes] of Object.entries(event))
+      if (
+        kind === 'activityTaskCompletedEventAttributes' &&
+        attributes['scheduledEventId'] === made?.['eventId']
+      )
+        event[kind] = change(attributes);
+  return history as unknown as Recorded;
+}
+
+test('where somebody has ended a call beside its worker, the event of that call is the best one, also for a run that is completed', async () => {
+  const pressed = await pointsOf(changed('happy.json', 30, (event) => ({ ...event, identity: 'somebody' })));
+  assert.deepEqual(
+    pressed.filter(({ isEndedBeside }) => isEndedBeside).map(({ eventId }) => eventId),
+    [30],
+  );
+  for (const fromTheStart of [true, false])
+    assert.equal(recommendedPoint(pressed, { fromTheStart })?.eventId, 30);
+});
+
+test('in no recorded history has somebody ended a call beside its worker', async () => {
+  for (const name of names) {
+    // One after the other.
+    const points = await pointsOf(read(name));
+    assert.ok(!points.some(({ isEndedBeside }) => isEndedBeside), name);
+  }
 });
 
 test('a task that failed has the step of the next', async () => {

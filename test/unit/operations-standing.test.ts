@@ -48,6 +48,7 @@ function factsOf(temporalStatus: 'COMPLETED' | 'FAILED'): RunFacts {
     closedAtMs: 1,
     state: temporalStatus,
     isUntaken: false,
+    hasOddMemo: false,
   };
 }
 

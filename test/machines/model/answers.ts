@@ -1,31 +1,114 @@
 /**
- * The shape that the workflow of a run or a chunk takes for an answer, activity by activity (`workflows/run.ts`, `workflows/chunk.ts`):
- * whatever the real steps and activities answer here must have it, or else the workflow counts the call as failed.
+ * What somebody types as the result of a pending activity, in its place: an answer of the right shape that names the record of
+ * another item, or one that the service does not have.
  */
-import {
-  isChunksAnswer,
-  isConfirmed,
-  isGoAnswer,
-  isLegAnswer,
-  isNothing,
-  isPaymentsAnswer,
-  isPlanAnswer,
-  isSettlement,
-  isWithdrawalsAnswer,
-} from '../../../domain/run/answer-shapes.ts';
-import type { Field } from '../../../domain/shape.ts';
-import type { ActivityName } from './execution.ts';
+import type {
+  LegCall,
+  PaymentsCall,
+  SettlementCall,
+  ShownTrade,
+  ShownWithdrawal,
+  TradedCall,
+  WithdrawalsCall,
+} from '../../../domain/run/calls.ts';
+import { sidesOf } from '../../../domain/writes/lookups.ts';
+import type { Misfortune } from './schedule.ts';
+import type { Movement } from './service.ts';
+import type { Activity } from './temporal.ts';
+import type { World } from './world.ts';
 
-export const IS_ANSWER: Readonly<Record<ActivityName, Field>> = {
-  readPlan: isPlanAnswer,
-  requestQuote: isLegAnswer,
-  executeTrade: isLegAnswer,
-  createWithdrawals: isPaymentsAnswer,
-  awaitSettlement: isSettlement,
-  awaitWithdrawals: isWithdrawalsAnswer,
-  recordInstruction: isNothing,
-  confirmOutcomes: isConfirmed,
-  readChunks: isChunksAnswer,
-  readGo: isGoAnswer,
-  tellCoordinator: isNothing,
+type Claim = Extract<Misfortune, { kind: 'answered' }>['claim'];
+
+/** Null: there is no such answer, and nobody types one. */
+export function typedAnswer(world: World, activity: Activity, claim: Claim): unknown {
+  const { name, args, temporal, execution } = activity;
+  const { runId } = execution;
+  const home = temporal.home.newest()?.runId ?? '';
+  const payer = temporal.number === null ? runId : `${home}/${runId}`;
+  switch (name) {
+    case 'requestQuote':
+    case 'executeTrade': {
+      const { leg } = args as LegCall | TradedCall;
+      const { id, quoteId, ...trade } = tradeBeside(world, temporal.itemOf(leg.id), claim);
+      const traded = { tradeId: id, quoteId, ...sidesOf(trade), quoted: null, status: trade.status };
+      return { step: { kind: 'traded', traded, worse: null, isHeld: false }, evidence: [], runId };
+    }
+    case 'createWithdrawals': {
+      const items = (args as PaymentsCall).items.map(({ payment, wanted }) => {
+        const { id, ...record } = withdrawalBeside(world, temporal.itemOf(payment.id), claim);
+        const { reference } = payment;
+        const amount = wanted.amount ?? record.withdrawalAmount;
+        const accepted = { withdrawalId: id, reference, status: record.status, amount };
+        return { id: payment.id, step: { kind: 'accepted', accepted } };
+      });
+      return { items, evidence: [], runId: payer };
+    }
+    case 'awaitSettlement': {
+      const record = tradeBeside(world, temporal.itemOf((args as SettlementCall).leg), claim);
+      return { kind: 'settled', record: { ...record, status: 'SETTLED' } };
+    }
+    case 'awaitWithdrawals': {
+      const ended = (args as WithdrawalsCall).items.map(({ id }) => {
+        const record = withdrawalBeside(world, temporal.itemOf(id), claim);
+        return { id, record: { ...record, status: 'COMPLETED' }, paid: true, isUnknown: false };
+      });
+      return { ended, wait: null, runId: payer, hasToldEnd: false };
+    }
+    case 'readPlan':
+    case 'recordInstruction':
+    case 'confirmOutcomes':
+    case 'readChunks':
+    case 'readGo':
+    case 'tellCoordinator':
+      return null;
+  }
+}
+
+const NOBODYS_TRADE: ShownTrade = {
+  id: 'tde_nobodys',
+  quoteId: 'qte_nobodys',
+  sellCurrency: 'USD',
+  buyCurrency: 'MXN',
+  sellAmount: '1000.00',
+  buyAmount: null,
+  executedAmount: '99999.00',
+  status: 'SETTLED',
+  clientReferenceId: null,
 };
+const NOBODYS_WITHDRAWAL: ShownWithdrawal = {
+  id: 'wtd_nobodys',
+  currency: 'MXN',
+  withdrawalAmount: '17000.00',
+  status: 'COMPLETED',
+  withdrawalAccountId: null,
+  tag: null,
+};
+
+/** The newest record of another item. */
+function beside(world: World, kind: Movement['kind'], item: string): Movement | undefined {
+  return world.service.ledger.findLast((each) => each.kind === kind && each.send.write.item !== item);
+}
+
+function tradeBeside(world: World, item: string, claim: Claim): ShownTrade {
+  const other = claim === 'another’s' ? beside(world, 'trade', item) : undefined;
+  return (other && shownTrade(world, other.record.id)) ?? NOBODYS_TRADE;
+}
+
+function withdrawalBeside(world: World, item: string, claim: Claim): ShownWithdrawal {
+  const other = claim === 'another’s' ? beside(world, 'withdrawal', item) : undefined;
+  return (other && shownWithdrawal(world, other.record.id)) ?? NOBODYS_WITHDRAWAL;
+}
+
+function shownTrade({ service }: World, id: string): ShownTrade | null {
+  const found = service.ledger.find(({ record }) => record.id === id);
+  if (found?.kind !== 'trade') return null;
+  const { createdAt: _, settlementWindow: _window, ...record } = found.record;
+  return { ...record, status: found.status };
+}
+
+function shownWithdrawal({ service }: World, id: string): ShownWithdrawal | null {
+  const found = service.ledger.find(({ record }) => record.id === id);
+  if (found?.kind !== 'withdrawal') return null;
+  const { createdAt: _, ...record } = found.record;
+  return { ...record, status: found.status };
+}

@@ -283,6 +283,7 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
       ms: seconds(5, 300, 10_800, 172_800),
     }),
   ],
+  [1, fc.record({ kind: fc.constant('pause' as const), ms: seconds(5, 300, 10_800, 172_800) })],
   [1, fc.record({ kind: fc.constant('service away' as const), ms: seconds(5, 600, 10_800) })],
   [
     2,
@@ -311,6 +312,7 @@ const haltOrReading: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
       forMs: of(SECOND / 2, 3 * SECOND, 20 * SECOND, 5 * MINUTE, 3 * HOUR, 30 * HOUR, 7 * DAY),
     }),
   ],
+  [1, fc.record({ kind: fc.constant('halt record lost' as const), isBegunAnew: fc.boolean() })],
   [1, fc.record({ kind: fc.constant('halts unreadable' as const), ms: seconds(2, 30, 600, 10_800) })],
   [
     1,

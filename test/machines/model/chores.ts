@@ -6,6 +6,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { observedNow } from '../../../activities/observe.ts';
 import { readChunks } from '../../../activities/read-chunks.ts';
+import { isNotFound, mustBeListed } from '../../../activities/polling.ts';
 import { readGo } from '../../../activities/read-go.ts';
 import type { Problem } from '../../../domain/problems.ts';
 import type { Wait } from '../../../domain/waits.ts';
@@ -39,6 +40,7 @@ import type {
   PlanAnswer,
   Settlement,
   SettlementCall,
+  ShownTrade,
   WithdrawalsAnswer,
   WithdrawalsCall,
   PlanInput,
@@ -62,14 +64,21 @@ const NO_ANSWER: Reply<never> = {
   facts: { status: null, traceId: null, replayed: null, retryAfterMs: null, serviceTimeMs: null },
 };
 
-/** What came of one poll; a service that could not be asked is asked again at once, some times. */
-type Polled<Result> = Result | 'not yet' | 'unanswered';
+/**
+ * What came of one poll; a service that could not be asked is asked again at once, some times. `unlisted`: it does not show a
+ * record yet.
+ */
+type Polled<Result> = Result | 'not yet' | 'unlisted' | 'unanswered';
+/** A record that the lists do not show yet is looked for again after this. */
+const UNLISTED_MS = 30_000;
 
 export class Chores {
   readonly #world: World;
   readonly #temporal: Temporal;
   /** Polls that have seen nothing new; they look again when something has changed that a look could see. */
   #parked: Activity[] = [];
+  /** When each poll began. */
+  readonly #polledFromMs = new WeakMap<Activity, number>();
 
   constructor(world: World, temporal: Temporal) {
     this.#world = world;
@@ -238,6 +247,8 @@ export class Chores {
     const temporal = this.#temporal;
     if (activity.isOver || !temporal.isOpen(activity)) return;
     activity.attempts += 1;
+    const { nowMs } = this.#world.agenda;
+    this.#polledFromMs.set(activity, this.#polledFromMs.get(activity) ?? nowMs);
     const result =
       activity.name === 'awaitSettlement'
         ? this.#settlement(activity)
@@ -245,8 +256,14 @@ export class Chores {
           ? this.#shown(activity)
           : this.#lastWords(activity);
     if (result === 'not yet') this.#parked.push(activity);
+    else if (result === 'unlisted') temporal.whenUp(UNLISTED_MS, () => this.#poll(activity));
     else if (result === 'unanswered') temporal.whenUp(1_000, () => this.#poll(activity));
     else return temporal.complete(activity, result);
+  }
+
+  #mustBeListed(activity: Activity): boolean {
+    const { agenda, facts } = this.#world;
+    return mustBeListed({ facts }, agenda.nowMs - (this.#polledFromMs.get(activity) ?? agenda.nowMs));
   }
 
   /** Which of the records that were handed on the service shows, one by one. */
@@ -268,30 +285,34 @@ export class Chores {
     const foreign = this.#foreignReader(call);
     if (foreign !== null) return { kind: 'wait', wait: foreign };
     const trade = world.told(world.service.trade(call.tradeId));
+    if (isNotFound(trade) && world.service.isReadable())
+      return this.#mustBeListed(activity) ? { kind: 'missing' } : 'unlisted';
     if (trade.kind !== 'DONE') return waitFor(activity, trade, (wait) => ({ kind: 'wait', wait }));
-    const { status } = trade.value;
+    const { createdAt: _, settlementWindow: _window, ...shown } = trade.value;
+    const { status } = shown;
     const { settled, failed } = world.facts.tradeStatuses;
-    if (failed.includes(status)) return { kind: 'failed', status };
+    if (failed.includes(status)) return { kind: 'failed', record: shown };
     const { foundRecords, madeFor } = call.plan;
     const maybePaid = foundRecords || madeFor !== activity.execution.runId;
     if ((call.until === 'status' || maybePaid) && settled.includes(status))
-      return { kind: 'settled', status };
-    if (call.until === 'status') return this.#notSettled(call, status);
+      return { kind: 'settled', record: shown };
+    if (call.until === 'status') return this.#notSettled(call, shown);
     const balances = world.told(world.service.balances());
     if (balances.kind !== 'DONE') return waitFor(activity, balances, (wait) => ({ kind: 'wait', wait }));
     const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
     const { records } = world.service.scanWithdrawals((record) => record.currency === call.currency);
     const unpaid = maybePaid ? notPaidBy(records, call) : call.unpaid;
     const needed = sum([call.owedByBatch, ...unpaid.map(({ amount }) => amount)]);
-    if (compare(there, needed) >= 0) return { kind: 'settled', status };
-    return this.#notSettled(call, status);
+    if (compare(there, needed) >= 0) return { kind: 'settled', record: shown };
+    return this.#notSettled(call, shown);
   }
 
-  #notSettled(call: SettlementCall, status: string): Polled<Settlement> {
+  #notSettled(call: SettlementCall, record: ShownTrade): Polled<Settlement> {
+    const { status } = record;
     if (isCancelled(this.#temporal.kept.instructions)) return { kind: 'cancelled' };
     const isUnknown = !isKnown(this.#world.facts.tradeStatuses, status);
-    const isNews = (isUnknown ? status : null) !== call.unknownStatus;
-    return isNews ? { kind: 'news', status, isUnknown } : 'not yet';
+    const isNews = call.isAwaited === true || (isUnknown ? status : null) !== call.unknownStatus;
+    return isNews ? { kind: 'news', record, isUnknown } : 'not yet';
   }
 
   #lastWords(activity: Activity): Polled<WithdrawalsAnswer> {
@@ -307,19 +328,26 @@ export class Chores {
     const { records, complete } = service.scanWithdrawals((record) => ids.has(record.id));
     const { paid, failed } = facts.withdrawalStatuses;
     const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
-      const status = records.find(({ id }) => id === item.withdrawalId)?.status;
-      if (status === undefined) return [];
+      const listed = records.find(({ id }) => id === item.withdrawalId);
+      const isMissed = listed === undefined && complete && this.#mustBeListed(activity);
+      const fetched = isMissed ? this.#world.told(service.withdrawal(item.withdrawalId)) : null;
+      if (fetched !== null && isNotFound(fetched))
+        return [{ id: item.id, record: null, paid: null, isUnknown: false }];
+      const shown = fetched?.kind === 'DONE' ? fetched.value : listed;
+      if (shown === undefined) return [];
+      const { createdAt: _, ...record } = shown;
+      const { status } = record;
       if (paid.includes(status))
-        return item.paid ? [] : [{ id: item.id, status, paid: true, isUnknown: false }];
-      if (failed.includes(status)) return [{ id: item.id, status, paid: false, isUnknown: false }];
+        return item.paid ? [] : [{ id: item.id, record, paid: true, isUnknown: false }];
+      if (failed.includes(status)) return [{ id: item.id, record, paid: false, isUnknown: false }];
       const isUnknown = !isKnown(facts.withdrawalStatuses, status);
       return item.paid || (status === item.status && isUnknown === item.isUnknown)
         ? []
-        : [{ id: item.id, status, paid: null, isUnknown }];
+        : [{ id: item.id, record, paid: null, isUnknown }];
     });
     if (ended.length > 0) return { ended, wait: null, runId, hasToldEnd };
     if (!complete) return waitFor(activity, NO_ANSWER, (wait) => ({ ended, wait, runId, hasToldEnd }));
-    return 'not yet';
+    return records.length < ids.size ? 'unlisted' : 'not yet';
   }
 
   /** Of a chunk its run is named too; where that gives it no go, nothing is taken up once more. */

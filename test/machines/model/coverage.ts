@@ -91,13 +91,13 @@ const EVENTS = [
     'Temporal’s clock',
     'a person decides what is left',
   ],
-  ...['halt', 'halts unreadable', 'slow readings'],
+  ...['pause', 'halt', 'halt record lost', 'halts unreadable', 'slow readings'],
 ];
 
 const OF_HALTS = [
   ...['everything', 'a policy', 'a currency', 'a policy in a currency', 'resumed'],
   ...['waits for a reading', 'the gate is closed: halted', 'the gate is closed: unreadable'],
-  'stopped at the last moment',
+  ...['stopped at the last moment', 'put back by a worker'],
 ];
 
 const OF_BATCHES = [

@@ -7,19 +7,28 @@ const HALTS_WITHIN_MS = 1_000;
 
 /** What stops this write, although every worker must know it by now; null: nothing does. */
 export function haltIn(
-  { halts, agenda }: World,
+  { halts, gate, agenda }: World,
   policy: string,
   currencies: readonly string[],
 ): string | null {
   /** Since when it is halted, and which halt of its scope is the newest, by Temporal's clock. */
   const standing = new Map<string, { readonly sinceMs: number; readonly haltAtMs: number }>();
-  for (const { word, scope, said, atMs, trueMs } of halts.words) {
+  const resumed = new Set<string>();
+  for (const { word, scope, said, atMs, trueMs } of [...(gate?.seenAndLost ?? []), ...halts.words]) {
     const isOurs = scope.policy === null || scope.policy === policy;
     if (!isOurs || !(scope.currency === null || currencies.includes(scope.currency))) continue;
     const name = `${scope.policy ?? 'every policy'} in ${scope.currency ?? 'every currency'}`;
     const before = standing.get(name);
-    if (word === 'halt') standing.set(name, { sinceMs: before?.sinceMs ?? trueMs, haltAtMs: atMs });
-    else if (before?.haltAtMs === (said as { haltAtMs: number }).haltAtMs) standing.delete(name);
+    if (word === 'resume') {
+      const { haltAtMs } = said as { haltAtMs: number };
+      resumed.add(`${name} ${haltAtMs}`);
+      if (before?.haltAtMs === haltAtMs) standing.delete(name);
+      continue;
+    }
+    // A worker may put back what a person has just taken back.
+    const haltAtMs = word === 'halt' ? atMs : (said as { atMs: number }).atMs;
+    if (resumed.has(`${name} ${haltAtMs}`)) continue;
+    standing.set(name, { sinceMs: before?.sinceMs ?? trueMs, haltAtMs });
   }
   // A restore may have taken a resume away.
   const knownAtMs = agenda.nowMs - HALTS_WITHIN_MS;

@@ -61,6 +61,9 @@ type Rule =
   | 'answer'
   | 'model';
 
+/** No write leaves longer than this after its attempt has read whether it is wanted. */
+const READ_WITHIN_MS = 10_000;
+
 export class Oracle {
   readonly violations: string[] = [];
   readonly #world: World;
@@ -87,6 +90,9 @@ export class Oracle {
     const id = write.item.slice(prefix.length);
     const halted = haltIn(world, input.run.policy, currenciesOf(write, id));
     if (halted !== null) this.broken('M7', `${write.step} of ${write.item} sent, which is halted: ${halted}`);
+    const { temporal } = attempt.activity;
+    if (temporal.home !== temporal && temporal.home.pausedForMs() > READ_WITHIN_MS)
+      this.broken('M4', `${write.step} of ${write.item} sent, although the run of its batch is paused`);
     if (write.step === 'quote') {
       // Temporal drops the answer of an attempt that does not count any more.
       if (!attempt.isSuperseded()) this.#noNewQuote(write);
@@ -286,6 +292,18 @@ export class Oracle {
   /** What really moved for an item of our run. */
   movementsOf(item: string): readonly Movement[] {
     return this.#world.service.ledger.filter(({ send }) => send.write.item === item);
+  }
+
+  /** A run or a chunk has just ended: what it says is paid has been paid by then (M3). */
+  endedNow(temporal: Temporal, { state }: Execution): void {
+    for (const { payment, stage } of state.payments) {
+      const item = temporal.itemOf(payment.id);
+      if (stage.kind !== 'paid' || this.misled.has(item)) continue;
+      const { withdrawalId: id } = stage.accepted;
+      const paid = this.#world.service.ledger.find(({ record }) => record.id === id);
+      if (paid?.kind !== 'withdrawal' || !paid.wasPaid)
+        this.broken('M3', `${item} has ended as PAID, but ${id} was not paid by then`);
+    }
   }
 
   /** The newest course of a run has ended: its report against the truth (M3, M7), and what could have been done (M8). */

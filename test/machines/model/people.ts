@@ -4,12 +4,8 @@
  * outside the run's own history; a run is woken when something was said.
  */
 import { equal } from '../../../domain/money.ts';
-import {
-  SUPERSEDED,
-  newestCancel,
-  newestSaid,
-  type Instruction,
-} from '../../../domain/people/instructions.ts';
+import { newestCancel, newestSaid, type Instruction } from '../../../domain/people/instructions.ts';
+import { SUPERSEDED } from '../../../domain/replacement.ts';
 import { acceptedOf, legOutcome, paymentOutcome, type LegRecord } from '../../../domain/run/items.ts';
 import { generationIn } from './oracle.ts';
 import type { Misfortune } from './schedule.ts';

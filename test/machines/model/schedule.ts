@@ -150,6 +150,8 @@ export type Misfortune =
   | { readonly kind: 'slow dispatch'; readonly ms: number }
   /** No worker for so long. */
   | { readonly kind: 'away'; readonly ms: number }
+  /** Somebody pauses the workflow in Temporal, and unpauses it after so long. */
+  | { readonly kind: 'pause'; readonly ms: number }
   /** `back` points of history before the newest, of the newest Temporal run, the one before it, or the first. */
   | { readonly kind: 'reset'; readonly back: number; readonly run: 0 | 1 | 99 }
   /** Two resets at the same moment: the second wins. */
@@ -201,11 +203,19 @@ export type Misfortune =
       readonly currency: 'USD' | 'MXN' | 'EUR' | null;
       readonly forMs: number;
     }
+  /** Somebody deletes the workflow that keeps the halts, and perhaps starts it again empty. */
+  | { readonly kind: 'halt record lost'; readonly isBegunAnew: boolean }
   /** What people have halted cannot be read for so long. */
   | { readonly kind: 'halts unreadable'; readonly ms: number }
   /** For so long each reading of the halts takes `takesMs`. */
   | { readonly kind: 'slow readings'; readonly takesMs: number; readonly ms: number }
   | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN' | 'EUR'; readonly change: 'comes' | 'goes' }
+  /** Somebody completes every pending activity of a workflow in its place, each with an answer of the right shape. */
+  | {
+      readonly kind: 'answered';
+      /** Whose record the answer names. */
+      readonly claim: 'another’s' | 'nobody’s';
+    }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string };
 

@@ -20,7 +20,8 @@ import {
 } from '../../../domain/people/instructions.ts';
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../../workflows/limits.ts';
 import type { Planned } from './agenda.ts';
-import { IS_ANSWER } from './answers.ts';
+import { IS_ANSWER } from './answer-shapes.ts';
+import { typedAnswer } from './answers.ts';
 import { Attempt } from './attempt.ts';
 import { Chores } from './chores.ts';
 import type { Ours } from './ours.ts';
@@ -79,6 +80,8 @@ type KeptFact = Fact & { readonly keptAtMs: number };
 type Beginning = {
   readonly input: Input;
   readonly originalRunId: string | null;
+  /** Absent: this run is the first one. */
+  readonly firstRunId?: string;
   readonly startedAtMs: number;
   readonly runId?: string;
   readonly begunAtMs?: number;
@@ -124,6 +127,8 @@ export class Temporal {
   #resets = 0;
   #upAtMs = 0;
   #workersUpAtMs = 0;
+  /** Since when somebody has paused the open run, and until when; null: nobody has. */
+  #paused: { readonly sinceMs: number; readonly untilMs: number } | null = null;
   #dispatchMs = 0;
   readonly #attempts = new Set<Attempt>();
   readonly #timers = new Map<Execution, Map<number, Planned>>();
@@ -227,7 +232,7 @@ export class Temporal {
   /** As `durable/batches/chunks.ts` reads it: what the open run says to a chunk; `over`: it has ended. Null: nobody can be asked. */
   goFor(chunk: number): Go | 'over' | null {
     const newest = this.newest();
-    if (this.isAway() || newest === undefined) return null;
+    if (this.isAway() || newest === undefined || this.pausedForMs() > 0) return null;
     if (newest.standing === 'ended' || newest.standing === 'refused') return 'over';
     if (newest.standing !== 'open' || newest.run === null) return null;
     const go = newest.run.goFor(chunk);
@@ -292,6 +297,7 @@ export class Temporal {
     const execution = new Execution(beginning.input, {
       runId,
       originalRunId: beginning.originalRunId ?? runId,
+      firstRunId: beginning.firstRunId ?? runId,
       startedAtMs: beginning.startedAtMs,
       begunAtMs: beginning.begunAtMs ?? world.agenda.nowMs,
       carried: beginning.carried ?? null,
@@ -340,10 +346,10 @@ export class Temporal {
     const cut = Math.max(1, target.history.length - back);
     const history = target.history.slice(0, cut);
     if (this.current !== null) this.#terminateNow(this.current);
-    const { input, originalRunId, startedAtMs, carried, longAfter } = target;
+    const { input, originalRunId, firstRunId, startedAtMs, carried, longAfter } = target;
     if (this.ours.batch !== null)
       this.#world.coverage.hit('batch', `reset of ${this.number === null ? 'the run' : 'a chunk'}`);
-    await this.#begin({ input, originalRunId, startedAtMs, carried, longAfter }, history);
+    await this.#begin({ input, originalRunId, firstRunId, startedAtMs, carried, longAfter }, history);
   }
 
   terminate(asked: Extract<Misfortune, { kind: 'terminate' }>): void {
@@ -412,8 +418,11 @@ export class Temporal {
     this.isReportOld = open === undefined && known.length > 0;
     if (open === undefined) return;
     const history = open.history.filter(({ atMs }) => atMs <= thenMs);
-    const { input, runId, originalRunId, startedAtMs, begunAtMs, carried, longAfter } = open;
-    await this.#begin({ input, runId, originalRunId, startedAtMs, begunAtMs, carried, longAfter }, history);
+    const { input, runId, originalRunId, firstRunId, startedAtMs, begunAtMs, carried, longAfter } = open;
+    await this.#begin(
+      { input, runId, originalRunId, firstRunId, startedAtMs, begunAtMs, carried, longAfter },
+      history,
+    );
   }
 
   #terminateNow(execution: Execution): void {
@@ -498,8 +507,9 @@ export class Temporal {
     this.#world.coverage.hit('event', 'goes on in a new history');
     if (this.number !== null) this.#world.coverage.hit('batch', 'a chunk goes on in a new history');
     const startedAtMs = this.#world.temporalMs();
-    const { input } = execution;
-    await this.#begin({ input, originalRunId: null, startedAtMs, carried: execution.handOn() }, null);
+    const { input, firstRunId } = execution;
+    const carried = execution.handOn();
+    await this.#begin({ input, originalRunId: null, firstRunId, startedAtMs, carried }, null);
   }
 
   #noteStanding(execution: Execution): void {
@@ -507,6 +517,7 @@ export class Temporal {
     if (standing === 'open') return;
     execution.closedAtMs ??= this.#world.agenda.nowMs;
     this.#world.tell(() => `${this.nameOf(runId)} has ${standing}`);
+    if (standing === 'ended') this.#world.oracle.endedNow(this, execution);
     if (standing === 'broken')
       this.#world.oracle.broken('model', `the workflow broke: ${String((error as Error).stack)}`);
     if (this.current === execution) this.current = null;
@@ -612,6 +623,19 @@ export class Temporal {
     await this.tell(activity.execution, { kind: 'completed', activity: number, result });
   }
 
+  /** Somebody completes what is pending in its place. What is at work goes on, and is heard no more. */
+  async answerInstead({ claim }: Extract<Misfortune, { kind: 'answered' }>): Promise<void> {
+    if (this.current === null || this.isAway()) return;
+    for (const activity of [...(this.#activities.get(this.current)?.values() ?? [])]) {
+      if (activity.isOver || !this.isOpen(activity)) continue;
+      const answer = typedAnswer(this.#world, activity, claim);
+      if (answer === null) continue;
+      this.#world.coverage.hit('event', `${activity.name} is answered in its place`);
+      // One answer after the other.
+      await this.complete(activity, answer);
+    }
+  }
+
   /** Strikes the attempts at work, in the middle of what they do. */
   strike(what: Misfortune): void {
     const { agenda } = this.#world;
@@ -641,8 +665,24 @@ export class Temporal {
     this.#workersUpAtMs = Math.max(this.#workersUpAtMs, untilMs);
   }
 
+  /** Somebody pauses it: it gets no task any more, and nobody can ask it. What is at work goes on. */
+  pause(ms: number): void {
+    if (this.current === null || this.isAway()) return;
+    const { nowMs } = this.#world.agenda;
+    // A millisecond counts as paused.
+    this.#paused = { sinceMs: nowMs - 1, untilMs: nowMs + ms };
+    this.withoutWorkers(nowMs + ms);
+  }
+
+  /** How long its open run has been paused; 0: it is not. */
+  pausedForMs(): number {
+    const { nowMs } = this.#world.agenda;
+    return this.#paused === null || this.#paused.untilMs <= nowMs ? 0 : nowMs - this.#paused.sinceMs;
+  }
+
   /** Whatever held up workers is over. */
   withWorkers(): void {
+    this.#paused = null;
     this.#workersUpAtMs = Math.min(this.#workersUpAtMs, this.#world.agenda.nowMs);
     this.#dispatchMs = 0;
   }
@@ -652,7 +692,7 @@ export class Temporal {
     const leftUntil = (untilMs: number): number => Math.max(0, untilMs - this.#world.agenda.nowMs);
     return [
       [this.#upAtMs, this.#workersUpAtMs, this.unreadableUntilMs].map(leftUntil),
-      this.#dispatchMs,
+      [this.#dispatchMs, this.pausedForMs() > 0],
       [...this.#attempts].map(({ isMute, frozenUntilMs }) => [isMute, leftUntil(frozenUntilMs)]),
     ];
   }

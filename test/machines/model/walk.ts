@@ -123,6 +123,7 @@ const MISFORTUNES: readonly Misfortune[] = [
   { kind: 'freeze', ms: MINUTE_MS },
   { kind: 'mute' },
   { kind: 'slow dispatch', ms: 30_000 },
+  { kind: 'answered', claim: 'another’s' },
   { kind: 'away', ms: 3 * HOUR_MS },
   reset(0),
   reset(2),

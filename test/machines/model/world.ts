@@ -448,9 +448,16 @@ export class World {
       case 'slow dispatch':
         temporal.slowDown(what.ms);
         return;
+      case 'answered':
+        await temporal.answerInstead(what);
+        return;
       case 'away':
         this.#stopWorkers();
         for (const each of this.workflows) each.withoutWorkers(this.agenda.nowMs + what.ms);
+        this.later(what.ms, async () => {});
+        return;
+      case 'pause':
+        temporal.pause(what.ms);
         this.later(what.ms, async () => {});
         return;
       case 'reset':
@@ -516,6 +523,9 @@ export class World {
         return;
       case 'halt':
         this.halts.halt(what);
+        return;
+      case 'halt record lost':
+        this.halts.lose(what);
         return;
       case 'halts unreadable':
         this.halts.unreadableUntilMs = this.agenda.nowMs + what.ms;

@@ -1,5 +1,6 @@
 /** Which run has taken the place of a run (design: "One run, one plan"). A run whose place is taken never goes on. */
-import { SUPERSEDED, successorIn, type Kept } from '../../domain/people/instructions.ts';
+import type { Kept } from '../../domain/people/instructions.ts';
+import { SUPERSEDED, successorIn } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
@@ -28,13 +29,19 @@ export async function predecessorOf(place: Place, run: RunName): Promise<string 
   );
 }
 
+/** @throws CommandFailure when another run has taken the place of this one */
+export async function requireNotReplaced(place: Place, run: RunName): Promise<void> {
+  const successor = await successorOf(place, run);
+  if (successor !== null) throw superseded(run, successor);
+}
+
 /**
  * Checked before a person says anything that lets a run go on.
  * @param kept what people said about the run; null: Temporal has lost it. Then the run that was started in its place shows
  * that it is superseded, and this is kept once more
  * @throws CommandFailure when another run has taken its place
  */
-export async function requireNoSuccessor(place: Place, run: RunName, kept: Kept | null): Promise<void> {
+export async function requireStillItsOwn(place: Place, run: RunName, kept: Kept | null): Promise<void> {
   const successor = kept === null ? await takerOf(place, run) : successorIn(kept.instructions);
   if (successor === null) return;
   if (kept === null) {

@@ -1,0 +1,145 @@
+/**
+ * What stands against payments of a chunk now: their accounts, another batch that has paid or holds them, or a withdrawal that
+ * looks like them. Moves nothing.
+ */
+import { Context as ActivityContext } from '@temporalio/activity';
+import { firstHolders, isUnpayable, nameOfPayment } from '../domain/batch.ts';
+import type { LookAlikeApproval } from '../domain/people/instructions.ts';
+import { AccountBook } from '../domain/plan/batch-items.ts';
+import type { GoAnswer } from '../domain/run/calls.ts';
+import { LOOK_ALIKE, ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
+import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
+import { readAccounts } from '../service/observe.ts';
+import {
+  findAlike,
+  heldByOthers,
+  heldSideBySide,
+  judged,
+  readApproval,
+  type FoundAlike,
+  type Waits,
+} from './claims.ts';
+import type { Deps } from './deps.ts';
+import { remembered, type ChunkMemory, type OfChunk } from './of-chunk.ts';
+
+type Against = Pick<Extract<GoAnswer, { kind: 'go' }>, 'unpayable' | 'heldBy' | 'alike' | 'alikeIds'>;
+
+/** One scan of the service's list answers both questions. */
+export async function againstNow(deps: Deps, memory: ChunkMemory, of: OfChunk): Promise<Against | Waits> {
+  const [unpayable, alike] = await Promise.all([unpayableNow(deps, memory, of), alikeNow(deps, memory, of)]);
+  if ('wait' in unpayable) return unpayable;
+  return 'wait' in alike ? alike : { ...unpayable, ...alike };
+}
+
+/**
+ * The payments that cannot be made. After a reset or a new start, the service and other batches are asked
+ * again, because a person may have mended the cause.
+ */
+async function unpayableNow(
+  deps: Deps,
+  memory: ChunkMemory,
+  of: OfChunk,
+): Promise<Pick<Against, 'unpayable' | 'heldBy'> | Waits> {
+  const { plan, batch, planned, payments, isFirstRun, takenUpBy } = of;
+  const known = isFirstRun ? planned.unpayable : await lettersNow(deps, of);
+  const wanted = payments.filter((_payment, index) => !isUnpayable(known?.[index])).map(nameOfPayment);
+  const sinceMs = deps.clock.wallMs() - batch.rules.dedupeMs;
+  const asked = { mode: plan.credentials.mode, run: plan.run, names: wanted, sinceMs };
+  // A chunk that takes up its unpaid payments again asks once: every batch that asks later sees that the chunk has them.
+  const askOnce = { maxAgeMs: Infinity, ask: () => heldByOthers(deps, asked) };
+  const held = isFirstRun
+    ? await heldSideBySide(deps, memory.beside, { ...asked, madeAtMs: plan.madeAtMs })
+    : await remembered(memory.held, takenUpBy, askOnce);
+  if ('wait' in held) return held;
+  if (held.size === 0) return { unpayable: known, heldBy: isFirstRun ? batch.heldBy : [] };
+  const letters = payments.map((payment, index) => {
+    const letter = known?.[index];
+    if (isUnpayable(letter)) return letter;
+    return held.has(nameOfPayment(payment)) ? 'd' : '.';
+  });
+  return { unpayable: letters.join(''), heldBy: firstHolders([...held.values(), ...batch.heldBy]) };
+}
+
+/**
+ * Looks again at the payments that could not be made when the plan was made. It checks their accounts;
+ * `unpayableNow` asks what other batches have.
+ */
+async function lettersNow(deps: Deps, { planned, payments }: OfChunk): Promise<string | null> {
+  const letters = planned.unpayable;
+  if (letters === null) return null;
+  const suspects = payments.filter((_payment, index) => isUnpayable(letters[index]));
+  const listed = await readAccounts(deps.reader, {
+    wanted: suspects.map(([, account]) => account),
+    unusable: deps.facts.accountStatuses.unusable,
+    signal: ActivityContext.current().cancellationSignal,
+  });
+  const book = new AccountBook(listed);
+  return payments
+    .map((payment, index) => (isUnpayable(letters[index]) ? (book.against(payment) ?? '.') : '.'))
+    .join('');
+}
+
+/** At most so many records are named, because each costs bytes in every answer. */
+const MOST_NAMED = 100;
+
+/**
+ * What looks like payments of the chunk now. In the run that made the plan, only what the plan found is
+ * checked again. Once the payments may have been sent, newer records may be their own, and their keys show
+ * whether they are.
+ */
+async function alikeNow(
+  deps: Deps,
+  memory: ChunkMemory,
+  of: OfChunk,
+): Promise<Pick<Against, 'alike' | 'alikeIds'> | Waits> {
+  const { plan, batch, planned, number, payments, isFirstRun } = of;
+  const before = planned.alike ?? null;
+  if (isFirstRun && before?.includes(LOOK_ALIKE.held) !== true)
+    return before === null ? {} : { alike: before };
+  const approval = await readApproval(deps, { mode: plan.credentials.mode, run: plan.run });
+  const keyMs = ownSince(deps.facts, plan.sendWindows.opensAtMs);
+  // What the plan found was there before the plan, whatever the clocks say.
+  const ofPlanMs = Math.min(keyMs, isFirstRun ? Infinity : plan.madeAtMs);
+  const found = await foundAlike(deps, memory, { of, approval, ownSinceMs: ofPlanMs });
+  if ('wait' in found) return found;
+  const sinceMs = deps.clock.wallMs() - batch.rules.dedupeMs;
+  const by = (ownMs: number): LookAlikes =>
+    judged(deps, found, { sinceMs, ownSinceMs: Math.min(keyMs, ownMs), approval });
+  const ofPlan = by(ofPlanMs);
+  const since = by(plan.madeAtMs - CLOCK_TOLERANCE_MS);
+  const [lettersOfPlan, lettersSince] = [ofPlan, since].map((one) => one.lettersOf(number, payments));
+  const alikeIds: Record<number, string> = {};
+  const letters = payments.map((payment, index) => {
+    const isOfPlan = (before?.[index] ?? LOOK_ALIKE.none) !== LOOK_ALIKE.none;
+    if (isFirstRun && !isOfPlan) return LOOK_ALIKE.none;
+    const letter = (isOfPlan ? lettersOfPlan : lettersSince)?.[index] ?? LOOK_ALIKE.none;
+    const [record] = letter === LOOK_ALIKE.held ? (isOfPlan ? ofPlan : since).of(payment) : [];
+    if (record !== undefined && Object.keys(alikeIds).length < MOST_NAMED) alikeIds[index] = record.id;
+    return letter;
+  });
+  return { alike: letters.join(''), alikeIds };
+}
+
+/** A chunk asks for its go whenever there is news. */
+const KEPT_MS = 60_000;
+
+function foundAlike(
+  deps: Deps,
+  { alike }: ChunkMemory,
+  {
+    of: { plan, batch, payments, takenUpBy, wakes },
+    approval,
+    ownSinceMs,
+  }: {
+    readonly of: OfChunk;
+    readonly approval: LookAlikeApproval | null;
+    readonly ownSinceMs: number;
+  },
+): Promise<FoundAlike | Waits> {
+  const { mode } = plan.credentials;
+  const ask = () => {
+    const sinceMs = Math.min(deps.clock.wallMs() - batch.rules.dedupeMs, approval?.sinceMs ?? Infinity);
+    return findAlike(deps, { mode, run: plan.run, chunks: [payments], sinceMs, ownSinceMs });
+  };
+  return remembered(alike, [takenUpBy, wakes, approval?.sinceMs].join(), { maxAgeMs: KEPT_MS, ask });
+}

@@ -1,0 +1,21 @@
+/** Lets a client of Temporal read on where somebody has put data of a form that nobody knows (`domain/unreadable.ts`). */
+import { defaultPayloadConverter, type Payload, type PayloadCodec } from '@temporalio/common';
+import { UNREADABLE } from '../domain/unreadable.ts';
+
+/**
+ * Reads what can be read, and `UNREADABLE` for the rest. Without it, one workflow with a strange memo would end the reading
+ * of a whole list.
+ */
+export const READABLE: PayloadCodec = {
+  encode: async (payloads) => payloads,
+  decode: async (payloads) => payloads.map(readable),
+};
+
+function readable(payload: Payload): Payload {
+  try {
+    defaultPayloadConverter.fromPayload(payload);
+    return payload;
+  } catch {
+    return defaultPayloadConverter.toPayload(UNREADABLE);
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * Holds a record that a poll has shown against the item that it is said to be of (design: "What a worker believes"). Whoever
+ * sees a pending activity can answer in its place, and can name the record of another item or of another run. Pure.
+ */
+import { compare } from '../money.ts';
+import { generationOf } from '../references.ts';
+import { isWithdrawalAsPlanned, sidesOf, tradeDifference } from '../writes/lookups.ts';
+import type { ShownTrade, ShownWithdrawal } from './calls.ts';
+import { acceptedOf, type LegRecord, type PaymentRecord, type TradedLeg } from './items.ts';
+
+/** A record without a reference may be the leg's. Its amounts must be the ones of which the payments are computed. */
+export function isTradeAsTold(
+  { leg }: Pick<LegRecord, 'leg'>,
+  { traded }: Pick<TradedLeg, 'traded'>,
+  record: ShownTrade,
+): boolean {
+  const { clientReferenceId: name } = record;
+  const sides = sidesOf(record);
+  return (
+    (name === null || generationOf(leg.reference, name) !== null) &&
+    tradeDifference(leg, record) === null &&
+    compare(sides.sellAmount, traded.sellAmount) === 0 &&
+    compare(sides.buyAmount, traded.buyAmount) === 0
+  );
+}
+
+/** A record without a tag may be the payment's. */
+export function isWithdrawalAsTold(
+  { payment, amount }: Pick<PaymentRecord, 'payment' | 'amount'>,
+  record: ShownWithdrawal,
+): boolean {
+  return isWithdrawalAsPlanned({ ...payment, amount }, record);
+}
+
+/** The payments that count a record as their own, by its id. One record pays one payment. */
+export function payersOf(payments: readonly PaymentRecord[]): ReadonlyMap<string, readonly PaymentRecord[]> {
+  const payers = new Map<string, PaymentRecord[]>();
+  for (const record of payments) {
+    const id = acceptedOf(record)?.withdrawalId;
+    if (id !== undefined) payers.set(id, [...(payers.get(id) ?? []), record]);
+  }
+  return payers;
+}

@@ -1,0 +1,12 @@
+/**
+ * What stands for data in Temporal that nobody can read: whoever may write there can put anything into a memo, an answer or
+ * a result. No shape of ours accepts it.
+ */
+import { isRecord } from './shape.ts';
+
+export const UNREADABLE = Object.freeze({ unreadable: true });
+
+/** True where a part of this memo could not be read. */
+export function hasUnreadable(memo: Readonly<Record<string, unknown>> | undefined): boolean {
+  return Object.values(memo ?? {}).some((value) => isRecord(value) && value['unreadable'] === true);
+}

@@ -1,0 +1,108 @@
+/**
+ * Somebody completes a pending activity in its place, by the button of Temporal's UI or by its command line, with an answer of
+ * the right shape. No such answer becomes the end of an item (M1, M3).
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
+import { after, assertDoneOnce, before, story, type Ending } from '../machines/model/story.ts';
+
+const OTHERS = { kind: 'answered', claim: 'another’s' } as const;
+const NOBODYS = { kind: 'answered', claim: 'nobody’s' } as const;
+/** What happens to the second run: another policy has paid the same account before. */
+const SECOND = 1;
+const BESIDE = story().given({
+  secondAfterMs: 1_200_000,
+  service: { alsoMxn: '50000' },
+  policy: { pays: 'fixed' },
+});
+/** The same, with other amounts. */
+const BESIDE_PROCEEDS = BESIDE.given({ policy: { pays: 'proceeds' } });
+
+function assertAllDoneOnce({ runs }: Ending): void {
+  for (const run of runs) assertDoneOnce(run);
+}
+
+for (const claim of [OTHERS, NOBODYS]) {
+  const record = `${claim.claim} record`;
+  for (const [lists, metadataInLists] of [
+    ['with tags', 'always'],
+    ['with some tags', 'mixed'],
+    ['without tags', 'never'],
+  ] as const)
+    test(`${record} is typed in place of a payment, where lists are ${lists}: it is paid once, under its own`, async () => {
+      // A record without a tag tells by its amount alone whose it is not.
+      const day = metadataInLists === 'always' ? BESIDE : BESIDE_PROCEEDS;
+      const end = await day
+        .given({ service: { metadataInLists } })
+        .when(before('send withdrawal', { nth: 2 }), claim, SECOND)
+        .play();
+      assertAllDoneOnce(end);
+    });
+
+  test(`${record} is typed once the payment has left: it is paid once, under its own`, async () => {
+    const end = await BESIDE.when(before('send withdrawal', { nth: 2, plusMs: 1 }), claim, SECOND).play();
+    assertAllDoneOnce(end);
+  });
+
+  for (const moment of ['send quote', 'send trade'] as const)
+    test(`${record} is typed in place of a trade, before ${moment}: it is traded once, and its own proceeds are paid`, async () => {
+      const end = await BESIDE.when(before(moment, { nth: 2 }), claim, SECOND).play();
+      assertAllDoneOnce(end);
+    });
+}
+
+test('another’s record is typed while the trade is still on its way: the leg is in doubt, and is traded once', async () => {
+  const end = await BESIDE.given({ trade: [{ kind: 'none' }, { kind: 'slow network', ms: 20_000 }] })
+    .when(before('send trade', { nth: 2, plusMs: 10 }), OTHERS, SECOND)
+    .play();
+  assertAllDoneOnce(end);
+});
+
+test('one of two equal payments is answered with the record of the other one: each is paid once, under its own', async () => {
+  for (const metadataInLists of ['always', 'never'] as const) {
+    // One after the other.
+    const end = await story()
+      .given({ policy: { pays: 'twins' }, service: { alsoMxn: '50000', metadataInLists } })
+      .when(before('send withdrawal', { nth: 2 }), OTHERS)
+      .play();
+    assertDoneOnce(end);
+  }
+});
+
+test('a poll is answered with another’s record: it ends nothing', async () => {
+  for (const metadataInLists of ['always', 'never'] as const) {
+    // One after the other.
+    const end = await BESIDE.given({ service: { metadataInLists, paysAfterMs: 3_600_000 } })
+      .when(after('send withdrawal', { nth: 2, plusMs: 60_000 }), OTHERS, SECOND)
+      .play();
+    assertAllDoneOnce(end);
+    const settling = { settlesAfterMs: 600_000, metadataInLists };
+    const settled = await BESIDE.given({ service: settling, policy: { settle: 'status' } })
+      .when(after('send trade', { nth: 2, plusMs: 60_000 }), OTHERS, SECOND)
+      .play();
+    assertAllDoneOnce(settled);
+  }
+});
+
+test('the sale of a rebalancing is answered with a trade that was not made: no purchase spends what it did not bring', async () => {
+  for (const claim of [OTHERS, NOBODYS]) {
+    // One after the other.
+    const end = await story({ ...PLAIN_DAY, rebalance: TWO_LEGS })
+      .when(before('take turn'), claim)
+      .play();
+    assertDoneOnce(end);
+  }
+});
+
+test('a payment of a batch is answered with another’s record: it is paid once, under its own', async () => {
+  for (const claim of [OTHERS, NOBODYS]) {
+    // One after the other.
+    const end = await story()
+      .given({ batch: { chunks: [3] }, service: { alsoMxn: '50000' } })
+      .when(before('send withdrawal', { nth: 2 }), claim, 1)
+      .play();
+    assertDoneOnce(end);
+    assert.equal(end.withdrawals.length, 3);
+  }
+});
