@@ -330,10 +330,10 @@ export class Chores {
     const ended = call.items.flatMap((item): WithdrawalsAnswer['ended'] => {
       const listed = records.find(({ id }) => id === item.withdrawalId);
       const isMissed = listed === undefined && complete && this.#mustBeListed(activity);
-      const byItsId = isMissed ? this.#world.told(service.withdrawal(item.withdrawalId)) : null;
-      if (byItsId !== null && isNotFound(byItsId))
+      const fetched = isMissed ? this.#world.told(service.withdrawal(item.withdrawalId)) : null;
+      if (fetched !== null && isNotFound(fetched))
         return [{ id: item.id, record: null, paid: null, isUnknown: false }];
-      const shown = byItsId?.kind === 'DONE' ? byItsId.value : listed;
+      const shown = fetched?.kind === 'DONE' ? fetched.value : listed;
       if (shown === undefined) return [];
       const { createdAt: _, ...record } = shown;
       const { status } = record;
