@@ -34,7 +34,7 @@ export const readPlan =
       const wrong = wrongInput(asked);
       if (wrong !== null) return { kind: 'refused', problems: [wrong] };
       const wait = foreignMode(deps, asked.mode);
-      if (wait !== null) return { kind: 'waiting', waiting: wait };
+      if (wait !== null) return { kind: 'waiting', waiting: { reason: wait.reason, problem: wait.problem } };
       const { runId } = ActivityContext.current().info.workflowExecution ?? { runId: 'unknown' };
       return answerOf(deps, { ...asked, askedBy: runId });
     });

@@ -8,6 +8,7 @@ import { movesOf } from '../../domain/plan/moves.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
+import { isPlanAnswer } from '../../domain/run/answer-shapes.ts';
 import type { PlanInput } from '../../domain/run/calls.ts';
 import { inActivity, planInputOf, instructionsOf, page, worker } from '../support/activities.ts';
 import { NOW, NO_ANSWER, RUN, done } from '../support/scripts.ts';
@@ -280,6 +281,8 @@ test('no plan is read for an input that Cambist did not make, or of the other mo
   );
   const live = await planFor(POLICY, asIs, { mode: 'LIVE' });
   assert.equal(live.kind === 'waiting' ? live.waiting?.problem.code : live.kind, 'MODE_DIFFERS');
+  // The run takes no answer of another shape, and could not say what it waits for.
+  assert.ok(isPlanAnswer(live));
 });
 
 test('a plan that is not what a person was shown leaves its turn to others, if nothing of it can have been sent', async () => {
