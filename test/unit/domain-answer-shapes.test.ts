@@ -62,7 +62,11 @@ test('what activities have answered in the recorded histories are answers, also 
       assert.ok(isAnswer(answer), `${name}, ${type}: ${JSON.stringify(answer)}`);
       if (typeof answer !== 'object' || answer === null) continue;
       // What people said is closed: nothing else is ever kept of them.
-      assert.equal(isAnswer({ ...answer, also: 'this' }), type !== 'takeOverInstructions', `${name}, ${type}`);
+      assert.equal(
+        isAnswer({ ...answer, also: 'this' }),
+        type !== 'takeOverInstructions',
+        `${name}, ${type}`,
+      );
       for (const field of Object.keys(answer)) {
         const { [field]: _, ...rest } = answer as Record<string, unknown>;
         const isOptional = field === 'alike' || field === 'alikeIds';
