@@ -77,7 +77,7 @@ async function pollOnce(
   });
   const unlisted =
     stopped === null && mustBeListed(deps, waitedMs)
-      ? call.items.filter((item) => !byId.has(item.withdrawalId))
+      ? call.items.filter((item) => !byId.has(item.withdrawalId)).slice(0, ASKED_BY_ID)
       : [];
   const ended = [...listed, ...(await newsById(deps, unlisted))];
   if (ended.length > 0) return { kind: 'answer', answer: { ended: ofOneAnswer(ended), wait: null } };
@@ -90,7 +90,10 @@ async function pollOnce(
   };
 }
 
-/** What the service says of each record that its whole list lacks, asked by its id. There are few, if any. */
+/** One poll asks for at most so many records by their ids, one after the other. The next poll asks for others. */
+const ASKED_BY_ID = 5;
+
+/** What the service says of each record that its whole list lacks, asked by its id. */
 async function newsById(deps: Deps, items: WithdrawalsCall['items']): Promise<WithdrawalsAnswer['ended']> {
   const ended: WithdrawalsAnswer['ended'][number][] = [];
   for (const item of items) {

@@ -13,7 +13,7 @@ import type { Fetched } from '../service/schemas.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { ConfirmCall, Confirmed } from '../domain/run/calls.ts';
 import type { Deps } from './deps.ts';
-import { foreignReader, poll, told, type Polled } from './polling.ts';
+import { foreignReader, isNotFound, poll, told, type Polled } from './polling.ts';
 
 export const confirmOutcomes =
   (deps: Deps): Activities['confirmOutcomes'] =>
@@ -42,7 +42,7 @@ async function confirmOnce(deps: Deps, call: ConfirmCall): Promise<Polled<Confir
   if (unread !== null)
     return { kind: 'unanswered', what: 'What was handed on could not be read again', reply: unread };
   const records = { trades: trades.records, withdrawals: withdrawals.records };
-  return { kind: 'answer', answer: confirmedBy(call, records) };
+  return { kind: 'answer', answer: confirmedBy(call, records, deps.facts.withdrawalStatuses.paid) };
 }
 
 type Kind<T extends Trade | Withdrawal> = {
@@ -70,14 +70,15 @@ async function shownOf<T extends Trade | Withdrawal>(
     ActivityContext.current().cancellationSignal,
   );
   for (const record of scanned.records) records.set(record.id, record);
-  let unread: Reply<unknown> | null = null;
+  // A record that the whole list lacks, and that is not found by its id either, is left out: then the run forgets it, and
+  // asks the service about the item again.
+  let unread: Reply<unknown> | null = scanned.stopped;
   for (const id of ids.filter((each) => !records.has(each))) {
+    if (unread !== null) break;
     // One after the other: there are few, if any.
     const reply = told(deps, await byId(id));
     if (reply.kind === 'DONE' && reply.value.kind === 'WHOLE') records.set(id, reply.value.record);
-    // That no record is found by this id proves nothing. But if the whole list was read and lacks it, the
-    // record is left out: then the run forgets it, and asks the service about the item again.
-    else if (scanned.stopped !== null) unread = scanned.stopped;
+    else if (reply.kind !== 'DONE' && !isNotFound(reply)) unread = reply;
   }
   return { records, unread };
 }

@@ -4,9 +4,8 @@
  */
 import { headOf, type Plan } from '../plan/plan.ts';
 import type { Traded } from '../writes/leg-state.ts';
-import type { Accepted } from '../writes/withdrawal.ts';
 import { activityFailed } from './activity-failed.ts';
-import type { ConfirmCall, Confirmed } from './calls.ts';
+import type { ConfirmCall, Confirmed, ConfirmedWithdrawal } from './calls.ts';
 import { takeOver, type Carried } from './carry.ts';
 import { acceptedOf, moveTo, newLeg, newPayment, tradeOf } from './items.ts';
 import type { Reading } from './parts.ts';
@@ -72,8 +71,11 @@ function takeTrades({ state }: TakingOver, shown: readonly Traded[]): void {
   }
 }
 
-/** The same of payments. A record is that of one payment. The others are followed to their status of now. */
-function takeWithdrawals({ state, ports }: TakingOver, shown: readonly Accepted[]): void {
+/**
+ * The same of payments. A record is that of one payment. What was paid and still is stays paid; the others are followed to
+ * their status of now.
+ */
+function takeWithdrawals({ state, ports }: TakingOver, shown: readonly ConfirmedWithdrawal[]): void {
   const byId = new Map(shown.map((one) => [one.withdrawalId, one]));
   for (const record of state.payments) {
     const known = acceptedOf(record);
@@ -84,8 +86,12 @@ function takeWithdrawals({ state, ports }: TakingOver, shown: readonly Accepted[
       record.stage = newPayment();
       continue;
     }
-    const { amount, ...accepted } = found;
+    const { amount, isPaid, ...accepted } = found;
     record.amount ??= amount;
+    if (record.stage.kind === 'paid' && isPaid) {
+      moveTo(record, { kind: 'paid', accepted: { ...accepted, atMs: known.atMs } });
+      continue;
+    }
     // Whether it is late counts from now on, unless it was under way before.
     const atMs = record.stage.kind === 'accepted' ? known.atMs : ports.nowMs();
     const wasPaid = record.stage.kind === 'paid' || known.isAnew === true;

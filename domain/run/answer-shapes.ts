@@ -16,6 +16,7 @@ import { isFlag, isRecord, lacking, listOf, orNull, textOf, type Field, type Fie
 import type {
   ChunksAnswer,
   Confirmed,
+  ConfirmedWithdrawal,
   GoAnswer,
   LegAnswer,
   Observed,
@@ -134,12 +135,13 @@ const isTraded = shapeOf<Traded>({
   quoted: orNull(shapeOf(SIDES)),
   status: isText,
 });
-const isAccepted = shapeOf<Accepted>({
+const ACCEPTED = {
   withdrawalId: isWithdrawalId,
   reference: isText,
   status: isText,
   amount: isAmount,
-});
+} satisfies FieldsOf<Accepted>;
+const isAccepted = shapeOf<Accepted>(ACCEPTED);
 const isEvidence = listOf(
   shapeOf<Evidence>({
     at: isText,
@@ -225,8 +227,9 @@ export const isWithdrawalsAnswer = shapeOf<WithdrawalsAnswer>({
   hasToldEnd: isFlag,
 });
 
+const isConfirmedWithdrawal = shapeOf<ConfirmedWithdrawal>({ ...ACCEPTED, isPaid: isFlag });
 export const isConfirmed = unionOf<Confirmed>({
-  shown: { trades: listOf(isTraded), withdrawals: listOf(isAccepted) },
+  shown: { trades: listOf(isTraded), withdrawals: listOf(isConfirmedWithdrawal) },
   wait: { wait: isWait },
 });
 

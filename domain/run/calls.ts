@@ -362,11 +362,13 @@ export type ConfirmCall = {
     readonly withdrawalId: string;
   })[];
 };
+/** `isPaid`: its status is a paid one. */
+export type ConfirmedWithdrawal = Accepted & { readonly isPaid: boolean };
 export type Confirmed =
   /** The records that the service shows, and that are as planned for the item. */
   | {
       readonly kind: 'shown';
       readonly trades: readonly Traded[];
-      readonly withdrawals: readonly Accepted[];
+      readonly withdrawals: readonly ConfirmedWithdrawal[];
     }
   | { readonly kind: 'wait'; readonly wait: Wait };

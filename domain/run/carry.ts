@@ -64,7 +64,7 @@ const MOST_BYTES = 120_000;
 
 /** A leg at its stage. Of a leg that is still to be converted, only what is known; of a trade, the service is asked. */
 type CarriedLeg = { readonly id: string } & (
-  | (Pick<TradedLeg, 'kind' | 'atMs' | 'worse' | 'settled'> & Pick<Traded, 'tradeId' | 'quoted'>)
+  | (Pick<TradedLeg, 'kind' | 'atMs' | 'worse'> & Pick<Traded, 'tradeId' | 'quoted'>)
   | UntradedLeg
   | (Omit<ConvertingLeg, 'state'> & { readonly state: Partial<LegState> })
 );
@@ -139,8 +139,8 @@ function carryLeg({ leg, stage }: LegRecord): CarriedLeg | null {
       return isNew ? null : { id, ...stage, state: differences(stage.state, NEW_LEG) };
     }
     case 'traded': {
-      const { kind, atMs, traded, worse, settled } = stage;
-      return { id, kind, atMs, worse, settled, tradeId: traded.tradeId, quoted: traded.quoted };
+      const { kind, atMs, traded, worse } = stage;
+      return { id, kind, atMs, worse, tradeId: traded.tradeId, quoted: traded.quoted };
     }
     case 'not traded':
       return { id, ...stage };
@@ -285,10 +285,11 @@ function legFrom(item: CarriedLeg | undefined, heir: Heir): LegStage {
       };
     }
     case 'traded': {
-      const { kind, atMs, worse, settled, tradeId, quoted } = item;
+      const { kind, atMs, worse, tradeId, quoted } = item;
       const traded = { ...UNREAD, tradeId, quoted };
+      // A poll reads the trade before what it has brought is paid on.
       return heir.knowsLegs
-        ? { kind, atMs, traded, worse, settled }
+        ? { kind, atMs, traded, worse, settled: null }
         : { kind, atMs, traded, worse: null, settled: null, isAnew: true };
     }
     case 'not traded': {

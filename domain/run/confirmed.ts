@@ -17,6 +17,7 @@ export function confirmedBy(
     readonly trades: ReadonlyMap<string, Trade>;
     readonly withdrawals: ReadonlyMap<string, Withdrawal>;
   },
+  paidStatuses: readonly string[],
 ): Confirmed {
   return {
     kind: 'shown',
@@ -28,7 +29,7 @@ export function confirmedBy(
       const record = records.withdrawals.get(withdrawalId);
       const name = reference(plan.run, payment.id);
       const isIts = record !== undefined && isWithdrawalAsPlanned({ ...payment, reference: name }, record);
-      return isIts ? [acceptedAs(record, name)] : [];
+      return isIts ? [{ ...acceptedAs(record, name), isPaid: paidStatuses.includes(record.status) }] : [];
     }),
   };
 }

@@ -10,7 +10,7 @@ import { follows, heldBack, tradedBeside, withoutItsSale, type HeldBack } from '
 import { StepFailed } from './ports.ts';
 import type { Carrying } from './parts.ts';
 import { addEvidence } from './state.ts';
-import { itemFailed } from './pauses.ts';
+import { itemFailed, notAsPlanned } from './pauses.ts';
 
 export async function convert(run: Carrying, record: LegRecord): Promise<void> {
   const { state, pauses } = run;
@@ -94,6 +94,12 @@ function takeAnswer(
       return null;
     case 'traded': {
       const { traded, worse, isHeld } = step;
+      const isContradicted = record.contradicted === traded.tradeId;
+      record.contradicted = null;
+      if (isContradicted && record.stage.kind === 'converting') {
+        record.stage.needsHuman = true;
+        return pauses.pause(record, notAsPlanned(record.leg.id, `trade ${traded.tradeId}`), asked);
+      }
       record.stage = {
         kind: 'traded',
         atMs: record.stage.kind === 'traded' ? record.stage.atMs : run.ports.nowMs(),

@@ -81,7 +81,14 @@ export type LegRecord = {
   waiting: Waiting | null;
   /** Calls about this leg are under way, and about no other leg. What it waited for may still be shown. */
   isAtWork: boolean;
+  contradicted?: Contradicted;
 };
+
+/**
+ * The id of a record that a call has named for the item, and that the service then did not show as planned. Where the item
+ * gets the same record again, a person is told before it is followed once more.
+ */
+type Contradicted = string | null;
 
 /** A payment, and what the run knows of it. */
 export type PaymentRecord = {
@@ -94,6 +101,7 @@ export type PaymentRecord = {
   isAtWork: boolean;
   /** The trace id of the service's last reply to a send; null also where a reset lost that reply. */
   traceId: string | null;
+  contradicted?: Contradicted;
 };
 
 /** A payment that waits for no leg any more, and is to be sent. */

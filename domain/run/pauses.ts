@@ -2,7 +2,7 @@
  * The durable waits of a run: how long each is, how people see it with its reason, and how a person who wakes
  * the run ends it early.
  */
-import type { Problem } from '../problems.ts';
+import { makeProblem, type Problem } from '../problems.ts';
 import { safetyWaitText, waitingOf, type Wait, type Waiting } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
 import { growing } from './growing.ts';
@@ -164,6 +164,16 @@ export function backedOff(wait: Wait, times: number): Wait {
 export function itemFailed(item: string, { message }: StepFailed, times: number): Wait {
   const wait = activityFailed(message, times);
   return { ...wait, problem: { ...wait.problem, item } };
+}
+
+/** The service gave a record for an item, and then does not show it as planned: a person finds out why. */
+export function notAsPlanned(item: string, record: string): Wait {
+  const message = `The service gave ${record} for "${item}", and does not show it as planned.`;
+  return {
+    afterMs: LONGEST_POLL_WAIT_MS,
+    reason: 'person',
+    problem: makeProblem('RECORD_DIFFERS', item, { message }),
+  };
 }
 
 /** A status that is in no list may mean anything: the run waits until a person says what it means. */

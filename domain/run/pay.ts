@@ -11,7 +11,7 @@ import { acceptedOf, isUnsent, moveTo, type PaymentRecord, type UnsentRecord } f
 import type { Paying } from './parts.ts';
 import { StepFailed } from './ports.ts';
 import { addEvidence } from './state.ts';
-import { itemFailed } from './pauses.ts';
+import { itemFailed, notAsPlanned } from './pauses.ts';
 
 /** One payment a call up to here, so that each is seen in the UI. */
 const SMALL_RUN = 50;
@@ -106,8 +106,15 @@ export async function pay(paying: Paying): Promise<void> {
   function takeStep(record: UnsentRecord, step: PaymentStep, runId: string | null): void {
     switch (step.kind) {
       case 'accepted': {
-        record.waiting = null;
         const { amount, ...accepted } = step.accepted;
+        const { withdrawalId } = accepted;
+        const isContradicted = record.contradicted === withdrawalId;
+        record.contradicted = null;
+        if (isContradicted) {
+          const wait = notAsPlanned(record.payment.id, `withdrawal ${withdrawalId}`);
+          return keepWaiting(record, asForgotten(record.stage.state), wait);
+        }
+        record.waiting = null;
         moveTo(record, { kind: 'accepted', accepted: { ...accepted, atMs: ports.nowMs() } });
         record.amount ??= amount;
         twins.add(record);

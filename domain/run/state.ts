@@ -12,7 +12,15 @@ import { asForgotten } from '../writes/doubt.ts';
 import { NEW_LEG } from '../writes/leg-state.ts';
 import { NEW_PAYMENT } from '../writes/withdrawal.ts';
 import { newChunks, type ChunkRecord } from './chunk-state.ts';
-import { moveTo, newLeg, newPayment, type LegRecord, type PaymentRecord } from './items.ts';
+import {
+  acceptedOf,
+  moveTo,
+  newLeg,
+  newPayment,
+  tradeOf,
+  type LegRecord,
+  type PaymentRecord,
+} from './items.ts';
 
 /** One request to the service, for people who ask how an outcome came about. Never anything secret. */
 export type Evidence = {
@@ -177,6 +185,7 @@ export function followAnew({ payments }: RunState, nowMs: number): void {
  * worker may have traded it. So the leg is in doubt, and is looked up by its own reference before anything is sent (M1).
  */
 export function doubtTrade({ payments }: Pick<RunState, 'payments'>, record: LegRecord): void {
+  record.contradicted = tradeOf(record)?.tradeId ?? null;
   Object.assign(record, { stage: { ...newLeg(), state: asForgotten(NEW_LEG) }, waiting: null });
   for (const each of payments)
     if (each.stage.kind === 'unsent' && bringerOf(each.payment) === record.leg.id)
@@ -189,6 +198,7 @@ export function doubtTrade({ payments }: Pick<RunState, 'payments'>, record: Leg
  * under its own key, which the service pays once (M1).
  */
 export function doubtWithdrawal(record: PaymentRecord): void {
+  record.contradicted = acceptedOf(record)?.withdrawalId ?? null;
   Object.assign(record, { stage: { ...newPayment(), state: asForgotten(NEW_PAYMENT) }, waiting: null });
 }
 

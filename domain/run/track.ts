@@ -109,7 +109,10 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       if (paid === false) moveTo(record, { kind: 'failed', accepted, endedIn });
       tell(paying, record, follow);
     }
-    if (doubted.size > 0) paying.doubt([...doubted]);
+    if (doubted.size > 0) {
+      paying.hasToldEnd = false;
+      paying.doubt([...doubted]);
+    }
     paying.takeUp(runId);
     stops = wait === null ? 0 : stops + 1;
     if (wait !== null) await pauses.pause(state, backedOff(wait, stops), asked, isOutdated);

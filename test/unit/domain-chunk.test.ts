@@ -173,6 +173,7 @@ class World {
           reference: referenceOf(RUN, id),
           status: 'PENDING',
           amount: amount ?? '0',
+          isPaid: false,
         }));
         return { kind: 'shown', trades: [], withdrawals };
       },

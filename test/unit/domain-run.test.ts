@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { movesOf } from '../../domain/plan/moves.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
+import { reservedIn } from '../../domain/run/reserves.ts';
 import { shownWaits, makeReport, statusOf } from '../../domain/run/report.ts';
 import { adoptPlan, newRunState } from '../../domain/run/state.ts';
 import type { ChunkState } from '../../domain/run/chunk-state.ts';
@@ -604,6 +605,91 @@ test('an amount that was handed on counts neither for a payment nor for a trade:
   assert.deepEqual(sent, ['17250.00', '17250']);
 });
 
+test('a payment that gets the same contradicted record again is told to a person before it is followed once more', async () => {
+  const plan: Plan = { ...PLAN, legs: [], payments: [{ ...PAYMENT, dependsOn: null }] };
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  let sends = 0;
+  const told = new Set<string>();
+  const stop = new Error('A person is told.');
+  const world = ports({
+    readPlan: async () => ({ kind: 'plan', plan }),
+    createWithdrawals: async ({ items }) => {
+      sends += 1;
+      return {
+        items: items.map(({ payment: { id, reference } }) => ({
+          id,
+          step: {
+            kind: 'accepted' as const,
+            accepted: { withdrawalId: 'wtd_1', reference, status: 'PENDING', amount: '17250.00' },
+          },
+        })),
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+    awaitWithdrawals: ({ items }) => ({
+      answer: Promise.resolve({
+        ended: items.map(({ id }) => ({
+          id,
+          record: {
+            id: 'wtd_1',
+            currency: 'MXN',
+            withdrawalAmount: '17249.00',
+            status: 'COMPLETED',
+            withdrawalAccountId: PAYMENT.account,
+            tag: null,
+          },
+          paid: true,
+          isUnknown: false,
+        })),
+        wait: null,
+        runId: 'run-1',
+        hasToldEnd: false,
+      }),
+      giveUp: () => {},
+    }),
+    waitUntil: async (holds, timeoutMs) => {
+      if (timeoutMs === 600_000) throw stop;
+      return timeoutMs === undefined ? patient(holds) : new Promise(() => {});
+    },
+    show: () => {
+      for (const { problem } of shownWaits(state)) told.add(problem.code);
+    },
+  });
+  await assert.rejects(new Run(INPUT, state, world).complete(), stop);
+  assert.equal(sends, 2);
+  assert.ok(told.has('RECORD_DIFFERS'));
+});
+
+test('while a trade that was handed on is not read again, what its proceeds pay is not known to others', () => {
+  const proceeds = { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 } as const;
+  const plan: Plan = { ...PLAN, payments: [{ ...PAYMENT, amount: proceeds, dependsOn: LEG.id }] };
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, plan);
+  for (const record of before.legs) record.stage = { ...TRADED_LEG, traded: TRADED, settled: true };
+  for (const record of before.payments) {
+    record.amount = '17250.00';
+    record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, knownIn: 'run-1', knownAtMs: NOW } };
+  }
+  assert.deepEqual(
+    reservedIn(before, 'run-1')?.map(({ takes, isTold }) => [takes, isTold]),
+    [['17250', true]],
+  );
+  const carried = new Run(INPUT, before, ports({})).handOn();
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(state, plan);
+  assert.ok(takeOver(state, carried, { originalRunId: 'run-2', firstRunId: 'run-1' }));
+  assert.deepEqual(
+    reservedIn(state, 'run-2')?.map(({ isTold }) => isTold),
+    [false],
+  );
+  // A poll reads the trade before what it has brought is paid on.
+  assert.deepEqual(
+    state.legs.map(({ stage }) => stage.kind === 'traded' && stage.settled),
+    [null],
+  );
+});
+
 test('a record that was handed on for two payments counts for one of them', async () => {
   const payments = ['first', 'second'].map((id) => ({
     ...PAYMENT,
@@ -624,6 +710,7 @@ test('a record that was handed on for two payments counts for one of them', asyn
     reference: 'p.2026-11-21.first',
     status: 'COMPLETED',
     amount: '17250.00',
+    isPaid: true,
   };
   const world = ports({
     readPlan: async () => ({ kind: 'plan', plan }),

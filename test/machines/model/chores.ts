@@ -274,7 +274,8 @@ export class Chores {
     if (foreign !== null) return { kind: 'wait', wait: foreign };
     const trades = service.ledger.flatMap((one) => (one.kind === 'trade' ? [one.record] : []));
     const withdrawals = service.ledger.flatMap((one) => (one.kind === 'withdrawal' ? [one.record] : []));
-    return confirmedBy(call, { trades: byId(trades), withdrawals: byId(withdrawals) });
+    const records = { trades: byId(trades), withdrawals: byId(withdrawals) };
+    return confirmedBy(call, records, this.#world.facts.withdrawalStatuses.paid);
   }
 
   #settlement(activity: Activity): Polled<Settlement> {
