@@ -26,7 +26,8 @@ withdraw:
 
 /** A run that waits for money, on a server of its own that finds histories long early. */
 async function withHeldRun(work: (stage: Stage, run: Run) => Promise<void>): Promise<void> {
-  const server = await startServerOfShortHistories(30);
+  // What a history takes over is read again first, which takes about 35 events.
+  const server = await startServerOfShortHistories(60);
   const stage = await openStage({ balances: { USD: '0' }, temporalAddress: server.address });
   try {
     await stage.startWorker();
@@ -60,7 +61,7 @@ test('what people said is all known after its workflow has gone on in a new hist
     const keeping = client.workflow.getHandle(instructionsIdOf('SANDBOX', run.name));
     const instructions = [
       said({ kind: 'cancel' }),
-      ...Array.from({ length: 5 }, () => said({ kind: 'not executed', item: 'supplier' })),
+      ...Array.from({ length: 12 }, () => said({ kind: 'not executed', item: 'supplier' })),
     ];
     const histories = new Set<string>();
     for (const instruction of instructions) {

@@ -35,7 +35,8 @@ withdraw:
 ${PAYEES.map(({ id, account }, index) => `- {id: ${id},account: ${account},amount: {fixed: "${index + 1}"}}`).join('\n')}
 `;
 
-const server = await startServerOfShortHistories(30);
+// What a history takes over is read again first, which takes about 35 events.
+const server = await startServerOfShortHistories(60);
 const stage = await openStage({
   rates: { 'USD/MXN': '17.25' },
   accounts: PAYEES.map(({ account }) => ({

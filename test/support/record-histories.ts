@@ -227,7 +227,8 @@ async function recordResolved(): Promise<void> {
 
 /** Held for so long that it goes on in a new history, on a server that finds histories long early. */
 async function recordContinued(): Promise<void> {
-  const server = await startServerOfShortHistories(30);
+  // What a history takes over is read again first, which takes about 35 events.
+  const server = await startServerOfShortHistories(60);
   const patient = await openStage({ balances: { USD: '0' }, temporalAddress: server.address });
   try {
     await patient.startWorker({ identity: RECORDER });
