@@ -86,7 +86,8 @@ function takeWithdrawals({ state, ports }: TakingOver, shown: readonly Confirmed
       record.stage = newPayment();
       continue;
     }
-    const { amount, isPaid, ...accepted } = found;
+    const { amount, isPaid, ...rest } = found;
+    const accepted = { ...rest, reference: rest.reference ?? record.payment.reference };
     record.amount ??= amount;
     if (record.stage.kind === 'paid' && isPaid) {
       moveTo(record, { kind: 'paid', accepted: { ...accepted, atMs: known.atMs } });

@@ -227,7 +227,11 @@ export const isWithdrawalsAnswer = shapeOf<WithdrawalsAnswer>({
   hasToldEnd: isFlag,
 });
 
-const isConfirmedWithdrawal = shapeOf<ConfirmedWithdrawal>({ ...ACCEPTED, isPaid: isFlag });
+const isConfirmedWithdrawal = shapeOf<ConfirmedWithdrawal>({
+  ...ACCEPTED,
+  reference: orNull(isText),
+  isPaid: isFlag,
+});
 export const isConfirmed = unionOf<Confirmed>({
   shown: { trades: listOf(isTraded), withdrawals: listOf(isConfirmedWithdrawal) },
   wait: { wait: isWait },

@@ -362,8 +362,11 @@ export type ConfirmCall = {
     readonly withdrawalId: string;
   })[];
 };
-/** `isPaid`: its status is a paid one. */
-export type ConfirmedWithdrawal = Accepted & { readonly isPaid: boolean };
+/** `reference`: null where it is the payment's own, so that names do not count twice. `isPaid`: its status is a paid one. */
+export type ConfirmedWithdrawal = Omit<Accepted, 'reference'> & {
+  readonly reference: string | null;
+  readonly isPaid: boolean;
+};
 export type Confirmed =
   /** The records that the service shows, and that are as planned for the item. */
   | {

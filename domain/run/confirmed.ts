@@ -29,7 +29,10 @@ export function confirmedBy(
       const record = records.withdrawals.get(withdrawalId);
       const name = reference(plan.run, payment.id);
       const isIts = record !== undefined && isWithdrawalAsPlanned({ ...payment, reference: name }, record);
-      return isIts ? [{ ...acceptedAs(record, name), isPaid: paidStatuses.includes(record.status) }] : [];
+      if (!isIts) return [];
+      const accepted = acceptedAs(record, name);
+      const isPaid = paidStatuses.includes(record.status);
+      return [{ ...accepted, reference: accepted.reference === name ? null : accepted.reference, isPaid }];
     }),
   };
 }
