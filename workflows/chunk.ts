@@ -7,16 +7,10 @@ import {
   continueAsNew,
   getExternalWorkflowHandle,
   setHandler,
-  workflowInfo,
 } from '@temporalio/workflow';
 import { workflowIdOf } from '../domain/references.ts';
 import type { ChunkInput } from '../domain/run/calls.ts';
-import {
-  isConfirmed,
-  isGoAnswer,
-  isPaymentsAnswer,
-  isWithdrawalsAnswer,
-} from '../domain/run/answer-shapes.ts';
+import { isGoAnswer, isPaymentsAnswer } from '../domain/run/answer-shapes.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import { Chunk, type ChunkPorts } from '../domain/run/chunk.ts';
 import { chunkStateOf, countsIn, unpaidIn, waitsIn, type ChunkStanding } from '../domain/run/chunk-state.ts';
@@ -24,7 +18,7 @@ import { HistoryIsLong } from '../domain/run/ports.ts';
 import { progressPage } from '../domain/run/progress.ts';
 import { chunkPage, type ChunkResult } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
-import { inTheTask, polls, reads, writes } from './activities.ts';
+import { reads, writes } from './activities.ts';
 import { showStanding, showStep } from './current-details.ts';
 import {
   chunkIdOf,
@@ -38,10 +32,10 @@ import {
 import { failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
+import { sharedPorts } from './shared-ports.ts';
 import { orStepFailed } from './step-failed.ts';
 import { END_STEP } from './steps.ts';
-import { asMarkdown, summaryOfPayments, summaryOfWithdrawals, unpaidLines, waitLine } from './ui-texts.ts';
-import { waitUntil } from './wait-until.ts';
+import { asMarkdown, summaryOfPayments, unpaidLines, waitLine } from './ui-texts.ts';
 
 /** @param carried what an earlier history of this chunk hands on; a chunk is started without it */
 export async function chunk(input: ChunkInput, carried: Carried | null = null): Promise<ChunkResult> {
@@ -82,9 +76,8 @@ async function untilItsEnd(course: Chunk): Promise<'ended' | 'history is long'> 
 
 function portsOf(input: ChunkInput, standing: () => ChunkStanding): ChunkPorts {
   const { mode, run, number } = input;
-  const info = workflowInfo();
   return {
-    confirmOutcomes: (call) => orStepFailed('confirmOutcomes', polls.confirmOutcomes(call), isConfirmed),
+    ...sharedPorts(),
     readGo: (call) => orStepFailed('readGo', reads.readGo(call), isGoAnswer),
     tellCoordinator: async () => {
       try {
@@ -98,20 +91,6 @@ function portsOf(input: ChunkInput, standing: () => ChunkStanding): ChunkPorts {
       const paying = writes.createWithdrawals.executeWithOptions({ summary }, [call]);
       return orStepFailed('createWithdrawals', paying, isPaymentsAnswer);
     },
-    awaitWithdrawals: (call) => {
-      const scope = new CancellationScope();
-      const poll = () =>
-        polls.awaitWithdrawals.executeWithOptions({ summary: summaryOfWithdrawals(call) }, [call]);
-      const answer = orStepFailed('awaitWithdrawals', scope.run(poll), isWithdrawalsAnswer);
-      return { answer, giveUp: () => scope.cancel() };
-    },
-    waitUntil,
-    nowMs: () => Date.now(),
-    tellRun: () => inTheTask.tellRun(),
-    historyIsLong: () => workflowInfo().continueAsNewSuggested,
-    runId: info.runId,
-    originalRunId: info.originalExecutionRunId,
-    firstRunId: info.firstExecutionRunId,
     show: () => showStanding(detailsOf(standing())),
   };
 }

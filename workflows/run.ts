@@ -19,13 +19,11 @@ import { reservedIn } from '../domain/run/reserves.ts';
 import { newRunState, type RunState } from '../domain/run/state.ts';
 import {
   isChunksAnswer,
-  isConfirmed,
   isLegAnswer,
   isNothing,
   isPaymentsAnswer,
   isPlanAnswer,
   isSettlement,
-  isWithdrawalsAnswer,
 } from '../domain/run/answer-shapes.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import type { RunInput } from '../domain/run/calls.ts';
@@ -33,7 +31,7 @@ import { Run } from '../domain/run/run.ts';
 import { HistoryIsLong, type Ports } from '../domain/run/ports.ts';
 import { progressPage, runPage, type RunPage } from '../domain/run/progress.ts';
 import { withoutStack } from '../domain/without-stack.ts';
-import { inTheTask, polls, reads, writes } from './activities.ts';
+import { polls, reads, writes } from './activities.ts';
 import { showStanding, showStep } from './current-details.ts';
 import {
   goQuery,
@@ -50,6 +48,7 @@ import {
 import { failureOf, failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
 import { requireOwnId } from './own-id.ts';
+import { sharedPorts, untilGivenUp } from './shared-ports.ts';
 import { orStepFailed } from './step-failed.ts';
 import { END_STEP } from './steps.ts';
 import {
@@ -59,10 +58,8 @@ import {
   summaryOfQuote,
   summaryOfSettlement,
   summaryOfTrade,
-  summaryOfWithdrawals,
   unpaidInBatch,
 } from './ui-texts.ts';
-import { waitUntil } from './wait-until.ts';
 
 /** @param carried what an earlier history of this run hands on; a run is started without it */
 export async function run(input: RunInput, carried: Carried | null = null): Promise<RunPage> {
@@ -124,13 +121,12 @@ async function tellEnd({ mode, run: name }: RunInput): Promise<void> {
 }
 
 function temporalPorts(input: RunInput, state: RunState, carried: Carried | null): Ports {
-  const info = workflowInfo();
   // A start has set the status `RUNNING`. A new history inherits the status that was shown last.
   let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
+    ...sharedPorts(),
     readPlan: (call) => orStepFailed('readPlan', reads.readPlan(call), isPlanAnswer),
     readChunks: (call) => orStepFailed('readChunks', reads.readChunks(call), isChunksAnswer),
-    confirmOutcomes: (call) => orStepFailed('confirmOutcomes', polls.confirmOutcomes(call), isConfirmed),
     requestQuote: (call) =>
       orStepFailed(
         'requestQuote',
@@ -151,33 +147,17 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
         ]),
         isPaymentsAnswer,
       ),
-    awaitWithdrawals: (call) => {
-      const scope = new CancellationScope();
-      const poll = () =>
-        polls.awaitWithdrawals.executeWithOptions({ summary: summaryOfWithdrawals(call) }, [call]);
-      const answer = orStepFailed('awaitWithdrawals', scope.run(poll), isWithdrawalsAnswer);
-      return { answer, giveUp: () => scope.cancel() };
-    },
     // This call is made because of a cancel, so the cancel must not stop it.
     recordInstruction: (call) =>
       CancellationScope.nonCancellable(() =>
         orStepFailed('recordInstruction', reads.recordInstruction(call), isNothing),
       ),
     awaitSettlement: (call) => {
-      const scope = new CancellationScope();
-      const poll = () =>
-        polls.awaitSettlement.executeWithOptions({ summary: summaryOfSettlement(call) }, [call]);
-      const answer = orStepFailed('awaitSettlement', scope.run(poll), isSettlement);
-      return { answer, giveUp: () => scope.cancel() };
+      const summary = summaryOfSettlement(call);
+      const poll = () => polls.awaitSettlement.executeWithOptions({ summary }, [call]);
+      return untilGivenUp('awaitSettlement', poll, isSettlement);
     },
-    waitUntil,
-    nowMs: () => Date.now(),
-    tellRun: () => inTheTask.tellRun(),
     tellEnd: () => tellEnd(input),
-    historyIsLong: () => workflowInfo().continueAsNewSuggested,
-    runId: info.runId,
-    originalRunId: info.originalExecutionRunId,
-    firstRunId: info.firstExecutionRunId,
     // Sets the current details, and one search attribute when it has changed.
     show: () => {
       showStanding(detailsOf(state));

@@ -61,11 +61,11 @@ const isText = textOf(Number.POSITIVE_INFINITY);
 /** The workflow calculates with it, so that no other text may come this far. */
 const isAmount: Field = (value) => typeof value === 'string' && isDecimal(value);
 const idOf =
-  (prefix: string): Field =>
+  (form: RegExp): Field =>
   (value) =>
-    typeof value === 'string' && new RegExp(`^${prefix}_[A-Za-z0-9]{1,22}$`).test(value);
-const isTradeId = idOf('tde');
-const isWithdrawalId = idOf('wtd');
+    typeof value === 'string' && form.test(value);
+const isTradeId = idOf(/^tde_[A-Za-z0-9]{1,22}$/);
+const isWithdrawalId = idOf(/^wtd_[A-Za-z0-9]{1,22}$/);
 const isNumber: Field = (value) => typeof value === 'number';
 const isCount: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
 

@@ -30,6 +30,15 @@ import { kept } from '../support/instructions.ts';
 import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
 
 const ID = 'sandbox/p.2026-11-21';
+const WHOLE: Plan = {
+  ...context().plan,
+  positions: [],
+  batch: null,
+  policy: { name: 'p', hash: 'hash' },
+  legs: [LEG],
+  payments: [PAYMENT],
+};
+const PLAN = keptPlan(WHOLE);
 const PAUSED = 8;
 const SINCE = '2026-11-23T06:12:03Z';
 const PAUSE_INFO = {
@@ -279,14 +288,6 @@ test('a paused run keeps what it has reserved, and its place', async () => {
 });
 
 test('a batch whose run is paused holds what it has taken up again, as one does that runs', async () => {
-  const plan: Plan = {
-    ...context().plan,
-    positions: [],
-    batch: null,
-    policy: { name: 'p', hash: 'hash' },
-    legs: [LEG],
-    payments: [PAYMENT],
-  };
   const holds = { runId: 'chunk-1', heard: 'older/chunk-1', isFirst: true, hasPlan: true };
   for (const [status, isHeld] of [
     ['PAUSED', true],
@@ -295,7 +296,7 @@ test('a batch whose run is paused holds what it has taken up again, as one does 
   ] as const) {
     const { client } = new Told({
       [ID]: { status },
-      [`${ID}/plan`]: { status: 'COMPLETED', type: 'plan', result: keptPlan(plan) },
+      [`${ID}/plan`]: { status: 'COMPLETED', type: 'plan', result: PLAN },
       [`${ID}/chunk-0001`]: {
         status: 'RUNNING',
         type: 'chunk',
@@ -315,14 +316,7 @@ test('a batch whose chunk is paused may hold its payments: whoever asks waits', 
     [`${ID}/plan`]: {
       status: 'COMPLETED',
       type: 'plan',
-      result: keptPlan({
-        ...context().plan,
-        positions: [],
-        batch: null,
-        policy: { name: 'p', hash: 'hash' },
-        legs: [LEG],
-        payments: [PAYMENT],
-      }),
+      result: PLAN,
     },
     [`${ID}/chunk-0001`]: {
       status: 'PAUSED',

@@ -1,0 +1,51 @@
+/** What a run and its chunks ask of Temporal in the same way. */
+import { CancellationScope, workflowInfo } from '@temporalio/workflow';
+import { isConfirmed, isWithdrawalsAnswer } from '../domain/run/answer-shapes.ts';
+import type { Poll, Ports } from '../domain/run/ports.ts';
+import type { Field } from '../domain/shape.ts';
+import { inTheTask, polls } from './activities.ts';
+import { orStepFailed } from './step-failed.ts';
+import { summaryOfWithdrawals } from './ui-texts.ts';
+import { waitUntil } from './wait-until.ts';
+
+type Shared = Pick<
+  Ports,
+  | 'confirmOutcomes'
+  | 'awaitWithdrawals'
+  | 'waitUntil'
+  | 'nowMs'
+  | 'tellRun'
+  | 'historyIsLong'
+  | 'runId'
+  | 'originalRunId'
+  | 'firstRunId'
+>;
+
+export function sharedPorts(): Shared {
+  const info = workflowInfo();
+  return {
+    confirmOutcomes: (call) => orStepFailed('confirmOutcomes', polls.confirmOutcomes(call), isConfirmed),
+    awaitWithdrawals: (call) => {
+      const summary = summaryOfWithdrawals(call);
+      const poll = () => polls.awaitWithdrawals.executeWithOptions({ summary }, [call]);
+      return untilGivenUp('awaitWithdrawals', poll, isWithdrawalsAnswer);
+    },
+    waitUntil,
+    nowMs: () => Date.now(),
+    tellRun: () => inTheTask.tellRun(),
+    historyIsLong: () => workflowInfo().continueAsNewSuggested,
+    runId: info.runId,
+    originalRunId: info.originalExecutionRunId,
+    firstRunId: info.firstExecutionRunId,
+  };
+}
+
+/**
+ * A poll that the workflow may give up before it has answered.
+ * @param type the activity, for people
+ * @param isAnswer whether a value has the shape of its answers
+ */
+export function untilGivenUp<T>(type: string, poll: () => Promise<T>, isAnswer: Field): Poll<T> {
+  const scope = new CancellationScope();
+  return { answer: orStepFailed(type, scope.run(poll), isAnswer), giveUp: () => scope.cancel() };
+}
