@@ -116,7 +116,10 @@ function whyNotRebalanced(
   return stillAsked(world, temporal, { currency: isSale ? sell : buy, isSale, value, dollars });
 }
 
-/** Another run has traded it, or has given up a leg for the same money: two runs that begin anew at one moment may each leave it to the other. */
+/**
+ * Another run has traded it, or wanted a leg for the same money and has nothing of it: two runs that begin anew at one moment may each
+ * leave it to the other, and a trade that fails later had its claim until then.
+ */
 function isTakenByOthers(
   world: World,
   temporal: Temporal,
@@ -133,7 +136,8 @@ function isTakenByOthers(
     const isSamePolicy = other.ours.input.run.policy === temporal.ours.input.run.policy;
     if (isSamePolicy && world.oracle.movementsOf(other.itemOf(id)).length > 0) return true;
     return legs.some(({ leg, stage }) => {
-      if (stage.kind === 'traded') return false;
+      const moved = world.oracle.movementsOf(other.itemOf(leg.id));
+      if (stage.kind === 'traded' && moved.every(({ status }) => !isFailed(status))) return false;
       return isSale ? leg.sell === sell : leg.sell === 'USD' || leg.buy === buy;
     });
   });
