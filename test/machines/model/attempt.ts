@@ -468,8 +468,7 @@ export class Attempt {
       this.#world.told(reply);
     };
     const asked = { currencies, turn: this.#turn, onReply };
-    const of = this.#cellsOfBalances();
-    if (of !== null) this.#world.coverage.hit(of, 'free money is asked for');
+    this.#world.coverage.hit('batch', 'free money is asked for');
     return inActivity({ runId: execution.runId }, () =>
       readFreeMoney(workerOf(this.#world, temporal), asked),
     );
