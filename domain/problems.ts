@@ -573,6 +573,7 @@ export const FILES_AT_FAULT = {
 /** The mistakes in a user's file, which are the second part of such a code. A public surface: they are only added. */
 export type FileMistake =
   // The text itself.
+  | 'FORM'
   | 'TOO_LARGE'
   | 'CONTROL_CHARACTER'
   | 'SYNTAX'
@@ -599,6 +600,7 @@ export type FileMistake =
   | 'AMOUNT_UNQUOTED'
   | 'AMOUNT'
   | 'AMOUNT_DECIMALS'
+  | 'AMOUNT_THOUSANDS'
   | 'AMOUNT_ABOVE_LIMIT'
   | 'MONEY'
   | 'RATE'
@@ -630,6 +632,7 @@ export type FileMistake =
   | 'LIMIT_CURRENCY'
   | 'LIMIT_TWICE'
   | 'COLUMN_TWICE'
+  | 'ROW_IGNORED'
   | 'ROUNDING_MISSING'
   | 'PROCEEDS_TWICE'
   | 'PROCEEDS_WITH_FIXED'

@@ -31,6 +31,8 @@ export type Piece =
       readonly complaint: Complaint;
       readonly isRow: boolean;
     })
+  /** A row that is no payment, as the policy says. */
+  | (LineText & { readonly kind: 'ignored' })
   /** The count and the sums that the file gives for its own rows. No line may follow. */
   | (LineText & { readonly kind: 'trailer'; readonly expected: ControlTotals });
 

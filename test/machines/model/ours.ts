@@ -17,6 +17,7 @@ import type {
 } from '../../../domain/policy.ts';
 import type { RunInput } from '../../../domain/run/calls.ts';
 import { hashOfChunk } from '../../../language/batch/chunk-hash.ts';
+import { formatOf } from '../../support/batch-format.ts';
 import { RATES } from './prices.ts';
 import type { BatchSettings, PolicySettings, RebalanceSettings } from './schedule.ts';
 
@@ -184,7 +185,7 @@ function payoutOf(
     },
     payout: {
       fund: isFunded ? { kind: 'net', from: 'USD' } : { kind: 'none' },
-      columns: { id: 'id', account: 'account', currency: 'currency', amount: 'amount' },
+      format: formatOf(),
       rules: {
         parallel,
         stopAfter: stopAfter === null ? null : { failed: stopAfter, ratioPercent: null, sameCode: null },
