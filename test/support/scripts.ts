@@ -195,7 +195,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'read instructions': [NOTHING_KEPT],
   'note facts': [true],
   'read claims': [{ claimed: [] }],
-  'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }],
+  'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }],
   'read demand': [{ demand: '1000000' }],
   'read free money': [{ free: { USD: '1000000', MXN: '0' } }],
   'read rival': [{ rival: null, silent: null }],

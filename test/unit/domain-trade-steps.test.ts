@@ -649,7 +649,7 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   const all = { ...LEG, why: { kind: 'all above', available: '1000', keep: '0' } } as const;
   const asked = (of: typeof LEG | typeof target | typeof all, othersAccepted = false, demand = '0') =>
     play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), {
-      'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+      'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
       'read demand': [{ demand }],
     }).result;
   for (const othersAccepted of [false, true])
@@ -660,7 +660,7 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   assert.equal(asked(LEG).kind, 'quoted');
   const over: Problem = { code: 'OVER_LIMIT', item: LEG.id, message: 'x', fix: 'y' };
   const { result } = play(requestQuoteSteps(context(), target, NEW_LEG), {
-    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
     'read demand': [{ problem: over }],
   });
   assert.equal(problemOf(result), 'OVER_LIMIT');
@@ -792,7 +792,7 @@ test('what was there when the plan was made needs no look, until the turn has la
   assert.equal(fresh.result.kind, 'quoted');
   assert.ok(!kindsOf(fresh.effects).includes('read balances'), 'no look');
   const lapsed = funded({ USD: '0' }, {}, covered, {
-    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
   });
   assert.equal(named(lapsed.result), 'wait: money');
 });

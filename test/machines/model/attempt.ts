@@ -484,7 +484,9 @@ export class Attempt {
   /** As `carriedOut` of `activities/leg-calls.ts`. */
   #giveTurnBack(call: LegCall, step: LegStep): void {
     const givenBack = turnGivenBack(call, step);
-    if (givenBack !== null) void this.#world.turns.asked().giveBack(call.plan.run, givenBack.mayHaveTraded);
+    if (givenBack === null) return;
+    const tradedAtMs = givenBack.mayHaveTraded ? this.#world.wallMs() : null;
+    void this.#world.turns.asked().giveBack(call.plan.run, tradedAtMs);
   }
 
   #isFrozen(later: () => void): boolean {
