@@ -107,6 +107,11 @@ export class Chunk implements Paying {
     };
     this.pauses = new Pauses(this.ports, carried !== null);
     this.#carried = carried;
+    state.payments = input.payments.map((row) => newRecord(paymentOf(input.run, row)));
+    // Before its first go, the chunk reports what the history before it knew. With the go, the service confirms this.
+    if (carried?.head === undefined) return;
+    adoptPlan(state, planOf(input, carried.head));
+    takeOver(state, carried, ports);
   }
 
   async complete(): Promise<void> {
@@ -141,8 +146,7 @@ export class Chunk implements Paying {
    * asked last of all. The run goes on with what is undone.
    */
   async #wasReset(): Promise<boolean> {
-    const hasHeard = (runId: string): boolean => this.#heard?.endsWith(`/${runId}`) === true;
-    return (await runThatGoesOn(this.ports, (runId) => !hasHeard(runId))) !== null;
+    return (await runThatGoesOn(this.ports, (runId) => !this.#hasHeard(runId))) !== null;
   }
 
   /**
@@ -197,8 +201,7 @@ export class Chunk implements Paying {
       const hasGo = heard !== null && heard === this.#go?.runId;
       const isOpen = hasGo && state.payments.some(isOpenPayment);
       const { mode, run, number } = input;
-      // If no activity has been told of a reset yet, the next history must still know of it.
-      const originalRunId = this.#carried?.resetOf ?? ports.originalRunId;
+      const originalRunId = this.#originalRunId;
       const answer = await ports
         .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen })
         .catch(failed);
@@ -214,7 +217,7 @@ export class Chunk implements Paying {
         case 'over':
           this.#heard = answer.runId;
           this.#phase = { kind: 'over', go: this.#go };
-          return this.#endAsHandedOn();
+          return;
         case 'reopened':
           this.#heard = answer.runId;
           continue;
@@ -240,13 +243,13 @@ export class Chunk implements Paying {
     }
   }
 
-  /** The run has ended before this history had a go. So it reports what the history before it knew. */
-  #endAsHandedOn(): void {
-    const { state, ports, input } = this;
-    const carried = this.#carried;
-    if (state.plan !== null || carried?.head === undefined) return;
-    adoptPlan(state, planOf(input, carried.head));
-    takeOver(state, carried, ports);
+  /** If no activity has been told of a reset yet, the next history must still know of it. */
+  get #originalRunId(): string {
+    return this.#carried?.resetOf ?? this.ports.originalRunId;
+  }
+
+  #hasHeard(runId: string): boolean {
+    return this.#heard?.endsWith(`/${runId}`) === true;
   }
 
   async #adopt(head: PlanHead): Promise<void> {
@@ -322,24 +325,19 @@ export class Chunk implements Paying {
       number: this.input.number,
       heard: this.#go?.runId ?? null,
       isSending: this.isSending,
-      planned: this.input.payments.length,
       payments,
       waiting,
     };
   }
 
-  /** What the chunk reports. Before its first go, its payments are pending. */
-  get reported(): RunState {
-    const { state, input } = this;
-    if (state.plan !== null) return state;
-    return { ...state, payments: input.payments.map((row) => newRecord(paymentOf(input.run, row))) };
-  }
-
   /** The answer to other runs, as in `holdsOf`. */
   holds(names: readonly string[] | null): Holds {
-    const { runId, originalRunId } = this.ports;
-    const isFirst = this.input.isFirst && this.#carried === null && originalRunId === runId;
-    return holdsOf(this.state, { runId, heard: this.#go?.runId ?? null, isFirst }, names);
+    const { runId } = this.ports;
+    const isReset = this.#originalRunId !== runId;
+    const isFirst = this.input.isFirst && this.#carried === null && !isReset;
+    const holds = holdsOf(this.state, { runId, heard: this.#go?.runId ?? null, isFirst }, names);
+    // Before its first go, a chunk that was reset knows only what came before the reset.
+    return { ...holds, hasPlan: holds.hasPlan && (this.#go !== null || !isReset) };
   }
 
   /** What the coordinator must hear at once. It need not hear each time a payment is accepted or paid. */
@@ -372,17 +370,15 @@ export class Chunk implements Paying {
     this.ports.show();
   }
 
-  /** What the next history of the chunk begins with. A history that had no go hands on just what it was given. */
+  /** What the next history of the chunk begins with. */
   handOn(): Carried {
-    const { runId, originalRunId } = this.ports;
+    const { runId } = this.ports;
     const { plan } = this.state;
-    // After a reset, another history may have had a go. Then what was known before does not count any more.
-    if (plan === null && this.#carried !== null && runId === originalRunId) return this.#carried;
-    const isUnheard = runId !== originalRunId && this.#heard?.endsWith(`/${runId}`) !== true;
+    const resetOf = this.#originalRunId;
     return {
       ...carry(this.state, { runId, knownAs: runId }),
       ...(plan !== null && { head: headOf(plan) }),
-      ...(isUnheard && { resetOf: originalRunId }),
+      ...(resetOf !== runId && !this.#hasHeard(runId) && { resetOf }),
     };
   }
 
