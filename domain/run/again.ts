@@ -7,7 +7,7 @@ import type { Traded } from '../writes/leg-state.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { ConfirmCall, Confirmed, ConfirmedWithdrawal } from './calls.ts';
 import { takeOver, type Carried } from './carry.ts';
-import { acceptedOf, moveTo, newLeg, newPayment, tradeOf } from './items.ts';
+import { acceptedOf, moveTo, newLeg, newPayment } from './items.ts';
 import type { Reading } from './parts.ts';
 import { StepFailed, failed, type Ports } from './ports.ts';
 import { fixAmounts } from './release.ts';
@@ -25,10 +25,9 @@ export async function takeOverShown(run: TakingOver, plan: Plan, carried: Carrie
   const { state, ports } = run;
   if (!takeOver(state, carried, ports)) return;
   const call = { plan: headOf(plan), legs: [], payments: [] };
-  const legs = state.legs.flatMap((record) => {
-    const traded = tradeOf(record);
-    return traded === null ? [] : [{ leg: record.leg, tradeId: traded.tradeId }];
-  });
+  const legs = state.legs.flatMap(({ leg, stage }) =>
+    stage.kind === 'handed on' ? [{ leg, tradeId: stage.trade.tradeId }] : [],
+  );
   if (legs.length > 0) takeTrades(run, (await confirm(run, { ...call, legs })).trades);
   // What the trades have brought says how much a payment pays.
   fixAmounts(state);
@@ -64,10 +63,14 @@ async function confirm(
 function takeTrades({ state }: TakingOver, shown: readonly Traded[]): void {
   for (const record of state.legs) {
     const { stage } = record;
-    if (stage.kind !== 'traded') continue;
-    const trade = shown.find(({ tradeId }) => tradeId === stage.traded.tradeId);
-    if (trade === undefined) record.stage = newLeg();
-    else stage.traded = { ...trade, quoted: stage.traded.quoted };
+    if (stage.kind !== 'handed on') continue;
+    const { trade, ...rest } = stage;
+    const read = shown.find(({ tradeId }) => tradeId === trade.tradeId);
+    // A poll reads the trade once more before what it has brought is paid on.
+    record.stage =
+      read === undefined
+        ? newLeg()
+        : { ...rest, kind: 'traded', traded: { ...read, quoted: trade.quoted }, settled: null };
   }
 }
 

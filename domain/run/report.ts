@@ -12,7 +12,7 @@ import {
   type ChunkState,
   type ChunkTotal,
 } from './chunk-state.ts';
-import { costOf, leftOf, type Cost, type Left } from '../plan/cost.ts';
+import { costOf, leftOf, type Cost, type Left, type Sides } from '../plan/cost.ts';
 import type { LegAmount, LegReason, Position } from '../plan/plan.ts';
 import { rateOf } from '../plan/price-bounds.ts';
 import { compare } from '../money.ts';
@@ -373,6 +373,7 @@ function isDone({ stage }: LegRecord | PaymentRecord): boolean {
     case 'paid':
       return true;
     case 'converting':
+    case 'handed on':
     case 'not traded':
     case 'unsent':
     case 'accepted':
@@ -403,6 +404,7 @@ function reportLeg(record: LegRecord): ReportLeg {
   const { leg, stage } = record;
   const planned = leg.amount;
   const traded = tradeOf(record);
+  const amounts = traded ?? (stage.kind === 'handed on' ? null : asPlanned(planned));
   const reference = leg.guard?.referenceRate ?? null;
   return {
     id: leg.id,
@@ -412,21 +414,29 @@ function reportLeg(record: LegRecord): ReportLeg {
     why: leg.why.kind,
     planned: planned === null ? null : { side: planned.side, value: planned.value },
     guard: leg.guard?.text ?? null,
-    sellAmount: traded?.sellAmount ?? (planned?.side === 'sell' ? planned.value : null),
-    buyAmount: traded?.buyAmount ?? (planned?.side === 'buy' ? planned.value : null),
+    sellAmount: amounts?.sellAmount ?? null,
+    buyAmount: amounts?.buyAmount ?? null,
     rate: traded === null ? null : rateOf(traded.sellAmount, traded.buyAmount),
     cost: traded === null || reference === null ? null : costOf(reference, leg, traded),
     quoteId: quoteIdOf(record),
-    tradeId: traded?.tradeId ?? null,
+    tradeId: stage.kind === 'handed on' ? stage.trade.tradeId : (traded?.tradeId ?? null),
     outcome: legOutcome(record),
     settled: stage.kind === 'traded' ? stage.settled : null,
   };
+}
+
+/** The amount that the plan says of a leg, while it is not traded. */
+function asPlanned(planned: LegAmount | null): Partial<Sides> {
+  if (planned === null) return {};
+  return planned.side === 'sell' ? { sellAmount: planned.value } : { buyAmount: planned.value };
 }
 
 function quoteIdOf({ stage }: LegRecord): string | null {
   switch (stage.kind) {
     case 'converting':
       return stage.state.quote?.id ?? null;
+    case 'handed on':
+      return null;
     case 'traded':
       return stage.traded.quoteId;
     case 'not traded':

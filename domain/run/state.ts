@@ -206,6 +206,7 @@ export function doubtWithdrawal(record: PaymentRecord): void {
 function endedIn({ stage }: LegRecord | PaymentRecord): string | null {
   switch (stage.kind) {
     case 'converting':
+    case 'handed on':
     case 'traded':
     case 'unsent':
     case 'accepted':

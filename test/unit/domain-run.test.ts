@@ -684,11 +684,32 @@ test('while a trade that was handed on is not read again, what its proceeds pay 
     reservedIn(state, 'run-2')?.map(({ isTold }) => isTold),
     [false],
   );
-  // A poll reads the trade before what it has brought is paid on.
-  assert.deepEqual(
-    state.legs.map(({ stage }) => stage.kind === 'traded' && stage.settled),
-    [null],
-  );
+});
+
+test('a trade that was handed on is under way and its amounts are not known, until the service shows it', async () => {
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, PLAN);
+  for (const record of before.legs) record.stage = { ...TRADED_LEG, settled: true };
+  const carried = new Run(INPUT, before, ports({})).handOn();
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const shownLeg = (): unknown => {
+    const [leg] = makeReport(state).legs;
+    return [leg?.outcome, leg?.sellAmount, leg?.buyAmount, leg?.settled, leg?.rate, leg?.tradeId];
+  };
+  const told: unknown[] = [];
+  const world = ports({
+    confirmOutcomes: async () => {
+      told.push(shownLeg());
+      // A history that hands on what it has not read yet loses nothing of it.
+      assert.deepEqual(course.handOn().legs, carried.legs);
+      return { kind: 'shown', trades: [{ ...TRADED, buyAmount: '17251' }], withdrawals: [] };
+    },
+  });
+  const course: Run = new Run(INPUT, state, world, carried);
+  await course.complete();
+  assert.deepEqual(told, [['PENDING', null, null, null, null, 'tde_1']]);
+  // A poll reads it once more before what it has brought is paid on.
+  assert.deepEqual(shownLeg(), ['TRADED', '1000', '17251', null, '17.251', 'tde_1']);
 });
 
 test('a record that was handed on for two payments counts for one of them', async () => {
