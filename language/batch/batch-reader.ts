@@ -22,7 +22,7 @@ import {
 } from './cells.ts';
 import { destinationComplaint } from './destinations.ts';
 import { Findings } from './findings.ts';
-import type { Piece, RowPiece } from './pieces.ts';
+import type { LineText, Piece, RowPiece } from './pieces.ts';
 import { PlainBytes } from './plain-bytes.ts';
 import { readPieces } from './read-pieces.ts';
 import { againstExpected, Totals, type CurrencyTotal } from './totals.ts';
@@ -55,6 +55,9 @@ export type BatchRules = {
   readonly mostFindings: number;
 };
 
+/** An id that helps to find a row: short, and on one line. */
+const SHOWN_ID = /^[^\p{C}\p{Zl}\p{Zp}]{1,40}$/u;
+
 /** A file with more payments is split into several batches. */
 const MOST_ROWS = 100_000;
 
@@ -79,7 +82,7 @@ export class BatchReader {
     this.#format = rules.policy.payout.format;
     this.#own = new Set(Object.values(this.#format.columns));
     this.#source = new PlainBytes(chunks, this.#format.encoding);
-    this.findings = new Findings(rules.file, rules.mostFindings);
+    this.findings = new Findings(rules.file, rules.mostFindings, (at) => this.#alsoOf(at));
   }
 
   /**
@@ -146,6 +149,14 @@ export class BatchReader {
       () => ({ start: 0, end: 0 }),
       () => EMPTY,
     );
+  }
+
+  /** `row 6, payment inv-1042`: where a spreadsheet has it, and what the file calls it. */
+  #alsoOf(at: LineText & { readonly cells?: RowPiece['cells'] }): string | null {
+    const id = at.cells?.[this.#format.columns.id] ?? '';
+    const named = SHOWN_ID.test(id) ? [`payment ${id}`] : [];
+    const parts = [...(at.row === undefined ? [] : [`row ${at.row}`]), ...named];
+    return parts.length === 0 ? null : parts.join(', ');
   }
 
   /** Counts a row whose amount or currency cannot be read. */

@@ -92,7 +92,8 @@ export async function* csvRows(
   for await (const { record, raw } of parser as AsyncIterable<Parsed>) {
     if (broken.afterRecords !== null && records >= broken.afterRecords) break;
     records += 1;
-    const standing: LineText = { line, text: raw.replace(/\r?\n$|\r$/, '') };
+    const text = raw.replace(/\r?\n$|\r$/, '');
+    const standing: LineText = { line, text, ...(records !== line && { row: records }) };
     line += 1 + lineEndsIn(standing.text);
     // Spreadsheets write rows of empty cells behind the last one.
     if (record.every((cell) => cell.trim() === '')) continue;

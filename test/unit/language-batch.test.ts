@@ -97,19 +97,19 @@ p3,${ACCOUNT},MXO,3.00,x
   );
   assert.equal(
     printed(found),
-    `BATCH_AMOUNT b.csv:2:25: "1.234,56" is not an amount: it has separators; only a decimal point may stand between digits.
+    `BATCH_AMOUNT b.csv:2:25 (payment p1): "1.234,56" is not an amount: it has separators; only a decimal point may stand between digits.
     p1,${ACCOUNT},MXN,"1.234,56",x
                             ^^^^^^^^^^
   fix: write 1234.56, or \`numbers: { decimal: ",", group: "." }\` into the policy
-BATCH_DUPLICATE_ID b.csv:4:1: "P2" is already on line 3; capitals make no difference.
+BATCH_DUPLICATE_ID b.csv:4:1 (payment P2): "P2" is already on line 3; capitals make no difference.
     P2,${ACCOUNT},MXN,2.00,"Ana
     ^^
   fix: give each payment an id of its own, or delete the row
-BATCH_CURRENCY_UNKNOWN b.csv:6:21: "MXO" is not a currency that Cambist knows.
+BATCH_CURRENCY_UNKNOWN b.csv:6:21 (row 5, payment p3): "MXO" is not a currency that Cambist knows.
     p3,${ACCOUNT},MXO,3.00,x
                         ^^^
   fix: did you mean MXN?
-BATCH_LOOK_ALIKE b.csv:4:25: 2.00 MXN to ${ACCOUNT} is on line 3 already.
+BATCH_LOOK_ALIKE b.csv:4:25 (payment P2): 2.00 MXN to ${ACCOUNT} is on line 3 already.
     P2,${ACCOUNT},MXN,2.00,"Ana
                             ^^^^
   fix: see that both are meant; if not, delete one of the two`,
