@@ -20,7 +20,7 @@ import type { Alike } from '../writes/withdrawal.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { Call, ChunkInput, GoAnswer, GoCall } from './calls.ts';
 import { takeOverShown } from './again.ts';
-import { carry, takeOver, type Carried } from './carry.ts';
+import { carry, type Carried } from './carry.ts';
 import type { ChunkStanding } from './chunk-state.ts';
 import { NOBODY, isOpenPayment, isUnsent, paymentProblem, type PaymentRecord } from './items.ts';
 import type { Paying } from './parts.ts';
@@ -240,13 +240,10 @@ export class Chunk implements Paying {
     }
   }
 
-  /** The run has ended before this history had a go. So it reports what the history before it knew. */
-  #endAsHandedOn(): void {
-    const { state, ports, input } = this;
-    const carried = this.#carried;
-    if (state.plan !== null || carried?.head === undefined) return;
-    adoptPlan(state, planOf(input, carried.head));
-    takeOver(state, carried, ports);
+  /** The run has ended before this history had a go. So it reports what the history before it knew, as the service shows it. */
+  async #endAsHandedOn(): Promise<void> {
+    const head = this.#carried?.head;
+    if (this.state.plan === null && head !== undefined) await this.#adopt(head);
   }
 
   async #adopt(head: PlanHead): Promise<void> {
