@@ -217,6 +217,8 @@ export class Chunk implements Paying {
         case 'over':
           this.#heard = answer.runId;
           this.#phase = { kind: 'over', go: this.#go };
+          // Where this history had no go, it ends with what the one before it knew, as the service shows it now.
+          if (this.#go === null && this.#carried?.head !== undefined) await this.#adopt(this.#carried.head);
           return;
         case 'reopened':
           this.#heard = answer.runId;

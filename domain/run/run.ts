@@ -234,6 +234,7 @@ export class Run implements Carrying {
 
   doubt(records: readonly PaymentRecord[]): void {
     for (const record of records) doubtWithdrawal(record);
+    fixAmounts(this.state);
     this.#release();
   }
 

@@ -82,6 +82,8 @@ class World {
   holds: readonly string[] = [];
   /** Why the accepted ones cannot be followed; null: they can. */
   followWait: Wait | null = null;
+  /** What the service shows of records that were handed on; of the others it shows that they are pending. */
+  shows: Readonly<Record<string, 'COMPLETED' | 'RETURNED' | 'nothing'>>;
   /** Its calls are given no go, and so nobody is named who looks. */
   isWithoutGo = false;
   historyIsLong = false;
@@ -107,11 +109,13 @@ class World {
       readonly carried?: Carried;
       readonly payments?: readonly BatchPayment[];
       readonly isFirst?: boolean;
+      readonly shows?: World['shows'];
     } = {},
   ) {
     const { go = GO, runId = 'c1', originalRunId = runId, carried = null } = more;
     const { payments = PAYMENTS, isFirst = true } = more;
     this.go = go;
+    this.shows = more.shows ?? {};
     this.newestRunId = runId;
     const input = { run: RUN, mode: 'SANDBOX', number: 1, payments, isFirst } as const;
     this.#payments = payments;
@@ -170,13 +174,13 @@ class World {
       },
       confirmOutcomes: async (call) => {
         this.confirmed.push(...call.payments);
-        const withdrawals = call.payments.map(({ id, withdrawalId, amount }) => ({
-          withdrawalId,
-          reference: referenceOf(RUN, id),
-          status: 'PENDING',
-          amount: amount ?? '0',
-          isPaid: false,
-        }));
+        const withdrawals = call.payments.flatMap(({ id, withdrawalId, amount }) => {
+          const status = this.shows[id] ?? 'PENDING';
+          const isPaid = status === 'COMPLETED';
+          const shown = { withdrawalId, reference: null, status, amount: amount ?? '0', isPaid };
+          if (status === 'nothing') return [];
+          return [{ ...shown, ...(status === 'RETURNED' && { hasFailed: true as const }) }];
+        });
         return { kind: 'shown', trades: [], withdrawals };
       },
       waitUntil: this.time.waitUntil,
@@ -868,25 +872,42 @@ test('a chunk that goes on in a new history tells the trace ids of what the one 
   assert.deepEqual(reportPage(next.chunk.state, 0).traceIds, ['trace-inv-1', null, 'trace-inv-3', null]);
 });
 
-test('a chunk that goes on in a new history as its run ends reports what the one before knew', async () => {
-  const first = await worldOf();
-  await first.pay();
-  first.historyIsLong = true;
-  await first.tell(OVER);
-  assert.ok((await first.end) instanceof HistoryIsLong);
-  const next = await worldOf({
-    go: { ...OVER, runId: '/c2' },
-    runId: 'c2',
-    carried: first.chunk.handOn(),
+for (const [what, shows, kinds] of [
+  ['it shows all as paid', {}, ['paid', 'paid', 'paid', 'failed']],
+  [
+    'it shows one as returned, and another one not at all',
+    { 'inv-1': 'RETURNED', 'inv-2': 'nothing' },
+    ['accepted', 'unsent', 'paid', 'failed'],
+  ],
+] as const)
+  test(`a chunk that goes on in a new history as its run ends reports what the one before knew, where the service shows it: ${what}`, async () => {
+    const first = await worldOf();
+    first.returned = ['inv-4'];
+    await first.pay();
+    first.historyIsLong = true;
+    await first.tell(OVER);
+    assert.ok((await first.end) instanceof HistoryIsLong);
+    const next = await worldOf({
+      go: { ...OVER, runId: '/c2' },
+      runId: 'c2',
+      carried: first.chunk.handOn(),
+      shows: {
+        'inv-1': 'COMPLETED',
+        'inv-2': 'COMPLETED',
+        'inv-3': 'COMPLETED',
+        'inv-4': 'RETURNED',
+        ...shows,
+      },
+    });
+    assert.equal(next.isEnded, true);
+    assert.deepEqual(
+      next.chunk.state.payments.map(({ stage }) => stage.kind),
+      kinds,
+    );
+    const { paid, notPaid } = chunkStateOf(next.chunk.standing).counts;
+    assert.deepEqual([paid, notPaid], [kinds.filter((kind) => kind === 'paid').length, 1]);
+    assert.deepEqual(next.calls, []);
   });
-  assert.equal(next.isEnded, true);
-  assert.deepEqual(
-    next.chunk.state.payments.map(({ stage }) => stage.kind),
-    ['paid', 'paid', 'paid', 'paid'],
-  );
-  assert.equal(chunkStateOf(next.chunk.standing).counts.paid, 4);
-  assert.deepEqual(next.calls, []);
-});
 
 test('opened again after such an end it pays by the new go, and nothing that the one before knew as paid', async () => {
   const first = new World({ go: { ...GO, released: ['EUR'] } });

@@ -23,7 +23,7 @@ import type {
 import type { Problem } from '../../domain/problems.ts';
 import type { Wait } from '../../domain/waits.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
-import { executeTradeSteps } from '../../domain/writes/trade.ts';
+import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { IN_HAND, LEG, NOW, PAYMENT, RUN, context, play } from '../support/scripts.ts';
 import { TRADED_LEG } from '../support/stages.ts';
@@ -1778,6 +1778,39 @@ test('a payment that failed and is taken up once more is late by its own accepta
   await new Run(INPUT, state, world).complete();
   assert.deepEqual(sent, ['first', 'second', 'first']);
   assert.deepEqual([...saidLate], ['second']);
+});
+
+test('a leg whose handed-on trade the service does not show is never traded again by itself: a person decides', async () => {
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, PLAN);
+  for (const record of before.legs) record.stage = TRADED_LEG;
+  const carried = new Run(INPUT, before, ports({})).handOn();
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  let known: LegState | null = null;
+  const stop = new Error('It is asked about.');
+  const world = ports({
+    confirmOutcomes: async () => ({ kind: 'shown', trades: [], withdrawals: [] }),
+    requestQuote: (call) => {
+      known = knownOf(call);
+      return Promise.reject(stop);
+    },
+    waitUntil: async (holds) => (holds() ? true : Promise.reject(stop)),
+  });
+  await assert.rejects(new Run(INPUT, state, world, carried).complete());
+  assert.ok(known !== null);
+  // Hours later, when no doubt lasts any more.
+  const absent = { records: [], complete: true, reason: null };
+  for (let leg: LegState = known, asked = 0; asked < 3; asked += 1) {
+    const nowMs = () => NOW + asked * 3_600_000;
+    const { result, effects } = play(requestQuoteSteps({ ...context({}), nowMs }, LEG, leg), {
+      'scan trades': [absent, absent, absent],
+    });
+    assert.ok(!effects.some(({ kind }) => kind === 'send quote' || kind === 'send trade'));
+    assert.ok(result.kind === 'wait');
+    leg = result.state;
+    if (asked === 2)
+      assert.deepEqual([result.wait.reason, result.wait.problem.code], ['person', 'RECORD_DIFFERS']);
+  }
 });
 
 test('a trade that waited for a person, and that the service shows no more, holds nothing once its leg is not traded', async () => {

@@ -272,10 +272,14 @@ export class Chores {
     const call = activity.args as ConfirmCall;
     const foreign = this.#foreignReader(call);
     if (foreign !== null) return { kind: 'wait', wait: foreign };
-    const trades = service.ledger.flatMap((one) => (one.kind === 'trade' ? [one.record] : []));
-    const withdrawals = service.ledger.flatMap((one) => (one.kind === 'withdrawal' ? [one.record] : []));
+    const trades = service.ledger.flatMap((one) =>
+      one.kind === 'trade' ? [{ ...one.record, status: one.status }] : [],
+    );
+    const withdrawals = service.ledger.flatMap((one) =>
+      one.kind === 'withdrawal' ? [{ ...one.record, status: one.status }] : [],
+    );
     const records = { trades: byId(trades), withdrawals: byId(withdrawals) };
-    return confirmedBy(call, records, this.#world.facts.withdrawalStatuses.paid);
+    return confirmedBy(call, records, this.#world.facts.withdrawalStatuses);
   }
 
   #settlement(activity: Activity): Polled<Settlement> {
