@@ -18,7 +18,8 @@ import type { OthersReserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer } from '../domain/turn.ts';
 import type { Claims } from '../durable/other-runs/claims.ts';
 import type { FoundPlan } from '../durable/plans.ts';
-import type { NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
+import type { NotNow, ScheduledAnswer, ScheduledCall, TrialAnswer } from '../workflows/calls.ts';
+import type { TrialInput } from '../workflows/names.ts';
 
 /**
  * How a poll uses a scan that began at most a second before it, and that cannot show what is newer. `never`:
@@ -128,6 +129,8 @@ export type Deps = {
   };
   /** Starts the run for a schedule's date as the command would, or finds that it is started. */
   readonly startScheduled: (call: ScheduledCall) => Promise<ScheduledAnswer | NotNow>;
+  /** Whether it could do that, as this worker is set up. */
+  readonly tryScheduled: (input: TrialInput) => Promise<TrialAnswer>;
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */
   readonly isCurrentAttempt: (info: Info) => Promise<boolean>;

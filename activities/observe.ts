@@ -16,7 +16,14 @@ import { heldByLostRuns } from './claims.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 import { whyNotInstead } from './instead-of.ts';
-import { listsLagMs, observeInTurn, readInput, type InTurn, type ReadInput } from './observing.ts';
+import {
+  listsLagMs,
+  observeInTurn,
+  readInput,
+  waitForOthers,
+  type InTurn,
+  type ReadInput,
+} from './observing.ts';
 import { lookBeforeTurn, seeInTurn, type BeforeTurn } from './observing-batch.ts';
 import { foreignMode } from './own-mode.ts';
 import { wrongInput } from './run-input.ts';
@@ -76,6 +83,8 @@ async function observedInTurn(
   const { input, given, looked, turn } = of;
   const held = await heldByLostRuns(deps, input, looked?.seenRuns ?? null);
   if (held !== null) return { kind: 'wait', wait: held };
+  const untold = waitForOthers(deps, given, turn.others);
+  if (untold !== null) return { kind: 'wait', wait: untold };
   const seen = looked === null ? null : await seeInTurn(deps, looked);
   if (seen !== null && seen.kind !== 'seen') return seen;
   return observeInTurn(deps, input.run, given, turn, seen?.batch ?? null);

@@ -2,6 +2,7 @@
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { Manifest, SeenBatch } from '../domain/batch.ts';
 import { sumsOf } from '../domain/plan/amounts.ts';
+import type { Leg } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -9,10 +10,12 @@ import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { reservedByAll, type OthersReserved, type Reserved } from '../domain/plan/reserved.ts';
 import {
+  currenciesOf,
   plansWithBalances,
   referenceFileOf,
   type Money,
   type Policy,
+  type RebalancePolicy,
   type ReferenceRates,
 } from '../domain/policy.ts';
 import { runName, type RunName } from '../domain/references.ts';
@@ -82,8 +85,6 @@ export async function observeInTurn(
   { isTaken, others }: InTurn,
   batch: SeenBatch | null,
 ): Promise<Observed> {
-  const untold = untoldBy(policy, others);
-  if (untold !== null) return { kind: 'wait', wait: reservationUnknown(untold) };
   const sendWindows = sendWindowsOf(date, policy.zone);
   const nowMs = deps.clock.wallMs();
   const result = await observeService(deps.reader, {
@@ -131,12 +132,58 @@ export async function observeInTurn(
 }
 
 /**
- * The first run that may still take the currency that this policy sells, where it is not known how much. A
- * rebalancing does not wait for it, but leaves the currency alone.
+ * The currencies from whose balances a plan is computed: for each of them it must be known what other runs still take. A
+ * purchase spends only what is there of the base without what others have reserved, so that the base is one of them only
+ * where shares refer to it.
  */
-function untoldBy(policy: Policy, others: readonly OthersReserved[]): Untold | null {
-  if (policy.kind !== 'convert' || !plansWithBalances(policy)) return null;
-  return untoldIn([policy.convert.sell], others);
+function countedIn(policy: Policy): readonly string[] {
+  switch (policy.kind) {
+    case 'convert':
+      return plansWithBalances(policy) ? [policy.convert.sell] : [];
+    case 'rebalance': {
+      const { targets } = policy.rebalance;
+      return hasShares(policy) ? currenciesOf(policy.rebalance) : targets.map(({ currency }) => currency);
+    }
+    case 'payout':
+      return [];
+  }
+}
+
+/** The same for one leg that was planned before. The currency that a target names is not the base. */
+export function countedFor(policy: Policy, { sell, buy, why }: Leg): readonly string[] {
+  switch (policy.kind) {
+    case 'convert':
+      return [sell];
+    case 'rebalance':
+      return hasShares(policy) || why.kind !== 'target' ? currenciesOf(policy.rebalance) : [why.currency];
+    case 'payout':
+      return [sell, buy];
+  }
+}
+
+function hasShares({ rebalance }: RebalancePolicy): boolean {
+  return rebalance.targets.some(({ goal }) => goal.kind === 'share');
+}
+
+/**
+ * So long before nothing can be traded any more, a rebalancing waits no longer for what another run may still take. It
+ * trades the other currencies, and its report says which one it has left.
+ */
+const LAST_CALL_MS = 15 * 60_000;
+
+/** The wait of a plan for what another run may still take of its currencies; null: it can be made now. */
+export function waitForOthers(
+  { clock }: Deps,
+  { policy, date, referenceRates }: ReadInput,
+  others: readonly OthersReserved[],
+): Wait | null {
+  const untold = untoldIn(countedIn(policy), others);
+  if (untold === null) return null;
+  const { tradesUntilMs } = sendWindowsOf(date, policy.zone);
+  const maxAgeMs = policy.guard?.reference?.maxAgeMs ?? Infinity;
+  const ratesUntilMs = referenceRates === null ? Infinity : Date.parse(referenceRates.asOf) + maxAgeMs;
+  const isLastCall = clock.wallMs() > Math.min(tradesUntilMs, ratesUntilMs) - LAST_CALL_MS;
+  return policy.kind === 'rebalance' && isLastCall ? null : reservationUnknown(untold);
 }
 
 /** The first run that may take one of these, where it is not known how much; null: there is none. */

@@ -280,6 +280,13 @@ export const PROBLEMS = {
     sentence: 'The leg was computed from earlier balances. By those of now the policy asks for less.',
     advice: 'Nothing to do if that is right; a new run under another id computes from what is there now.',
   },
+  TARGET_NOT_REACHED: {
+    ending: 'refused by us',
+    sentence:
+      'A rebalancing has left a currency that may be outside its target, for a reason that is not the policy’s own: the service offers no trade, the rates do not value it, or nobody can tell what is still on its way.',
+    advice:
+      'Mend the cause that the sentence names; then a new run under another id computes from what is there.',
+  },
   TURN_OF_ANOTHER: {
     ending: 'waiting',
     sentence: 'Another run of the organisation trades now; runs take turns.',

@@ -14,7 +14,7 @@ import { chunksOf } from '../durable/batches/chunks.ts';
 import { answerDrills } from '../durable/halts/answer-drills.ts';
 import { haltsOf } from '../durable/halts/read.ts';
 import { puttingBack } from '../durable/halts/say.ts';
-import { startScheduled } from '../operations/start/by-schedule.ts';
+import { startScheduled, tryScheduled } from '../operations/start/by-schedule.ts';
 import { requireRetention } from '../operations/watch/retention.ts';
 import { claimsOf } from '../durable/other-runs/claims.ts';
 import { findPlan, readEarlierPlan, readPlan, startPlan } from '../durable/plans.ts';
@@ -116,6 +116,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
           },
           call,
         ),
+      tryScheduled: (input) => tryScheduled(settings, input),
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),

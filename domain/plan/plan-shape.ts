@@ -3,7 +3,6 @@
  * comes from Temporal, where others may have put something that looks like a plan.
  */
 import {
-  RESTRAINTS,
   wholePlan,
   type KeptPayment,
   type KeptPlan,
@@ -12,6 +11,7 @@ import {
   type PlanHead,
   type Position,
 } from './plan.ts';
+import { RESTRAINTS } from './restraints.ts';
 import { CHUNK } from '../batch.ts';
 import { IN_PLACE } from '../replacement.ts';
 import type { PayoutRules, PolicyRules } from '../policy.ts';

@@ -348,5 +348,14 @@ export const isScheduledAnswer = unionOf<
   refused: { problems: isProblems },
 });
 
+/** Of `tryScheduled` (`workflows/calls.ts`), which `schedule apply` reads as the result of a workflow. */
+export const isTrialAnswer = unionOf<
+  { readonly kind: 'able' } | { readonly kind: 'not yet' | 'refused'; readonly problems: readonly Problem[] }
+>({
+  able: {},
+  'not yet': { problems: isProblems },
+  refused: { problems: isProblems },
+});
+
 /** An activity that only does something answers nothing. */
 export const isNothing: Field = (value) => value === undefined || value === null;

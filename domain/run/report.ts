@@ -15,6 +15,7 @@ import {
 import { costOf, leftOf, type Cost, type Left, type Sides } from '../plan/cost.ts';
 import type { LegAmount, LegReason, Position } from '../plan/plan.ts';
 import { rateOf } from '../plan/price-bounds.ts';
+import { leftUndone } from '../plan/restraints.ts';
 import { compare } from '../money.ts';
 import { runName } from '../references.ts';
 import type { Problem } from '../problems.ts';
@@ -332,7 +333,7 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
     legs: legs.map(reportLeg),
     payments: shown,
     totals,
-    problems: [...(isFirst ? state.refusals : []), ...ended, ...awaited],
+    problems: [...(isFirst ? [...state.refusals, ...leftIn(state)] : []), ...ended, ...awaited],
     evidence: isFirst ? state.evidence : [],
   };
 }
@@ -350,8 +351,17 @@ export function statusOf(state: RunState): ReportStatus {
   const { planned, paid } = countsOf(state.chunks);
   const items = [...state.legs, ...state.payments];
   const done = items.filter(isDone).length + paid;
-  if (done === items.length + planned && state.refusals.length === 0) return 'COMPLETED';
+  if (done === items.length + planned && state.refusals.length === 0)
+    return leftIn(state).length === 0 ? 'COMPLETED' : 'PARTIAL';
   return done === 0 ? 'FAILED' : 'PARTIAL';
+}
+
+/**
+ * The currencies of a rebalancing that its plan has left though they may be outside their targets. The payments of a batch
+ * say themselves whether they were paid.
+ */
+export function leftIn({ run, plan, ended }: RunState): readonly Problem[] {
+  return !ended || plan === null || plan.batch !== null ? [] : leftUndone(run, plan.positions);
 }
 
 function problemsOf({

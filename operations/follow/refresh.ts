@@ -169,7 +169,7 @@ export function refreshReport(
   return {
     report: {
       ...report,
-      status: statusNow(report.status, [...legs, ...payments]),
+      status: statusNow(report, [...legs, ...payments]),
       legs,
       payments,
       totals: totalsSeen(report.totals, payments),
@@ -256,9 +256,14 @@ function appeared(item: string, what: string, status: string): Problem {
 }
 
 /** How a closed run has ended by its outcomes now. A run that goes on, or was cancelled, keeps its status. */
-function statusNow(status: ReportStatus, items: readonly (ReportLeg | ReportPayment)[]): ReportStatus {
+function statusNow(
+  { status, problems }: Report,
+  items: readonly (ReportLeg | ReportPayment)[],
+): ReportStatus {
   if (status !== 'COMPLETED' && status !== 'PARTIAL' && status !== 'FAILED') return status;
   if (items.length === 0) return status;
   const done = items.filter(({ outcome }) => outcome === 'TRADED' || outcome === 'PAID').length;
-  return done === items.length ? 'COMPLETED' : done === 0 ? 'FAILED' : 'PARTIAL';
+  if (done === 0) return 'FAILED';
+  const isLeft = problems.some(({ code }) => code === 'TARGET_NOT_REACHED');
+  return done === items.length && !isLeft ? 'COMPLETED' : 'PARTIAL';
 }

@@ -116,7 +116,7 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
 function leftOf(view: WholeRunView): readonly string[] | null {
   if (view.report.status === 'COMPLETED') return null;
   const next = nextAsRead(view, { takesCancelBack: true });
-  if (next.length === 0) return ['the plan'];
+  if (next.length === 0 && view.report.positions.length === 0) return ['the plan'];
   return next.flatMap(({ next: what, item }) =>
     what === 'done' || what === 'left to --pay-again' ? [] : [item.id],
   );

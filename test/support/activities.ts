@@ -143,6 +143,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
       readReserved: async () => [],
     },
     startScheduled: never,
+    tryScheduled: never,
     halts: { whyNot: () => null, settled: async () => {} },
     isStopping: () => false,
     reached: () => {},

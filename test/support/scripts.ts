@@ -196,7 +196,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'note facts': [true],
   'read claims': [{ claimed: [] }],
   'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }],
-  'read demand': [{ demand: '1000000' }],
+  'read demand': [{ demand: '1000000', takenBy: [] }],
   'read free money': [{ free: { USD: '1000000', MXN: '0' } }],
   'read rival': [{ rival: null, silent: null }],
   'read balances': [

@@ -203,8 +203,14 @@ test('what another open run of the policy may still trade on its date counts aga
   ]);
 });
 
-test('what another run may take of the currency that is to be sold, and nobody can tell how much, is waited for', async () => {
-  const asked = async (currency: string) => {
+/** Of the euros and dollars of the treasury, a share of what both are worth together. */
+const SHARES = TREASURY.replace('min: "1.00"', 'share: 10%, band: 1%').replace(
+  /guard: .*/,
+  'guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 25bps }',
+);
+
+test('what another run may take of a currency that the plan counts, and nobody can tell how much, is waited for', async () => {
+  const asked = async (currency: string, policyText = SELL_ALL) => {
     const reserved = [{ currency, takes: '0', changes: '0', gross: '0', isTold: false }];
     const given: string[] = [];
     const turn = {
@@ -214,7 +220,7 @@ test('what another run may take of the currency that is to be sold, and nobody c
       giveBack: async () => void given.push('back'),
       reopen: async () => {},
     };
-    return { ...(await observed(SELL_ALL, {}, {}, { turn })), given };
+    return { ...(await observed(policyText, {}, {}, { turn })), given };
   };
   const { answer, requests, given } = await asked('USD');
   assert.ok(answer.kind === 'wait', JSON.stringify(answer));
@@ -227,6 +233,32 @@ test('what another run may take of the currency that is to be sold, and nobody c
     ['listTrades'],
   );
   assert.equal((await asked('MXN')).answer.kind, 'observed');
+  // A rebalancing counts the currencies that it brings to a target; the base only where a share refers to it.
+  for (const [currency, policyText, kind] of [
+    ['EUR', TREASURY, 'wait'],
+    ['USD', TREASURY, 'observed'],
+    ['USD', SHARES, 'wait'],
+    ['GBP', SHARES, 'observed'],
+  ] as const)
+    assert.equal((await asked(currency, policyText)).answer.kind, kind, `${currency} of ${policyText}`);
+});
+
+test('shortly before nothing may be traded any more, a rebalancing leaves what another run may still take, and plans the rest', async () => {
+  const reserved = [{ currency: 'EUR', takes: '0', changes: '0', gross: '0', isTold: false }];
+  const turn = {
+    take: async () =>
+      ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
+    readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
+    giveBack: async () => {},
+    reopen: async () => {},
+  };
+  const waitsAt = async (at: string) => {
+    const clock = { ...worker().deps.clock, wallMs: () => Date.parse(at) };
+    const { answer } = await observed(TREASURY, {}, {}, { turn, clock });
+    return answer.kind === 'wait' && answer.wait.problem.code === 'RESERVATION_UNKNOWN';
+  };
+  assert.equal(await waitsAt('2026-11-22T01:44:59Z'), true);
+  assert.equal(await waitsAt('2026-11-22T01:45:01Z'), false);
 });
 
 test('while another run has the turn nothing is read, and whose turn it is is told', async () => {

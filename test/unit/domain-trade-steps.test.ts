@@ -612,7 +612,7 @@ test('after a reset or a new start a leg that was computed from balances is trad
   const unread = { afterMs: 10_000, reason: 'outage', problem: unreadable('plan', 'balances') } as const;
   const steps = (more: Parameters<typeof context>[0], demand: string | null) =>
     play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-      'read demand': [demand === null ? { wait: unread } : { demand }],
+      'read demand': [demand === null ? { wait: unread } : { demand, takenBy: [] }],
     });
   const fresh = play(requestQuoteSteps(context(), leg, NEW_LEG));
   assert.equal(fresh.result.kind, 'quoted');
@@ -630,6 +630,24 @@ test('after a reset or a new start a leg that was computed from balances is trad
     assert.equal(named(silent), 'wait: outage');
     assert.ok(silent.kind === 'wait' && silent.wait.problem.item === LEG.id, 'it names the leg');
   }
+});
+
+test('a leg that ends because another open run has reserved what it would trade names that run, and says how to try again', () => {
+  const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const reset = context({ attempt: { ...context().attempt, runId: 'run-2' } });
+  const takenBy = [{ policy: 'q', id: '2026-11-21' }];
+  const { result } = play(requestQuoteSteps(reset, leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
+    'read demand': [{ demand: '0', takenBy }],
+  });
+  assert.ok(result.kind === 'not traded');
+  const { code, message, fix } = result.problem;
+  assert.equal(code, 'BALANCES_CHANGED');
+  assert.match(
+    message,
+    /; q\.2026-11-21 has reserved what is there and may still take it, which leaves nothing of it\.$/,
+  );
+  assert.doesNotMatch(message, /asks for/);
+  assert.match(fix, /npx cambist replay/);
 });
 
 test('a leg that was computed from balances is quoted in the run’s turn only; who has it is told', () => {
@@ -650,7 +668,7 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   const asked = (of: typeof LEG | typeof target | typeof all, othersAccepted = false, demand = '0') =>
     play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), {
       'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
-      'read demand': [{ demand }],
+      'read demand': [{ demand, takenBy: [] }],
     }).result;
   for (const othersAccepted of [false, true])
     for (const leg of [target, all]) {
