@@ -141,6 +141,8 @@ export function paymentsOf({ pays }: Pick<PolicySettings, 'pays'>): readonly Wit
   const proceeds = supplier({ kind: 'proceeds', rounding: 'down' });
   const fixed = supplier({ kind: 'fixed', value: '17000.00' });
   switch (pays) {
+    case 'nobody':
+      return [];
     case 'proceeds':
       return [proceeds];
     case 'fixed':
