@@ -6,7 +6,8 @@ import type { Leg, Payment } from '../plan/plan.ts';
 import type { Problem } from '../problems.ts';
 import type { Waiting } from '../waits.ts';
 import { NEW_LEG, type LegState, type Traded } from '../writes/leg-state.ts';
-import { NEW_PAYMENT, type Accepted as Shown, type Alike, type PaymentState } from '../writes/withdrawal.ts';
+import type { LookAlike } from '../writes/look-alikes.ts';
+import { NEW_PAYMENT, type Accepted as Shown, type PaymentState } from '../writes/withdrawal.ts';
 
 /** A leg that is being quoted and traded. `needsHuman`: its last call has left it to a person. */
 export type ConvertingLeg = { readonly kind: 'converting'; state: LegState; needsHuman: boolean };
@@ -69,7 +70,7 @@ export const NOBODY = '';
  * A payment that need not wait for its leg any more. `unwanted`: why it is not sent all the same; null: it is sent.
  * `alike`: as in `Wanted`.
  */
-export type Release = { readonly unwanted: Problem | null; readonly alike?: Alike };
+export type Release = { readonly unwanted: Problem | null; readonly alike?: LookAlike };
 
 /** The service's record of a payment: when it was taken for accepted, epoch milliseconds, and its last known status. */
 export type Accepted = Omit<Shown, 'amount' | 'status'> & {

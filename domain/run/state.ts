@@ -127,7 +127,7 @@ type Undone = { readonly legs: readonly LegRecord[]; readonly payments: readonly
  * A payment waits for its undone leg. A leg is tried again only if no payment of the plan depends on it, or
  * one does that is not paid.
  */
-function undoneOf({ legs, payments }: RunState): Undone {
+function undoneOf({ legs, payments }: Pick<RunState, 'legs' | 'payments'>): Undone {
   return {
     legs: legs.filter((record) => {
       const dependants = payments.filter(({ payment }) => payment.dependsOn === record.leg.id);
@@ -148,7 +148,7 @@ export function isUndone({ legs, payments }: RunState): boolean {
 }
 
 /** The Temporal runs that have ended something which another Temporal run takes up at once. */
-export function undoneIn(state: RunState): readonly string[] {
+export function undoneIn(state: Pick<RunState, 'legs' | 'payments'>): readonly string[] {
   const { legs, payments } = undoneOf(state);
   return [...new Set([...legs, ...payments].flatMap((record) => endedIn(record) ?? []))];
 }
