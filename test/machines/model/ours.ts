@@ -208,6 +208,7 @@ export function readInputOf(ours: Ours, batch: BatchSettings | null): ReadInput 
     policyFile: 'p.yaml',
     date: DATE,
     referenceRates,
+    destinations: null,
     manifest,
   };
 }
