@@ -57,12 +57,15 @@ export async function readDemand(
   const lost = await heldByLostRuns(deps, { mode, run, policyFile: own.policyFile }, null);
   if (lost !== null) return { wait: lost };
   const others = await deps.turn.readReserved(turn.others);
-  const { policy, manifest } = own;
+  const { policy, manifest, destinations } = own;
   // The answer would be "nothing", and the leg would never be traded, only because another run is in doubt for some
   // minutes. So this run waits.
   const untold = untoldIn(countedFor(policy, leg), others);
   if (untold !== null) return { wait: reservationUnknown(untold) };
-  const batchRead = manifest === null ? null : await readBatch(deps, { mode, run, manifest });
+  const batchRead =
+    manifest === null || policy.kind !== 'payout'
+      ? null
+      : await readBatch(deps, { mode, run, manifest, policy, destinations });
   // Payments that another batch has made since need no money here. Payments that look like others are held
   // later, before they leave.
   const seen =

@@ -28,6 +28,9 @@ import type { TrialInput } from '../workflows/names.ts';
  */
 export type Joins = 'never' | 'ends with it' | 'goes on after it';
 
+type OwnFile =
+  { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
+
 export type Deps = {
   /** Signs writes, with the worker's key. */
   readonly service: ServiceClient;
@@ -131,6 +134,8 @@ export type Deps = {
   readonly startScheduled: (call: ScheduledCall) => Promise<ScheduledAnswer | NotNow>;
   /** Whether it could do that, as this worker is set up. */
   readonly tryScheduled: (input: TrialInput) => Promise<TrialAnswer>;
+  /** A file of the worker's own folder (CAMBIST_FILES), by the name that a policy gives it; null: it has no folder. */
+  readonly readOwnFile: (name: string, mostBytes: number) => Promise<OwnFile | null>;
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */
   readonly isCurrentAttempt: (info: Info) => Promise<boolean>;

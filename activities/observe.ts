@@ -59,9 +59,11 @@ async function observed(deps: Deps, asked: ObserveInput): Promise<Observed> {
 /** As `observe`, where no plan was made before. */
 export async function observedNow(deps: Deps, input: PlanInput, given: ReadInput): Promise<Observed> {
   const { mode, run } = input;
-  const { policy, manifest, date } = given;
+  const { policy, manifest, date, destinations } = given;
   const isPayout = policy.kind === 'payout' && manifest !== null;
-  const looked = isPayout ? await lookBeforeTurn(deps, { mode, run, date, policy, manifest }) : null;
+  const looked = isPayout
+    ? await lookBeforeTurn(deps, { mode, run, date, policy, manifest, destinations })
+    : null;
   if (looked !== null && looked.kind !== 'looked') return looked;
   const turn = await turnFor(deps, policy, run);
   if ('wait' in turn) return { kind: 'wait', wait: turn.wait };

@@ -1,6 +1,7 @@
 /** What a plan is made from: policy and files as this worker reads them, and one reading of the service. */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { Manifest, SeenBatch } from '../domain/batch.ts';
+import { readDestinations, type Destinations } from '../domain/destinations.ts';
 import { sumsOf } from '../domain/plan/amounts.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
@@ -11,6 +12,7 @@ import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { reservedByAll, type OthersReserved, type Reserved } from '../domain/plan/reserved.ts';
 import {
   currenciesOf,
+  destinationsFileOf,
   plansWithBalances,
   referenceFileOf,
   type Money,
@@ -23,6 +25,7 @@ import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
 import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf } from '../calendar/business-date.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
+import { hashWith } from '../language/policy/policy-hash.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
 import { observeService } from '../service/observe.ts';
@@ -40,6 +43,8 @@ export type ReadInput = {
   readonly policyFile: string;
   readonly date: string;
   readonly referenceRates: ReferenceRates | null;
+  /** The only accounts that may be paid, as the command has read them; null: any. */
+  readonly destinations: Destinations | null;
   /** Of a payout; null for other policies. */
   readonly manifest: Manifest | null;
 };
@@ -51,7 +56,7 @@ export type InTurn = { readonly isTaken: boolean; readonly others: readonly Othe
 /** Reads the policy and the files, and believes nothing else of the input. */
 export function readInput(
   deps: Deps,
-  input: Pick<PlanInput, 'run' | 'policyText' | 'policyFile' | 'files' | 'batch'>,
+  input: Pick<PlanInput, 'run' | 'policyText' | 'policyFile' | 'files' | 'batch' | 'destinations'>,
 ): ReadInput | Refused {
   const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
   if (!loaded.ok) return refused(loaded.problems);
@@ -65,8 +70,19 @@ export function readInput(
     return { kind: 'refused', problems: [wrongBatch(policy)] };
   const rates = readRates(policy, input.files);
   if (!rates.ok) return refused(rates.problems);
-  const { policyFile } = input;
-  return { kind: 'read', policy, policyHash: hash, policyFile, date, referenceRates: rates.rates, manifest };
+  const destinations = input.destinations === undefined ? null : readDestinations(input.destinations);
+  if ((destinations === null) !== (destinationsFileOf(policy) === null))
+    return { kind: 'refused', problems: [wrongDestinations()] };
+  return {
+    kind: 'read',
+    policy,
+    policyHash: hashWith(hash, input.destinations ?? null),
+    policyFile: input.policyFile,
+    date,
+    referenceRates: rates.rates,
+    destinations,
+    manifest,
+  };
 }
 
 /** For so long, the lists may not show yet what another run traded before this run got its turn. */
@@ -262,6 +278,11 @@ function refused(problems: readonly PolicyProblem[]): Refused {
       fix: problem.fix,
     })),
   };
+}
+
+function wrongDestinations(): Problem {
+  const message = 'Its destinations are not those that a policy of this text is started with.';
+  return makeProblem('INPUT_INVALID', null, { message });
 }
 
 function wrongBatch({ kind }: Policy): Problem {

@@ -83,6 +83,11 @@ export function referenceFileOf(guard: Guard | null): string | null {
   return guard?.reference?.file ?? null;
 }
 
+/** The file, beside the policy, of the only accounts that may be paid; null: it names none. */
+export function destinationsFileOf(policy: Policy): string | null {
+  return policy.kind === 'payout' ? policy.payout.destinations : null;
+}
+
 export type SettleSettings = {
   readonly until: 'funds' | 'status';
   /** After this time the run says that settlement is late, and goes on waiting; null: it never says so. */

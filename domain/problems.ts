@@ -104,6 +104,19 @@ export const PROBLEMS = {
     sentence: 'An amount, or the sum of the run, is above a limit of the policy.',
     advice: 'Lower the amount, or raise the limit on purpose.',
   },
+  PLAN_DESTINATION_UNKNOWN: {
+    ending: 'refused by us',
+    sentence:
+      'A payment of a batch goes to an account that is not among the destinations of its policy, or is in another currency.',
+    advice:
+      'Correct the payment. Or have the account added to the file of destinations, where the command is typed and in the folder of each worker (CAMBIST_FILES).',
+  },
+  DESTINATIONS_UNREADABLE: {
+    ending: 'configuration',
+    sentence: 'A worker has a folder of files, and cannot read the destinations of the policy in it.',
+    advice:
+      'Put the file there under the name that the policy gives it (CAMBIST_FILES of the worker); the run then goes on by itself.',
+  },
   PLAN_WINDOW_PASSED: {
     ending: 'refused by us',
     sentence: 'The run’s date is over.',

@@ -30,6 +30,7 @@ import { turnsOf } from '../durable/other-runs/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { connectWorker } from './connect.ts';
 import { createClient, type Settings } from '../config/config.ts';
+import { readFolderFile } from '../config/files-folder.ts';
 import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
 
 export type WorkerOptions = {
@@ -117,6 +118,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
           call,
         ),
       tryScheduled: (input) => tryScheduled(settings, input),
+      readOwnFile: async (name, mostBytes) =>
+        settings.filesFolder === null ? null : readFolderFile(settings.filesFolder, name, mostBytes),
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),

@@ -31,6 +31,11 @@ export type RunInput = InPlace & {
   /** Texts of the files that the policy names (reference rates), by the name in the policy. */
   readonly files: Readonly<Record<string, string>>;
   /**
+   * Of a payout whose policy names destinations: the accounts that may be paid (`domain/destinations.ts`). They are a part of
+   * `policyHash`.
+   */
+  readonly destinations?: string;
+  /**
    * What a person has said yes to (`movesOf`). A plan that moves anything else is not carried out. Absent: no person was
    * asked.
    */

@@ -144,6 +144,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     },
     startScheduled: never,
     tryScheduled: never,
+    readOwnFile: async () => null,
     halts: { whyNot: () => null, settled: async () => {} },
     isStopping: () => false,
     reached: () => {},

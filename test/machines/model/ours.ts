@@ -211,6 +211,7 @@ export function readInputOf(ours: Ours, batch: BatchSettings | null): ReadInput 
     policyFile: 'p.yaml',
     date: DATE,
     referenceRates,
+    destinations: null,
     manifest,
   };
 }
