@@ -28,6 +28,7 @@ import {
 } from '../../workflows/names.ts';
 import { canBeAsked, describe, hasEndedByItself, isOpen } from '../described.ts';
 import { isGone, readStart } from '../history.ts';
+import { runsOfId } from '../listed.ts';
 
 /** A question gets no answer when the workflow ends meanwhile. Then the caller asks again. */
 const QUESTION_LIMIT_MS = 5_000;
@@ -46,8 +47,8 @@ export function chunksOf(client: Client, taskQueue: string) {
 }
 
 /**
- * The input with which one Temporal run of a chunk was started. Without `runId`, that of the newest one.
- * Null: there is no chunk.
+ * The input with which one Temporal run of a chunk was started. Without `runId`, that of the newest one, as it was given; with
+ * it, `isFirst` is what Temporal shows. Null: there is no chunk.
  */
 async function readChunkInput(
   client: Client,
@@ -55,7 +56,21 @@ async function readChunkInput(
   runId?: string,
 ): Promise<ChunkInput | null> {
   const start = await readStart(client, workflowId, runId);
-  return start?.type === CHUNK_TYPE && isRecord(start.input) ? (start.input as ChunkInput) : null;
+  if (start?.type !== CHUNK_TYPE || !isRecord(start.input)) return null;
+  const input = start.input as ChunkInput;
+  if (runId === undefined || !input.isFirst) return input;
+  return { ...input, isFirst: await isFirstOfId(client, workflowId, runId) };
+}
+
+/**
+ * Whether Temporal shows no Temporal run of the id that began before this one's histories did. Its input does not prove it: a
+ * person can start a chunk like an earlier one, with the input of that one.
+ */
+export async function isFirstOfId(client: Client, workflowId: string, runId: string): Promise<boolean> {
+  const [first] = await runsOfId(client, workflowId);
+  // The list may not show this one yet.
+  if (first === undefined || first.runId === runId) return true;
+  return (await readStart(client, workflowId, runId))?.firstRunId === first.runId;
 }
 
 /** What the run of a batch says to a chunk. `over`: the run has ended by itself. Null: it cannot be asked. */
