@@ -33,6 +33,8 @@ export type PolicyRules = {
   /** What happens to an item that lacks money: `skip` ends it, `hold` waits for money. */
   readonly shortfall: 'skip' | 'hold';
   readonly limits: Limits | null;
+  /** Why the guard may lie ten times and more below the price; null: it may not, since such a guard is a mistake. */
+  readonly unusualGuard: string | null;
 };
 
 /** When a policy starts by itself: at one time of day in its zone. What a run does never depends on the schedule. */

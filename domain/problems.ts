@@ -263,6 +263,12 @@ export const PROBLEMS = {
     advice:
       'Wait for a better price, then type `npx cambist replay RUN`. Or widen the guard on purpose: while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`.',
   },
+  GUARD_UNUSUAL: {
+    ending: 'refused by us',
+    sentence: 'The guard lies ten times and more below the price, and would take any price.',
+    advice:
+      'Correct the rate of the guard; while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`. If it is meant so, write why into the policy: `guard: { unusual: REASON }`.',
+  },
   REFERENCE_TOO_OLD: {
     ending: 'refused by us',
     sentence: 'The reference rates of the plan have become too old.',
@@ -626,6 +632,7 @@ export type FileMistake =
   | 'RATE'
   | 'RATE_PAIR'
   | 'RATE_TWICE'
+  | 'RATES_DISAGREE'
   | 'CURRENCY'
   | 'SAME_CURRENCY'
   | 'CURRENCY_UNKNOWN'

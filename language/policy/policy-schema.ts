@@ -68,6 +68,11 @@ const byReference = {
   worst_cost: basisPoints({
     description: 'No trade that costs more than this against the reference; equal passes. 25bps is 0.25 %.',
   }).optional(),
+  unusual: label({
+    description:
+      'Why the guard may lie ten times and more below the price. Without it such a guard trades nothing, since its rate is most likely upside down.',
+    example: 'a floor against errors only',
+  }).optional(),
 };
 
 const WORST_RATE =

@@ -167,6 +167,7 @@ export function context({
         settle: { until: 'funds', lateAfterMs: null },
         shortfall: 'skip',
         limits: null,
+        unusualGuard: null,
         ...rules,
       },
       lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,

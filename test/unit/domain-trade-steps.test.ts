@@ -336,6 +336,30 @@ test('too little of the sold currency is found before any quote', () => {
   }
 });
 
+/** What a leg that sells dollars at 17.25 pesos becomes by its guard, and by the reason that the policy gives for it. */
+const FAR_GUARDS: readonly (readonly [
+  string,
+  { buyFactor: string; sellFactor: string },
+  string | null,
+  string,
+])[] = [
+  ['upside down', { buyFactor: '17', sellFactor: '1' }, null, 'GUARD_UNUSUAL'],
+  ['upside down, on purpose', { buyFactor: '17', sellFactor: '1' }, 'a test', 'quoted'],
+  ['ten times below', { buyFactor: '1', sellFactor: '1.725' }, null, 'GUARD_UNUSUAL'],
+  ['nearly ten times below', { buyFactor: '1', sellFactor: '1.73' }, null, 'quoted'],
+  ['near', { buyFactor: '1', sellFactor: '17.25' }, null, 'quoted'],
+];
+
+for (const [what, bound, unusualGuard, expected] of FAR_GUARDS)
+  test(`given a guard that is ${what}, then the leg is ${expected}`, () => {
+    const guard = { bound, text: 'not worse', staleAtMs: null, referenceRate: null };
+    const rules = { unusualGuard };
+    const { result } = play(requestQuoteSteps(context({ rules }), { ...LEG, guard }, NEW_LEG), {
+      'send quote': [done({ ...QUOTE, quoteAmount: '17250.00' })],
+    });
+    assert.equal(result.kind === 'quoted' ? 'quoted' : problemOf(result), expected);
+  });
+
 /** A quote by what is odd about it, and the problem that ends the leg. */
 const BAD_QUOTES: readonly (readonly [string, Answer, string])[] = [
   ['for another pair', done({ ...QUOTE, buyCurrency: 'EUR' }), 'QUOTE_DIFFERS'],

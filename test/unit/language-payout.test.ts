@@ -40,6 +40,7 @@ test('the sample becomes the record that a batch is checked by', () => {
     },
     rules: {
       quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+      unusualGuard: null,
       settle: { until: 'funds', lateAfterMs: null },
       shortfall: 'hold',
       limits: {

@@ -180,6 +180,7 @@ function payoutOf(
     guard: isFunded ? BY_REFERENCE : null,
     rules: {
       quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+      unusualGuard: null,
       settle: { until: isFunded ? policy.settle : 'funds', lateAfterMs: 3_600_000 },
       shortfall: policy.shortfall,
       limits:
@@ -240,6 +241,7 @@ function policyOf(ours: Ours, batch: BatchSettings | null): Policy {
       : null,
     rules: {
       quote: { validForSeconds, settlement: 'T0', maxQuotes: 5 },
+      unusualGuard: null,
       settle: { until: settle, lateAfterMs: 3_600_000 },
       shortfall,
       limits: limit ? { ...NO_LIMITS, perTrade: { value: MOST_BOUGHT, currency: 'MXN' } } : null,
@@ -261,6 +263,7 @@ function rebalancePolicyOf({ input, policy }: Ours, of: RebalanceSettings): Reba
     guard: BY_REFERENCE,
     rules: {
       quote: { validForSeconds: policy.validForSeconds, settlement: 'T0', maxQuotes: 5 },
+      unusualGuard: null,
       settle: { until: 'status', lateAfterMs: 3_600_000 },
       shortfall: policy.shortfall,
       limits: { ...NO_LIMITS, perTrade: usd(perTrade), perRun: usd(perRun), perDay: usd(perDay) },
