@@ -9,7 +9,7 @@ import { recordCancel, takeOverShown } from './again.ts';
 import type { Call, Go, RunInput } from './calls.ts';
 import { carry, type Carried } from './carry.ts';
 import { isDone } from './chunk-state.ts';
-import { conduct, releasedIn, tellEnd } from './conduct.ts';
+import { conduct, tellEnd } from './conduct.ts';
 import { convert } from './convert.ts';
 import { NOBODY, acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
 import { isResting } from './leg-order.ts';
@@ -17,7 +17,7 @@ import type { Carrying } from './parts.ts';
 import { pay } from './pay.ts';
 import { RunRefused, Writes, runThatGoesOn, type Ports, type StepFailed } from './ports.ts';
 import { readPlan } from './read-plan.ts';
-import { fixAmounts, isDecided, release } from './release.ts';
+import { fixAmounts, isDecided, release, releasedIn } from './release.ts';
 import { settle } from './settle.ts';
 import { adoptPlan, isUndone, takeUp, type RunState } from './state.ts';
 import { track } from './track.ts';
@@ -33,10 +33,10 @@ export class Run implements Carrying {
   readonly ports: Ports;
   readonly pauses: Pauses;
   isSending = true;
-  readonly sideBySide = null;
-  readonly callSize = PAYMENTS_OF_A_CALL;
+  readonly slices = { callSize: PAYMENTS_OF_A_CALL, sideBySide: null };
   releases = 0;
   hasToldEnd = false;
+  isConducting = false;
   /** True when the run was refused a plan and has told the workflow `instructions` that it ends. */
   hasToldRefusal = false;
   readonly news = new Set<number>();
@@ -46,8 +46,6 @@ export class Run implements Carrying {
   /** A cancel that is being recorded as an instruction, or is recorded; null while there is none. */
   #cancelKept: Promise<void> | null = null;
   readonly #writes: Writes;
-  /** True while the chunks of a batch are still read and told. */
-  #isConducting = false;
 
   /** @param carried what an earlier history of the same run knew; null at its start */
   constructor(input: RunInput, state: RunState, ports: Ports, carried: Carried | null = null) {
@@ -98,14 +96,8 @@ export class Run implements Carrying {
 
   /** A batch is paid by its chunks. */
   #parts(): readonly Promise<void>[] {
-    const paying = this.state.chunks.length > 0 ? [this.#conduct()] : [pay(this), track(this)];
+    const paying = this.state.chunks.length > 0 ? [conduct(this)] : [pay(this), track(this)];
     return [this.#convertAll(), ...paying];
-  }
-
-  async #conduct(): Promise<void> {
-    this.#isConducting = true;
-    await conduct(this);
-    this.#isConducting = false;
   }
 
   /** Converts in the order of the plan. A leg that waits lets the next one go on. */
@@ -124,7 +116,7 @@ export class Run implements Carrying {
     const { state, ports } = this;
     const isAtWork = (): boolean => !isDecided(record, state.cancelled);
     // While a batch still reads its chunks, the answer may show a reset, which takes the leg up again.
-    const isOver = (): boolean => this.isOver() && !this.#isConducting;
+    const isOver = (): boolean => this.isOver() && !this.isConducting;
     while (!isOver()) {
       await convert(this, record);
       fixAmounts(state);
