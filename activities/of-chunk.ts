@@ -4,9 +4,11 @@ import type { BatchPayment, PlanBatch, PlanChunk } from '../domain/batch.ts';
 import type { Held } from '../domain/plan/batch-items.ts';
 import type { Plan } from '../domain/plan/plan.ts';
 import type { RunName } from '../domain/references.ts';
-import type { ChunkInput, PlanState } from '../domain/run/calls.ts';
+import type { ChunkInput, GoCall, PlanState } from '../domain/run/calls.ts';
+import { hashOfChunk } from '../language/batch/chunk-hash.ts';
 import type { FoundAlike, Waits } from './claims.ts';
-import type { Clock } from './deps.ts';
+import type { Clock, Deps } from './deps.ts';
+import { wrongChunk } from './run-input.ts';
 import { SharedReads } from './shared-read.ts';
 
 /** A chunk whose run has given it its go. */
@@ -28,7 +30,7 @@ export type OfChunk = {
  * The input with which a Temporal run of a chunk was started, which never changes, and the hash of its
  * payments; or why it is not the chunk's.
  */
-export type Given = { readonly input: ChunkInput; readonly hash: string } | { readonly why: string | null };
+export type Given = { readonly input: ChunkInput; readonly hash: string } | { readonly why: string };
 
 /** What a worker keeps between two calls. When it is lost, it is read again. */
 export type ChunkMemory = {
@@ -65,6 +67,25 @@ export function chunkMemory(clock: Clock): ChunkMemory {
     held: new SharedReads(clock, MOST_FOUND),
     alike: new SharedReads(clock, MOST_FOUND),
   };
+}
+
+/** Reads with what the chunk that calls was started, once for each of its Temporal runs. */
+export async function readGiven(
+  deps: Deps,
+  { given }: ChunkMemory,
+  call: GoCall,
+  { workflowId, runId }: { readonly workflowId: string; readonly runId: string },
+): Promise<Given> {
+  const { mode, run, number } = call;
+  const read = given.get(JSON.stringify([workflowId, runId, mode, run, number]), async () => {
+    const input = await deps.chunks.readInput(workflowId, runId);
+    if (input === null) return { why: 'Temporal does not show it.' };
+    const why = wrongChunk(input, call);
+    return why === null ? { input, hash: hashOfChunk(input.payments) } : { why };
+  });
+  const answer = await read.value(Number.POSITIVE_INFINITY);
+  if ('why' in answer) read.forget();
+  return answer;
 }
 
 /** The answer that is remembered, or a new one; an answer that has to wait is not remembered. */

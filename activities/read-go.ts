@@ -4,19 +4,17 @@
  * the go.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
-import { lanesOf } from '../domain/batch.ts';
+import { slicesOf } from '../domain/batch.ts';
 import { headOf } from '../domain/plan/plan.ts';
-import { makeProblem, type Problem, type RunCode } from '../domain/problems.ts';
+import { makeProblem } from '../domain/problems.ts';
 import type { GoAnswer, GoCall } from '../domain/run/calls.ts';
-import { hashOfChunk } from '../language/batch/chunk-hash.ts';
 import type { Activities } from '../workflows/calls.ts';
 import { againstNow } from './against-now.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
-import type { ChunkMemory, Given, OfChunk } from './of-chunk.ts';
+import { readGiven, type ChunkMemory, type OfChunk } from './of-chunk.ts';
 import { foreignMode } from './own-mode.ts';
 import { notYet, slept } from './polling.ts';
-import { wrongChunk } from './run-input.ts';
 
 /** How soon a chunk asks again by itself; the coordinator tells it sooner. */
 const ASK_AGAIN_MS = 60_000;
@@ -25,17 +23,6 @@ const ASK_AGAIN_MS = 60_000;
  * ended can be started again, and a large batch tells each of its chunks before it ends.
  */
 const STILL_OPEN = { pauseMs: 1_000, most: 60 };
-/**
- * How many payments one call has. More would be faster, but so many always fit into a payload of 128 KiB,
- * whatever the service says about each.
- */
-export const LARGEST_CALL = 36;
-/**
- * The same where payments leave one by one, because an attempt sends for 20 s at most; and where a rule may stop the
- * batch, because a call always goes to its end.
- */
-const SMALL_CALL = 25;
-
 /**
  * The plan of a batch is large. So a worker reads it once for all of the batch's chunks that ask for their go
  * at about the same moment.
@@ -54,34 +41,17 @@ export const readGo =
       }
     });
 
-async function readGiven(
-  deps: Deps,
-  call: GoCall,
-  { workflowId, runId }: { readonly workflowId: string; readonly runId: string },
-): Promise<Given> {
-  const input = await deps.chunks.readInput(workflowId, runId);
-  const why = input === null ? 'Temporal does not show it.' : wrongChunk(input, call);
-  return input === null || why !== null ? { why } : { input, hash: hashOfChunk(input.payments) };
-}
-
 /** Null: the run of the chunk is about to end, and can be started again once it has ended. */
 async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<GoAnswer | null> {
-  const { inPlace, given, plans } = memory;
   const { mode, run, number } = call;
   const foreign = foreignMode(deps, mode);
   if (foreign !== null) return { kind: 'wait', wait: foreign };
   const { workflowId = '', runId = '' } = ActivityContext.current().info.workflowExecution ?? {};
-  const start = given.get(JSON.stringify([workflowId, runId, mode, run, number]), () =>
-    readGiven(deps, call, { workflowId, runId }),
-  );
-  const started = await start.value(Number.POSITIVE_INFINITY);
-  if (!('input' in started)) {
-    start.forget();
-    return refused('INPUT_INVALID', started.why);
-  }
-  const { input, hash } = started;
-
-  const go = await inPlace(() => deps.chunks.readGo(mode, run, number));
+  const given = await readGiven(deps, memory, call, { workflowId, runId });
+  if (!('input' in given))
+    return { kind: 'refused', problem: makeProblem('INPUT_INVALID', null, { message: given.why }) };
+  const { input, hash } = given;
+  const go = await memory.inPlace(() => deps.chunks.readGo(mode, run, number));
   if (go === 'over') {
     const name = `/${runId}`;
     // The chunk was reset or started again, and has heard nothing in this Temporal run; or its run has ended without hearing
@@ -93,7 +63,7 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     return { kind: isAgain ? 'reopened' : 'over', runId: name };
   }
   if (go === null || !go.mayGo) return noGoYet();
-  const ofRun = plans.get(JSON.stringify([mode, run]), () => deps.plans.read(mode, run, 0));
+  const ofRun = memory.plans.get(JSON.stringify([mode, run]), () => deps.plans.read(mode, run, 0));
   const state = await ofRun.value(PLAN_READ_MS);
   if (state.kind !== 'plan') {
     ofRun.forget();
@@ -102,8 +72,8 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
   const { plan } = state;
   const { batch } = plan;
   const planned = batch?.chunks[number - 1];
-  if (batch === null || planned?.hash !== hash) return refused('CHUNK_DIFFERS', null);
-  const { rules } = batch;
+  if (batch === null || planned?.hash !== hash)
+    return { kind: 'refused', problem: makeProblem('CHUNK_DIFFERS', null) };
   const isFirstRun = plan.madeFor === go.runId && input.isFirst && call.originalRunId === runId;
   const isFirst = isFirstRun && !call.isContinued;
   const ofChunk: OfChunk = {
@@ -116,7 +86,6 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     takenUpBy: `${go.runId}/${runId}`,
     wakes: go.wakes,
   };
-  const sideBySide = Math.floor(rules.parallel / lanesOf(batch));
   const against = await againstNow(deps, memory, ofChunk);
   if ('wait' in against) return { kind: 'wait', wait: against.wait };
   return {
@@ -128,10 +97,8 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     most: go.most,
     stopped: go.stopped,
     wakes: go.wakes,
-    rules,
-    sideBySide,
-    callSize:
-      sideBySide === 1 || rules.stopAfter !== null || rules.canary !== null ? SMALL_CALL : LARGEST_CALL,
+    rules: batch.rules,
+    ...slicesOf(batch),
     // A chunk that its run has known before must tell that it begins.
     beginsQuietly: isFirst && call.heard === null,
     runId: `${go.runId}/${runId}`,
@@ -141,9 +108,4 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
 function noGoYet(): GoAnswer {
   const problem = makeProblem('CHUNK_WAITS', null);
   return { kind: 'wait', wait: { afterMs: ASK_AGAIN_MS, reason: 'service', problem } };
-}
-
-function refused(code: RunCode, why: string | null): GoAnswer {
-  const problem: Problem = makeProblem(code, null, why === null ? {} : { message: why });
-  return { kind: 'refused', problem };
 }

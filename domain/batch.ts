@@ -62,6 +62,25 @@ export function lanesOf({ rules, chunks }: Pick<PlanBatch, 'rules' | 'chunks'>):
   return Math.min(MOST_LANES, rules.parallel, chunks.length);
 }
 
+/**
+ * How many payments one call has. More would be faster, but so many always fit into a payload of 128 KiB,
+ * whatever the service says about each.
+ */
+export const LARGEST_CALL = 36;
+/**
+ * The same where payments leave one by one, because an attempt sends for 20 s at most; and where a rule may stop the
+ * batch, because a call always goes to its end.
+ */
+const SMALL_CALL = 25;
+
+/** How each chunk of a batch sends: so many payments side by side, and so many in one call. */
+export function slicesOf(batch: Pick<PlanBatch, 'rules' | 'chunks'>) {
+  const { parallel, stopAfter, canary } = batch.rules;
+  const sideBySide = Math.floor(parallel / lanesOf(batch));
+  const isSmall = sideBySide === 1 || stopAfter !== null || canary !== null;
+  return { sideBySide, callSize: isSmall ? SMALL_CALL : LARGEST_CALL };
+}
+
 /** A batch as one reading of the file and the service shows it, before it is planned. */
 export type SeenBatch = Omit<PlanBatch, 'rules'>;
 

@@ -324,6 +324,8 @@ export type GoAnswer =
   | { readonly kind: 'wait'; readonly wait: Wait }
   | { readonly kind: 'refused'; readonly problem: Problem };
 
+export type GoOf = Extract<GoAnswer, { readonly kind: 'go' }>;
+
 /** What a coordinator says to a chunk of its batch, whenever it is asked. */
 export type Go = {
   /** Temporal run of the coordinator; of one that goes on in a new history, the one with which it began. */

@@ -224,6 +224,24 @@ export function hasHeard(state: ChunkState | null, runId: string | null): boolea
   return runId !== null && state?.heard?.startsWith(`${runId}/`) === true;
 }
 
+/**
+ * Whether the first payments are accepted: as many as the canary says, but no more than can be paid, as the
+ * plan and the first chunk say.
+ * @param knownAs the Temporal run of the batch; what the chunk told an earlier one does not count as refused
+ */
+export function isCanaryAccepted(
+  canary: number | null,
+  first: ChunkRecord | undefined,
+  knownAs: string | null,
+): boolean {
+  if (canary === null || first === undefined) return true;
+  const { state, planned } = first;
+  const { unpayable, payments } = planned;
+  const payable = unpayable === null ? payments : unpayable.replaceAll(/[^.]/g, '').length;
+  const notPaid = hasHeard(state, knownAs) ? (state?.counts.notPaid ?? 0) : 0;
+  return (state?.counts.accepted ?? 0) >= Math.min(canary, payable, payments - notPaid);
+}
+
 /** The counts of all chunks together. */
 export function countsOf(chunks: readonly ChunkRecord[]): ChunkCounts {
   return sumOfCounts(

@@ -10,18 +10,16 @@
  *
  * It asks its run for the go in each phase, and once more after `over`: when there is news, or when it was reset.
  */
-import { isUnpayable } from '../batch.ts';
 import { holdsOf, type Holds } from './claims.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
-import { paymentOf, planOfChunk, unpayable } from '../plan/batch-items.ts';
-import { lookAlikeOf } from '../writes/look-alikes.ts';
+import { paymentOf, planOfChunk } from '../plan/batch-items.ts';
 import { isShown, type Wait } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
-import type { Call, ChunkInput, GoAnswer, GoCall } from './calls.ts';
+import type { Call, ChunkInput, GoAnswer, GoCall, GoOf } from './calls.ts';
 import { takeOverShown } from './again.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { ChunkStanding } from './chunk-state.ts';
-import { NOBODY, isOpenPayment, isUnsent, paymentProblem } from './items.ts';
+import { NOBODY, isOpenPayment, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { Pauses } from './pauses.ts';
@@ -34,6 +32,7 @@ import {
   type Ports,
   type SharedPorts,
 } from './ports.ts';
+import { hasRoomFor, releaseByGo } from './release.ts';
 import { refusalsIn, stopOf } from './stop-rule.ts';
 import { adoptPlan, followAnew, newRecord, takeUp, type RunState } from './state.ts';
 import { track } from './track.ts';
@@ -45,8 +44,6 @@ export type ChunkPorts = SharedPorts &
     /** Tells the coordinator to read this chunk again. This decides nothing. */
     tellCoordinator(): Promise<void>;
   };
-
-type GoOf = Extract<GoAnswer, { kind: 'go' }>;
 
 /** A chunk asks its run so long after it has asked last, because it may have missed news. */
 const LONGEST_SILENCE_MS = 600_000;
@@ -97,12 +94,13 @@ export class Chunk implements Paying {
 
   async complete(): Promise<void> {
     do {
-      const go = this.#go;
+      const go = this.#phase.go;
       this.#phase = go === null ? { kind: 'waiting', go } : { kind: 'following', go };
       await Promise.all([this.#listen(), this.#payAndFollow(), this.#tellNews()]);
-      // Its run may have been started again or reset while it asked, and counts on whom it has told: the answer of
-      // `runThatGoesOn` may come earlier in a replay than that signal did.
-    } while (this.#hasNews || (await this.#wasReset()));
+      // A person who resets the chunk wants it to ask its run again, so that it asks, last of all, which Temporal run it
+      // is. Its run may also have been reset meanwhile, and counts on the chunks that it has told. In a replay that
+      // signal may come later than the answer of `runThatGoesOn`, so that `#hasNews` is looked at first.
+    } while (this.#hasNews || (await runThatGoesOn(this.ports, (id) => !this.#hasHeard(id))) !== null);
     this.state.ended = true;
     this.pauses.goesOn(this.state);
     this.ports.show();
@@ -124,21 +122,13 @@ export class Chunk implements Paying {
 
   /** Tells the coordinator how the chunk stands, whenever that has changed. */
   async #tellNews(): Promise<void> {
-    const isToBeTold = (): boolean => this.#go !== null && this.#standing !== this.#told;
+    const isToBeTold = (): boolean => this.#phase.go !== null && this.#standing !== this.#told;
     for (;;) {
       await this.ports.waitUntil(() => this.isOver() || isToBeTold());
       if (this.isOver()) return;
       this.#told = this.#standing;
       await this.ports.tellCoordinator();
     }
-  }
-
-  /**
-   * True after a reset. A reset means: try again what is not done, and check what was paid. As in the run, this is
-   * asked last of all. The run goes on with what is undone.
-   */
-  async #wasReset(): Promise<boolean> {
-    return (await runThatGoesOn(this.ports, (runId) => !this.#hasHeard(runId))) !== null;
   }
 
   /** Asks for the go once. Returns after how many milliseconds the chunk asks again, unless it hears news before. */
@@ -149,7 +139,7 @@ export class Chunk implements Paying {
     this.#hasNews = false;
     const heard = this.#heard;
     // A run that was started again for this chunk has given no go yet.
-    const isOpen = heard !== null && heard === this.#go?.runId && !this.isIdle();
+    const isOpen = heard !== null && heard === this.#phase.go?.runId && !this.isIdle();
     const { mode, run, number } = input;
     const isContinued = this.#carried !== null;
     const originalRunId = this.#originalRunId;
@@ -161,9 +151,10 @@ export class Chunk implements Paying {
     switch (answer.kind) {
       case 'over':
         this.#heard = answer.runId;
-        this.#phase = { kind: 'over', go: this.#go };
+        this.#phase = { kind: 'over', go: this.#phase.go };
         // Where this history had no go, it ends with what the one before it knew, as the service shows it now.
-        if (this.#go === null && this.#carried?.head !== undefined) await this.#adopt(this.#carried.head);
+        if (this.#phase.go === null && this.#carried?.head !== undefined)
+          await this.#adopt(this.#carried.head);
         break;
       case 'reopened':
         this.#heard = answer.runId;
@@ -180,10 +171,16 @@ export class Chunk implements Paying {
         // Another wait, such as of the payments that it follows, still holds.
         if (this.#timesUnanswered > 0) pauses.goesOn(state);
         this.#timesUnanswered = 0;
-        if (this.#go === null) await this.#adopt(answer.plan);
+        if (this.#phase.go === null) await this.#adopt(answer.plan);
         this.#take(answer);
     }
     return LONGEST_SILENCE_MS;
+  }
+
+  async #adopt(head: PlanHead): Promise<void> {
+    const plan = planOfChunk(this.input.run, this.input.payments, head);
+    adoptPlan(this.state, plan);
+    if (this.#carried !== null) await takeOverShown(this, plan, this.#carried);
   }
 
   /** It is not known whether the chunk has a go. People are told why, and payments on their way are followed all the same. */
@@ -194,59 +191,19 @@ export class Chunk implements Paying {
     return wait.afterMs;
   }
 
-  async #adopt(head: PlanHead): Promise<void> {
-    const plan = planOfChunk(this.input.run, this.input.payments, head);
-    adoptPlan(this.state, plan);
-    if (this.#carried !== null) await takeOverShown(this, plan, this.#carried);
-  }
-
   #take(go: GoOf): void {
     const { state, ports, input } = this;
-    const before = this.#go;
-    let isOther = JSON.stringify(go) !== JSON.stringify(before);
+    const before = this.#phase.go;
     // The coordinator or the chunk is another Temporal run now. A paid payment may have come back meanwhile.
     if (before?.runId !== go.runId) followAnew(state, ports.nowMs());
     this.#phase = { kind: this.#phase.kind === 'following' ? 'following' : 'paying', go };
     this.#heard = go.runId;
     takeUp(state, go.runId);
-    let left = this.#leftOf(go);
-    for (const [index, record] of state.payments.entries()) {
-      const { stage, payment } = record;
-      if (stage.kind !== 'unsent') continue;
-      const letter = go.unpayable?.[index];
-      const row = input.payments[index];
-      const impossible = row !== undefined && isUnpayable(letter) ? unpayable(row, letter, go.heldBy) : null;
-      const unwanted = impossible ?? (go.stopped === null ? null : { ...go.stopped, item: payment.id });
-      const alike = lookAlikeOf(go.alike?.[index], go.alikeIds?.[index]);
-      // A payment that waits for a person takes no place among the first payments. Another one goes instead.
-      const hasPlace = left > 0 || alike?.kind === 'held';
-      const isReleased = unwanted !== null || (hasPlace && go.released.includes(payment.currency));
-      isOther ||= isReleased && stage.release === null;
-      stage.release = isReleased ? { unwanted, ...(alike !== null && { alike }) } : null;
-      if (isReleased && unwanted === null && alike?.kind !== 'held') left -= 1;
-    }
+    const isReleased = releaseByGo(state.payments, input.payments, go);
     // Payments that wait are checked again.
-    if (isOther) this.releases += 1;
+    if (isReleased || JSON.stringify(go) !== JSON.stringify(before)) this.releases += 1;
     if (before === null && go.beginsQuietly) this.#told = this.#standing;
     ports.show();
-  }
-
-  /**
-   * How many more of the first payments may leave. A payment that was refused has used a place; one that never left has
-   * not.
-   */
-  #leftOf({ most, runId }: Pick<GoOf, 'most' | 'runId'>): number {
-    return (most ?? Number.POSITIVE_INFINITY) - refusalsIn(this.state.payments, runId).sent;
-  }
-
-  /** True when first payments have ended without being sent, so that others may take their places. */
-  #hasRoom(): boolean {
-    const go = this.#go;
-    if (go === null || go.most === null) return false;
-    const unsent = this.state.payments.filter(({ stage }) => stage.kind === 'unsent');
-    const waiting = unsent.filter((record) => !isUnsent(record));
-    const isWaiting = waiting.some(({ payment }) => go.released.includes(payment.currency));
-    return isWaiting && unsent.length - waiting.length < this.#leftOf(go);
   }
 
   /** The coordinator has news. The chunk asks for its go again. */
@@ -264,7 +221,7 @@ export class Chunk implements Paying {
     const { payments, waiting } = this.state;
     return {
       number: this.input.number,
-      heard: this.#go?.runId ?? null,
+      heard: this.#phase.go?.runId ?? null,
       isSending: this.isSending,
       payments,
       waiting,
@@ -276,9 +233,9 @@ export class Chunk implements Paying {
     const { runId } = this.ports;
     const isReset = this.#originalRunId !== runId;
     const isFirst = this.input.isFirst && this.#carried === null && !isReset;
-    const holds = holdsOf(this.state, { runId, heard: this.#go?.runId ?? null, isFirst }, names);
+    const holds = holdsOf(this.state, { runId, heard: this.#phase.go?.runId ?? null, isFirst }, names);
     // Before its first go, a chunk that was reset knows only what came before the reset.
-    return { ...holds, hasPlan: holds.hasPlan && (this.#go !== null || !isReset) };
+    return { ...holds, hasPlan: holds.hasPlan && (this.#phase.go !== null || !isReset) };
   }
 
   /** What the coordinator must hear at once. It need not hear each time a payment is accepted or paid. */
@@ -287,7 +244,7 @@ export class Chunk implements Paying {
     const ended = payments.flatMap((record) => paymentProblem(record)?.code ?? []);
     const waits = [waiting, ...payments.map((record) => record.waiting)].filter(isShown);
     const codes = new Set(waits.map(({ problem }) => problem.code));
-    return [this.#go?.runId, this.isSending, this.isIdle(), ended.length, ...codes].join();
+    return [this.#phase.go?.runId, this.isSending, this.isIdle(), ended.length, ...codes].join();
   }
 
   get isSending(): boolean {
@@ -350,7 +307,7 @@ export class Chunk implements Paying {
    */
   async #untilMaySend(): Promise<void> {
     const isReached = (): boolean => {
-      const go = this.#go;
+      const go = this.#phase.go;
       if (go === null || go.stopped !== null || this.isOver()) return false;
       return stopOf(go.rules, [refusalsIn(this.state.payments, go.runId)]) !== null;
     };
@@ -359,34 +316,27 @@ export class Chunk implements Paying {
     await this.ports.waitUntil(() => !isReached(), LONGEST_SILENCE_MS, why);
   }
 
-  get sideBySide(): number {
-    return this.#go?.sideBySide ?? 1;
+  get slices(): GoOf {
+    return this.#requireGo();
   }
 
-  get callSize(): number {
-    return this.#go?.callSize ?? 1;
-  }
-
-  release(): void {
-    this.hear();
-  }
+  release = (): void => this.hear();
 
   takeUp(runId: string | null): boolean {
     const isTaken = runId !== null && takeUp(this.state, runId);
     // The chunk asks again for the release of these payments. It also asks again for its go when the coordinator is
     // another one or cannot be asked.
-    if (isTaken || runId !== this.#go?.runId || this.#hasRoom()) this.hear();
+    const hasRoom = this.#phase.go !== null && hasRoomFor(this.state.payments, this.#phase.go);
+    if (isTaken || runId !== this.#phase.go?.runId || hasRoom) this.hear();
     return isTaken;
   }
 
   endedIn(runId: string | null): string {
-    return runId ?? this.#go?.runId ?? NOBODY;
+    return runId ?? this.#phase.go?.runId ?? NOBODY;
   }
 
-  /** Always false: the run ends, never a chunk of it. */
-  isLast(): boolean {
-    return false;
-  }
+  /** The run ends, never a chunk of it. */
+  isLast = (): boolean => false;
 
   isIdle(): boolean {
     return !this.state.payments.some(isOpenPayment);
@@ -396,13 +346,8 @@ export class Chunk implements Paying {
     return this.#phase.kind === 'over';
   }
 
-  /** The newest go; null: there was none. */
-  get #go(): GoOf | null {
-    return this.#phase.go;
-  }
-
   #requireGo(): GoOf {
-    if (this.#go === null) throw new RangeError('There is no go yet.');
-    return this.#go;
+    if (this.#phase.go === null) throw new RangeError('There is no go yet.');
+    return this.#phase.go;
   }
 }

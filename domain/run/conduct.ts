@@ -3,34 +3,34 @@
  * there is news; and tells them what has changed. The run of a batch holds no payment: it says of them what
  * its chunks have said last.
  */
-import { lanesOf, type PlanBatch } from '../batch.ts';
+import { lanesOf } from '../batch.ts';
 import { makeProblem } from '../problems.ts';
 import { activityFailed } from './activity-failed.ts';
-import { hasHeard, isDone, type ChunkRecord } from './chunk-state.ts';
-import { isDecided } from './release.ts';
+import { hasHeard, isCanaryAccepted, isDone, type ChunkRecord } from './chunk-state.ts';
 import { StepFailed, failed, type Ports } from './ports.ts';
 import { stopOf } from './stop-rule.ts';
-import type { Pauses } from './pauses.ts';
+import type { Reading } from './parts.ts';
 import type { RunInput } from './calls.ts';
 import { waitingOf, type Waiting } from '../waits.ts';
 import type { RunState } from './state.ts';
 
 /** What this file needs of a run. */
-export type Conducting = {
+export type Conducting = Pick<Reading, 'state' | 'pauses' | 'leaveLongHistory'> & {
   readonly input: Pick<RunInput, 'mode' | 'run'>;
-  readonly state: RunState;
   readonly ports: Pick<Ports, 'readChunks' | 'waitUntil' | 'nowMs' | 'historyIsLong' | 'show'>;
-  readonly pauses: Pauses;
   /** Counts what the run has to tell its chunks. When it is raised, all of them are told. */
   releases: number;
   /** Numbers of chunks that have said that there is news. */
   readonly news: Set<number>;
-  leaveLongHistory(): Promise<never>;
   takeUp(runId: string): boolean;
   /** The name by which the run's chunks know this Temporal run. */
   knownAs(runId: string): string;
   isOver(): boolean;
+  /** True while the chunks are still read and told. */
+  isConducting: boolean;
 };
+
+type Ending = { readonly input: RunInput; readonly ports: Pick<Ports, 'readChunks'> };
 
 /** So many chunks are read or told in one call. A payload has room for many times as many. */
 const OF_ONE_CALL = 50;
@@ -38,45 +38,41 @@ const OF_ONE_CALL = 50;
 const LONGEST_SILENCE_MS = 600_000;
 
 export async function conduct(run: Conducting): Promise<void> {
-  let isConducted = false;
-  const readAndTell = async (): Promise<void> => {
-    await untilOver(run);
-    isConducted = true;
-  };
-  await Promise.all([readAndTell(), readNowAndThen(run, () => isConducted)]);
+  run.isConducting = true;
+  await Promise.all([untilOver(run), readNowAndThen(run)]);
 }
 
 /** Reads all chunks that are not done now and then, however much some of them say: the news of one may be lost. */
-async function readNowAndThen({ state, ports, news }: Conducting, isConducted: () => boolean): Promise<void> {
+async function readNowAndThen(run: Conducting): Promise<void> {
+  const { state, ports, news } = run;
   for (;;) {
-    const isEarly = await ports.waitUntil(isConducted, LONGEST_SILENCE_MS, 'Then it reads all open chunks');
-    if (isEarly) return;
+    const isOver = (): boolean => !run.isConducting;
+    if (await ports.waitUntil(isOver, LONGEST_SILENCE_MS, 'Then it reads all open chunks')) return;
     for (const chunk of state.chunks) if (!isDone(chunk, state.knownAs)) news.add(chunk.number);
   }
 }
 
 async function untilOver(run: Conducting): Promise<void> {
-  const { state, ports, pauses, news } = run;
+  const { state, ports, pauses, news, input } = run;
   const { chunks } = state;
+  const isToBeTold = (chunk: ChunkRecord): boolean =>
+    chunk.mayGo && chunk.toldOf !== run.releases && !isDone(chunk, state.knownAs);
+  const hasToAsk = (): boolean => news.size > 0 || chunks.some(isToBeTold);
   for (const { number } of chunks) news.add(number);
   for (let failures = 0; ;) {
+    letGo(state);
+    await ports.waitUntil(() => hasToAsk() || run.isOver());
+    if (!hasToAsk()) break;
     if (ports.historyIsLong()) await run.leaveLongHistory();
-    letGo(run);
     const read = [...news].slice(0, OF_ONE_CALL);
-    const toTell = chunks.filter((chunk) => isToBeTold(run, chunk)).slice(0, OF_ONE_CALL);
-    if (read.length + toTell.length === 0) {
-      if (run.isOver()) return;
-      await ports.waitUntil(
-        () => run.isOver() || news.size > 0 || chunks.some((chunk) => isToBeTold(run, chunk)),
-      );
-      continue;
-    }
+    const toTell = chunks.filter(isToBeTold).slice(0, OF_ONE_CALL);
     for (const number of read) news.delete(number);
     const { releases } = run;
     const { asked } = pauses;
-    const { mode, run: name } = run.input;
     const tell = toTell.map(({ number }) => number);
-    const answer = await ports.readChunks({ mode, run: name, read, tell, isEnding: false }).catch(failed);
+    const answer = await ports
+      .readChunks({ mode: input.mode, run: input.run, read, tell, isEnding: false })
+      .catch(failed);
     if (answer instanceof StepFailed) {
       failures += 1;
       for (const number of read) news.add(number);
@@ -101,13 +97,14 @@ async function untilOver(run: Conducting): Promise<void> {
       const chunk = chunks[number - 1];
       if (chunk === undefined) continue;
       Object.assign(chunk, { state: standing, isClosed });
-      chunk.waiting = standing === null ? missing(run, chunk) : null;
+      chunk.waiting = standing === null ? missing(chunk, ports.nowMs()) : null;
       // A chunk that has ended with something undone is told, which starts it again.
       if (isClosed && !isDone(chunk, knownAs)) chunk.toldOf = -1;
     }
     decide(run);
     ports.show();
   }
+  run.isConducting = false;
 }
 
 /** Decides whether the batch stops, and whether its first payments are accepted: all chunks hear of it. */
@@ -120,32 +117,14 @@ function decide(run: Conducting): void {
   const own = chunks.filter(({ state: standing }) => hasHeard(standing, state.knownAs));
   const refusals = own.flatMap((chunk) => chunk.state?.refusals ?? []);
   const stopped = state.stopped ?? stopOf(batch.rules, refusals);
-  const isTested = state.isTested || isCanaryAccepted(batch, state);
+  const isTested = state.isTested || isCanaryAccepted(batch.rules.canary, chunks[0], state.knownAs);
   if (stopped !== state.stopped || isTested !== state.isTested) run.releases += 1;
   Object.assign(state, { stopped, isTested });
 }
 
-/**
- * Whether the first payments are accepted: as many as the canary says, but no more than can be paid, as the
- * plan and the first chunk say.
- */
-function isCanaryAccepted({ rules: { canary } }: PlanBatch, { chunks: [first], knownAs }: RunState): boolean {
-  if (canary === null || first === undefined) return true;
-  const { state: standing } = first;
-  const { unpayable, payments } = first.planned;
-  const payable = unpayable === null ? payments : unpayable.replaceAll(/[^.]/g, '').length;
-  const notPaid = hasHeard(standing, knownAs) ? (standing?.counts.notPaid ?? 0) : 0;
-  return (standing?.counts.accepted ?? 0) >= Math.min(canary, payable, payments - notPaid);
-}
-
 /** The run ends, so that its chunks end as well. A chunk that does not hear of it asks the run later. */
-export async function tellEnd({
-  input: { mode, run, batch },
-  ports,
-}: {
-  readonly input: RunInput;
-  readonly ports: Pick<Ports, 'readChunks'>;
-}): Promise<void> {
+export async function tellEnd({ input, ports }: Ending): Promise<void> {
+  const { mode, run, batch } = input;
   const numbers = (batch?.chunks ?? []).map((_chunk, index) => index + 1);
   for (let first = 0; first < numbers.length; first += OF_ONE_CALL) {
     const tell = numbers.slice(first, first + OF_ONE_CALL);
@@ -154,11 +133,9 @@ export async function tellEnd({
 }
 
 /** Lets the next chunks go as soon as the chunks before them have nothing to send any more. */
-function letGo({ state }: Conducting): void {
-  const { chunks, knownAs, plan, isTested, stopped } = state;
-  if (knownAs === null) return;
+function letGo({ chunks, knownAs, plan, isTested, stopped }: RunState): void {
   const batch = plan?.batch ?? null;
-  if (batch === null) return;
+  if (knownAs === null || batch === null) return;
   const most = lanesOf(batch);
   let sending = chunks.filter((chunk) => chunk.mayGo && isSending(chunk, knownAs)).length;
   // The first payments are in the first chunk. Until they are accepted, no other chunk goes, even while the
@@ -177,21 +154,9 @@ function isSending({ state, waiting }: ChunkRecord, knownAs: string): boolean {
   return state === null || state.isSending || (state.counts.open > 0 && !hasHeard(state, knownAs));
 }
 
-function isToBeTold({ state, releases }: Conducting, chunk: ChunkRecord): boolean {
-  return chunk.mayGo && chunk.toldOf !== releases && !isDone(chunk, state.knownAs);
-}
-
-function missing({ ports }: Conducting, { number, waiting }: ChunkRecord): Waiting {
+function missing({ number, waiting }: ChunkRecord, nowMs: number): Waiting {
   const problem = makeProblem('CHUNK_MISSING', null, {
     message: `Chunk ${number} of the batch is not in Temporal; what of it was paid is not known here.`,
   });
-  return waitingOf({ reason: 'person', problem, afterMs: LONGEST_SILENCE_MS }, ports.nowMs(), waiting);
-}
-
-/** The currencies in which the batch may pay: every leg that buys one is settled, or will never bring it. */
-export function releasedIn({ plan, legs, cancelled }: RunState): readonly string[] {
-  const currencies = (plan?.batch?.totals ?? []).map(({ currency }) => currency);
-  return currencies.filter((currency) =>
-    legs.every((record) => record.leg.buy !== currency || isDecided(record, cancelled)),
-  );
+  return waitingOf({ reason: 'person', problem, afterMs: LONGEST_SILENCE_MS }, nowMs, waiting);
 }

@@ -14,10 +14,8 @@ export type Paying = {
   >;
   readonly pauses: Pauses;
   readonly lateAfterMs: Pick<Plan['lateAfterMs'], 'withdrawal'>;
-  /** So many payments of one call leave side by side; null: all of them. */
-  readonly sideBySide: number | null;
-  /** So many payments are one call, where there are many. */
-  readonly callSize: number;
+  /** So many payments are one call, where there are many; so many of them leave side by side, or all of them (null). */
+  readonly slices: { readonly callSize: number; readonly sideBySide: number | null };
   /** Payments are being sent, so that more will soon be accepted. */
   isSending: boolean;
   /** Counts releases of payments. */

@@ -33,7 +33,8 @@ export async function pay(paying: Paying): Promise<void> {
   let { releases } = paying;
   while (!paying.isOver()) {
     const unsent = state.payments.filter(isUnsent);
-    const size = state.payments.length <= SMALL_RUN ? 1 : paying.callSize;
+    const { callSize, sideBySide } = paying.slices;
+    const size = state.payments.length <= SMALL_RUN ? 1 : callSize;
     const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, size);
     paying.isSending = due.length > 0;
     if (due.length === 0) {
@@ -69,8 +70,7 @@ export async function pay(paying: Paying): Promise<void> {
         // Of the same kind: a trade tells nothing about whether requests for withdrawals are whole.
         othersAccepted: state.payments.some((record) => acceptedOf(record) !== null),
         twinIds: twins.of(sent),
-        ...(paying.sideBySide !== null && { sideBySide: paying.sideBySide }),
-        ...(paying.sideBySide !== null && isFirstTry && { isFirstTry }),
+        ...(sideBySide !== null && { sideBySide, ...(isFirstTry && { isFirstTry }) }),
       });
     });
     for (const record of due) record.isAtWork = false;

@@ -4,10 +4,23 @@
  */
 import { amountOf, bringerOf } from '../plan/amounts.ts';
 import { brokenPaymentLimit } from '../plan/limits.ts';
+import { isUnpayable, type BatchPayment } from '../batch.ts';
 import { add } from '../money.ts';
+import { unpayable } from '../plan/batch-items.ts';
+import { lookAlikeOf } from '../writes/look-alikes.ts';
 import type { Limits } from '../policy.ts';
 import type { Problem } from '../problems.ts';
-import { acceptedOf, legProblem, openLeg, tradeOf, type LegRecord, type PaymentRecord } from './items.ts';
+import type { GoOf } from './calls.ts';
+import {
+  acceptedOf,
+  isUnsent,
+  legProblem,
+  openLeg,
+  tradeOf,
+  type LegRecord,
+  type PaymentRecord,
+} from './items.ts';
+import { refusalsIn } from './stop-rule.ts';
 import type { RunState } from './state.ts';
 
 /** True when nothing about the leg can change what is paid: it is settled, or not traded for good. */
@@ -48,6 +61,59 @@ export function release(state: RunState, limits: Limits | null): void {
     const { stage } = record;
     if (stage.kind === 'unsent') stage.release = isReady && isKnown ? { unwanted: nothing ?? broken } : null;
   }
+}
+
+/** The currencies in which the batch may pay: every leg that buys one is settled, or will never bring it. */
+export function releasedIn({ plan, legs, cancelled }: RunState): readonly string[] {
+  const currencies = (plan?.batch?.totals ?? []).map(({ currency }) => currency);
+  return currencies.filter((currency) =>
+    legs.every((record) => record.leg.buy !== currency || isDecided(record, cancelled)),
+  );
+}
+
+/**
+ * Releases the payments of a chunk as the go of its run says. True when a payment is released that was not.
+ * @param rows the payments as they were submitted, in the same order
+ */
+export function releaseByGo(
+  payments: readonly PaymentRecord[],
+  rows: readonly BatchPayment[],
+  go: GoOf,
+): boolean {
+  let left = leftOf(payments, go);
+  let isNew = false;
+  for (const [index, { stage, payment }] of payments.entries()) {
+    if (stage.kind !== 'unsent') continue;
+    const letter = go.unpayable?.[index];
+    const row = rows[index];
+    const impossible = row !== undefined && isUnpayable(letter) ? unpayable(row, letter, go.heldBy) : null;
+    const unwanted = impossible ?? (go.stopped === null ? null : { ...go.stopped, item: payment.id });
+    const alike = lookAlikeOf(go.alike?.[index], go.alikeIds?.[index]);
+    // A payment that waits for a person takes no place among the first payments. Another one goes instead.
+    const hasPlace = left > 0 || alike?.kind === 'held';
+    const isReleased = unwanted !== null || (hasPlace && go.released.includes(payment.currency));
+    isNew ||= isReleased && stage.release === null;
+    stage.release = isReleased ? { unwanted, ...(alike !== null && { alike }) } : null;
+    if (isReleased && unwanted === null && alike?.kind !== 'held') left -= 1;
+  }
+  return isNew;
+}
+
+/**
+ * How many more of the first payments may leave. A payment that was refused has used a place; one that never left has
+ * not.
+ */
+function leftOf(payments: readonly PaymentRecord[], { most, runId }: Pick<GoOf, 'most' | 'runId'>): number {
+  return (most ?? Number.POSITIVE_INFINITY) - refusalsIn(payments, runId).sent;
+}
+
+/** True when first payments of a chunk have ended without being sent, so that others may take their places. */
+export function hasRoomFor(payments: readonly PaymentRecord[], go: GoOf): boolean {
+  if (go.most === null) return false;
+  const unsent = payments.filter(({ stage }) => stage.kind === 'unsent');
+  const waiting = unsent.filter((record) => !isUnsent(record));
+  const isWaiting = waiting.some(({ payment }) => go.released.includes(payment.currency));
+  return isWaiting && unsent.length - waiting.length < leftOf(payments, go);
 }
 
 /** Adds up what is paid, in the order of the plan, because limits hold for the sums too (M4). */

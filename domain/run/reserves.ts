@@ -4,7 +4,7 @@ import { add } from '../money.ts';
 import { mostSold, reservedBy, type Reserved, type Unsent } from '../plan/reserved.ts';
 import type { SendState } from '../writes/doubt.ts';
 import { owedIn } from './chunk-state.ts';
-import { releasedIn } from './conduct.ts';
+import { releasedIn } from './release.ts';
 import { adoptPlan, newRunState, type RunState } from './state.ts';
 
 /**

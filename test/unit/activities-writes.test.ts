@@ -7,7 +7,7 @@ import { clockSkew } from '../../activities/clock-skew.ts';
 import { InstructionsMissing, type Deps } from '../../activities/deps.ts';
 import { Driver } from '../../activities/driver.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
-import { LARGEST_CALL } from '../../activities/read-go.ts';
+import { LARGEST_CALL } from '../../domain/batch.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import { InstructionsPaused } from '../../durable/instructions/read.ts';
 import { ask } from '../../domain/writes/step.ts';

@@ -5,7 +5,8 @@ import type { PlanBatch } from '../../domain/batch.ts';
 import { makeProblem } from '../../domain/problems.ts';
 import type { ChunksCall, RunInput } from '../../domain/run/calls.ts';
 import { isDone, type ChunkState } from '../../domain/run/chunk-state.ts';
-import { conduct, releasedIn, tellEnd, type Conducting } from '../../domain/run/conduct.ts';
+import { conduct, tellEnd, type Conducting } from '../../domain/run/conduct.ts';
+import { releasedIn } from '../../domain/run/release.ts';
 import type { LegStage } from '../../domain/run/items.ts';
 import { Pauses } from '../../domain/run/pauses.ts';
 import { HistoryIsLong, StepFailed } from '../../domain/run/ports.ts';
@@ -118,6 +119,7 @@ class World {
       takeUp: () => false,
       knownAs,
       isOver: () => this.isOver,
+      isConducting: false,
     };
     this.end = conduct(this.course).then(
       () => (this.isEnded = true),
