@@ -28,7 +28,6 @@ import {
   untoldIn,
   type ReadInput,
 } from './observing.ts';
-import { heldByLostRuns } from './claims.ts';
 import { readBatch, tallyBatch } from './observing-batch.ts';
 import { wrongInput } from './run-input.ts';
 
@@ -52,9 +51,6 @@ export async function readDemand(
   if (lagMs > 0) return { wait: listsLag(lagMs, leg.id) };
   const own = await read();
   if (own === null) return NOTHING;
-  // Temporal may have been restored since the plan was made, and may have forgotten a run that has traded meanwhile.
-  const lost = await heldByLostRuns(deps, { mode, run, policyFile: own.policyFile }, null);
-  if (lost !== null) return { wait: lost };
   const others = await deps.turn.readReserved(turn.others);
   const { policy, manifest } = own;
   // The answer would be "nothing", and a leg that funds a batch would never be traded, only because another

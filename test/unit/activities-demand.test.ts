@@ -5,7 +5,7 @@ import { readDemand } from '../../activities/demand.ts';
 import type { Reserved } from '../../domain/plan/reserved.ts';
 import type { PlanInput } from '../../domain/run/calls.ts';
 import type { Deps } from '../../activities/deps.ts';
-import { runName, type RunName } from '../../domain/references.ts';
+import type { RunName } from '../../domain/references.ts';
 import type { OwnTurn } from '../../domain/turn.ts';
 import type { Demand } from '../../domain/writes/step.ts';
 import { NO_OTHER_RUNS, inActivity, planInputOf, page, worker } from '../support/activities.ts';
@@ -116,16 +116,6 @@ test('the limit of a day counts what others have traded since the plan was made,
   const gross = { currency: 'MXN', takes: '0', changes: '0', gross: '8450.01', isTold: true };
   const run = { policy: RUN.policy, id: '2026-11-21-b' };
   assert.equal(await amountOfAsked({ policyText: limited, reserved: [gross], run }), 'OVER_LIMIT');
-});
-
-test('a run that Temporal does not know, and that has traded since the plan was made, holds the leg', async () => {
-  const other = { policy: RUN.policy, id: '2026-11-21-b' };
-  const sold = { ...TRADE, clientReferenceId: `${runName(other)}.usd-mxn-1` };
-  const scripted = { listTrades: async () => page(sold) };
-  const claims = { ...NO_OTHER_RUNS, keptForMs: async () => 86_400_000 };
-  const lost = { ...claims, unknown: async () => [other] };
-  assert.equal(amountOf((await asked({ scripted, claims: lost })).told), 'OTHER_RUNS_LOST');
-  assert.equal(amountOf((await asked({ scripted, claims })).told), '1000');
 });
 
 test('what other runs have reserved is not asked for; where that cannot be told, the leg waits', async () => {
