@@ -32,7 +32,7 @@ export function sharedPorts(): Shared {
     },
     waitUntil,
     nowMs: () => Date.now(),
-    tellRun: () => inTheTask.tellRun(),
+    tellRun: (undone) => inTheTask.tellRun(undone),
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     originalRunId: info.originalExecutionRunId,

@@ -19,7 +19,16 @@ import { HistoryIsLong, RunRefused, failed, runThatGoesOn, type Ports, type Step
 import { readPlan } from './read-plan.ts';
 import { fixAmounts, isDecided, release } from './release.ts';
 import { settle } from './settle.ts';
-import { adoptPlan, doubtWithdrawal, isUndone, takeUp, undoneIn, type RunState } from './state.ts';
+import {
+  adoptPlan,
+  doubtWithdrawal,
+  isUndone,
+  takeUp,
+  takeUpDone,
+  undoneIn,
+  undoneItems,
+  type RunState,
+} from './state.ts';
 import { track } from './track.ts';
 import { Pauses } from './pauses.ts';
 
@@ -46,6 +55,8 @@ export class Run implements Carrying {
   /** A cancel that is being recorded as an instruction, or is recorded; null while there is none. */
   #cancelKept: Promise<void> | null = null;
   /** How many calls that write are under way. */
+  /** References of items that the service has shown as done although a call had said that they were not. */
+  readonly #takenUpDone = new Set<string>();
   #writes = 0;
   /** True while the chunks of a batch are still read and told. */
   #isConducting = false;
@@ -205,7 +216,18 @@ export class Run implements Carrying {
     if (isBatch) await this.#end();
     // A batch asks even when all is paid: a person who resets it wants to know what has come back.
     if (!isBatch && !isUndone(this.state)) return false;
-    return (await runThatGoesOn(this.ports, (runId) => this.#takesUpBy(runId, isBatch))) !== null;
+    const goesOn = (runId: string, done: readonly string[]): boolean =>
+      this.#takesUpBy(runId, isBatch) || this.#takesUpDone(done);
+    return (await runThatGoesOn(this.ports, goesOn, undoneItems(this.state))) !== null;
+  }
+
+  /** A call has said of an item that it was not done, and the service shows its record. */
+  #takesUpDone(done: readonly string[]): boolean {
+    if (!takeUpDone(this.state, done, this.#takenUpDone)) return false;
+    fixAmounts(this.state);
+    this.#release();
+    this.state.ended = false;
+    return true;
   }
 
   #takesUpBy(runId: string, isBatch: boolean): boolean {
