@@ -11,7 +11,7 @@ import { makeProblem } from '../domain/problems.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
 import { accountedFor, nameOfFound, payerOf, type Suspect } from '../domain/run/claims.ts';
-import { SeenRuns, besideLostRuns, isLetGo } from '../domain/run/lost-runs.ts';
+import { SeenRuns, besideLostRuns, isLetGo, type Beside } from '../domain/writes/lost-runs.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
 import { Alike, LookAlikes, mayCount, type Judging } from '../domain/writes/look-alikes.ts';
@@ -276,10 +276,8 @@ export async function heldByLostRuns(
   of: Pick<PlanInput, 'mode' | 'run' | 'policyFile'>,
   ofBatch: SeenRuns | null,
 ): Promise<Wait | null> {
-  const { mode, run } = of;
-  const seen = ofBatch ?? new SeenRuns(run);
-  const nowMs = deps.clock.wallMs();
-  const sinceMs = nowMs - LOST_LOOK_BACK_MS;
+  const seen = ofBatch ?? new SeenRuns(of.run);
+  const sinceMs = deps.clock.wallMs() - LOST_LOOK_BACK_MS;
   const { stopped } = await scanList(deps.reader.listTrades, {
     sinceMs,
     wanted: ({ clientReferenceId, createdAt }: Trade): boolean => seen.note(clientReferenceId, createdAt),
@@ -287,13 +285,35 @@ export async function heldByLostRuns(
   });
   if (stopped !== null) return unreadableService(stopped);
   // A run with records of its own was started before. It adopts what was done, and is not held.
-  if (seen.hasOwn || seen.othersSince(sinceMs).length === 0) return null;
+  if (seen.hasOwn) return null;
+  return heldBeside(deps, { ...of, isBatch: ofBatch !== null, isPlanned: false }, seen);
+}
+
+/**
+ * The same for a run with a plan, by the trades that a lookup of one of its legs has shown: the plan may be older than what
+ * Temporal has lost. A run of which something was there when the plan was made adopts what was done, and is not held.
+ */
+export async function heldBesideNow(
+  deps: Deps,
+  { mode, run }: Pick<PlanInput, 'mode' | 'run'>,
+  seen: SeenRuns,
+): Promise<Wait | null> {
+  const { policyFile = 'POLICY', batch } = (await deps.plans.find(mode, run))?.input ?? {};
+  return heldBeside(deps, { mode, run, policyFile, isBatch: batch !== undefined, isPlanned: true }, seen);
+}
+
+async function heldBeside(
+  deps: Deps,
+  of: Beside & Pick<PlanInput, 'mode'>,
+  seen: SeenRuns,
+): Promise<Wait | null> {
+  const nowMs = deps.clock.wallMs();
+  const sinceMs = nowMs - LOST_LOOK_BACK_MS;
+  if (seen.othersSince(sinceMs).length === 0) return null;
   const keptMs = (await deps.claims.keptForMs()) - SLACK_MS;
   const others = seen.othersSince(Math.max(sinceMs, nowMs - keptMs)).slice(0, MOST_ASKED);
-  const lost = await deps.claims.unknown(mode, others);
+  const lost = await deps.claims.unknown(of.mode, others);
   if (lost.length === 0) return null;
   const name = nameOfFound('lost-runs', lost.map(runName), hashOfTexts);
-  return isLetGo(await keptOrNothing(deps, of), name)
-    ? null
-    : besideLostRuns({ ...of, isBatch: ofBatch !== null }, lost, name);
+  return isLetGo(await keptOrNothing(deps, of), name) ? null : besideLostRuns(of, lost, name);
 }

@@ -29,7 +29,6 @@ import {
   untoldIn,
   type ReadInput,
 } from './observing.ts';
-import { heldByLostRuns } from './claims.ts';
 import { readBatch, tallyBatch } from './observing-batch.ts';
 import { wrongInput } from './run-input.ts';
 
@@ -53,9 +52,6 @@ export async function readDemand(
   if (lagMs > 0) return { wait: listsLag(lagMs, leg.id) };
   const own = await read();
   if (own === null) return NOTHING;
-  // Temporal may have been restored since the plan was made, and may have forgotten a run that has traded meanwhile.
-  const lost = await heldByLostRuns(deps, { mode, run, policyFile: own.policyFile }, null);
-  if (lost !== null) return { wait: lost };
   const others = await deps.turn.readReserved(turn.others);
   const { policy, manifest, destinations } = own;
   // The answer would be "nothing", and the leg would never be traded, only because another run is in doubt for some

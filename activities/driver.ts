@@ -37,6 +37,7 @@ import type { Fetched } from '../service/schemas.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import type { OwnTurn } from '../domain/turn.ts';
 import { clockSkew } from './clock-skew.ts';
+import { heldBesideNow } from './claims.ts';
 import { readDemand } from './demand.ts';
 import { readFreeMoney } from './free-money.ts';
 import { isForTemporal, whatFailed } from './failures.ts';
@@ -233,6 +234,8 @@ export class Driver {
         const { leg } = effect;
         return readDemand(this.#deps, { ...this.#ofRun, leg, turn: this.#turn });
       }
+      case 'read lost runs':
+        return { lostRuns: await heldBesideNow(this.#deps, this.#ofRun, effect.seen) };
       case 'read free money':
         return readFreeMoney(this.#deps, {
           currencies: effect.currencies,

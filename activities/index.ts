@@ -31,7 +31,7 @@ export function createActivities(deps: Deps): Activities {
     awaitSettlement: guarded(awaitSettlement(deps)),
     createWithdrawals: guarded(createWithdrawals(deps)),
     awaitWithdrawals: guarded(awaitWithdrawals(deps)),
-    tellRun,
+    tellRun: tellRun(deps),
     confirmOutcomes: guarded(confirmOutcomes(deps)),
     recordInstruction: guarded(recordInstruction(deps)),
     takeOverInstructions: guarded(takeOverInstructions(deps)),

@@ -9,7 +9,7 @@ import { decimalsOf } from '../domain/currencies.ts';
 import { destinationsText, type Destinations } from '../domain/destinations.ts';
 import { nameOfPayment, type BatchPayment, type Manifest, type SeenBatch } from '../domain/batch.ts';
 import { AccountBook, BatchTally, type Held } from '../domain/plan/batch-items.ts';
-import { SeenRuns } from '../domain/run/lost-runs.ts';
+import { SeenRuns } from '../domain/writes/lost-runs.ts';
 import { ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
 import type { PayoutPolicy } from '../domain/policy.ts';
 import { makeProblem } from '../domain/problems.ts';

@@ -1,13 +1,76 @@
 /**
  * `tellRun`: tells which Temporal run asks. By this, a run that is about to end with something undone learns
- * that it was reset.
+ * that it was reset. It also looks whether the service shows what the run believes undone: a call may have been
+ * answered by a person in its place. Nobody can answer this one, since it is no activity of its own in Temporal.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
+import type { UndoneItems } from '../domain/run/state.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import { firstReference } from '../domain/references.ts';
+import { scanList } from '../service/list-scan.ts';
+import { READ_BOUNDS } from '../service/pages.ts';
 import type { Activities } from '../workflows/calls.ts';
+import type { Deps } from './deps.ts';
+import { foreignReader } from './polling.ts';
 
-export const tellRun: Activities['tellRun'] = async () => ({ runId: ownRunId() });
+/** The workflow task that asks must not wait for long. */
+const LOOKS_WITHIN_MS = 2_000;
+
+export const tellRun =
+  (deps: Deps): Activities['tellRun'] =>
+  async (undone) => {
+    const runId = ownRunId();
+    return undone === null || undone === undefined ? { runId } : { runId, done: await doneOf(deps, undone) };
+  };
 
 /** The Temporal run in which the activity runs. */
 export function ownRunId(): string {
   return ActivityContext.current().info.workflowExecution?.runId ?? '';
+}
+
+/** Presence proves. Where the lists cannot be read in time, the lookups of the items themselves count. */
+async function doneOf(deps: Deps, { plan, legs, payments }: UndoneItems): Promise<readonly string[]> {
+  if (foreignReader(deps, plan) !== null) return [];
+  const asked = {
+    sinceMs: plan.sendWindows.opensAtMs - LOOK_BACK_MS,
+    signal: AbortSignal.timeout(LOOKS_WITHIN_MS),
+    bounds: { ...READ_BOUNDS, withinMs: LOOKS_WITHIN_MS },
+  };
+  const { tradeStatuses, withdrawalStatuses } = deps.facts;
+  const done = new Set<string>();
+  const ofLegs = new Set(legs);
+  const ofPayments = new Set(payments.map(({ reference }) => reference));
+  const byId = new Map(payments.map(({ reference, withdrawalId }) => [withdrawalId, reference]));
+  const note = (reference: string | undefined, isFailed: boolean): false => {
+    if (reference !== undefined && !isFailed) done.add(reference);
+    return false;
+  };
+  const trades =
+    legs.length === 0
+      ? null
+      : scanList(deps.reader.listTrades, {
+          ...asked,
+          wanted: ({ clientReferenceId, status }) => {
+            const name = firstReference(clientReferenceId ?? '');
+            return note(ofLegs.has(name) ? name : undefined, tradeStatuses.failed.includes(status));
+          },
+        });
+  const withdrawals =
+    payments.length === 0
+      ? null
+      : scanList(deps.reader.listWithdrawals, {
+          ...asked,
+          wanted: ({ id, tag, status }) => {
+            const name = firstReference(tag ?? '');
+            return note(
+              ofPayments.has(name) ? name : byId.get(id),
+              withdrawalStatuses.failed.includes(status),
+            );
+          },
+        });
+  const isLate = new Promise<void>((resolve) => {
+    asked.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await Promise.race([Promise.all([trades, withdrawals]).catch(() => null), isLate]);
+  return [...done];
 }

@@ -53,8 +53,8 @@ export const trials = proxyActivities<Pick<Activities, 'tryScheduled'>>({
 
 /**
  * A question that is asked in the very workflow task that may end the run. The answer is no event of its own
- * before that task, so that after a reset to any event the question is asked anew. The activity does nothing
- * but answer.
+ * before that task, so that after a reset to any event the question is asked anew. The activity answers
+ * soon: at most it looks into the service's lists for two seconds.
  */
 export const inTheTask = proxyLocalActivities<Pick<Activities, 'tellRun'>>({
   startToCloseTimeout: '5s',

@@ -19,7 +19,7 @@ export function sharedPorts(): SharedPorts {
     },
     waitUntil,
     nowMs: () => Date.now(),
-    tellRun: () => inTheTask.tellRun(),
+    tellRun: (undone) => inTheTask.tellRun(undone),
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     originalRunId: info.originalExecutionRunId,

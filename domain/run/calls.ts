@@ -359,6 +359,12 @@ export type ChunksAnswer = {
   readonly runId: string;
 };
 
+/**
+ * `runId`: the Temporal run that asks. `done`: references of the items of which the service shows a record that has not
+ * failed; absent: nobody has asked about any.
+ */
+export type RunTold = { readonly runId: string; readonly done?: readonly string[] };
+
 /** Items of which an earlier history of the run has handed on the record, by the id that the service gave it. */
 export type ConfirmCall = {
   readonly plan: PlanHead;

@@ -22,7 +22,9 @@ import type {
   TradedCall,
   WithdrawalsAnswer,
   WithdrawalsCall,
+  RunTold,
 } from './calls.ts';
+import type { UndoneItems } from './state.ts';
 
 /** A poll that may be given up. */
 export type Poll<Answer> = { readonly answer: Promise<Answer>; readonly giveUp: () => void };
@@ -48,9 +50,10 @@ export type Ports = {
   /**
    * Which Temporal run this is, asked in the task that may end it, so that after a reset to any event it is
    * asked anew (but see `runThatGoesOn`). Workflow code that decided by its own id would break replay. An
-   * answer of an activity is in the history.
+   * answer of an activity is in the history. `undone`: items about which the service is asked too; null: none. Nobody can
+   * give this answer in its place.
    */
-  tellRun(): Promise<{ readonly runId: string }>;
+  tellRun(undone: UndoneItems | null): Promise<RunTold>;
   /** Tells the workflow that keeps people's instructions that the run ends. */
   tellEnd(): Promise<void>;
   /**
@@ -92,11 +95,12 @@ export type SharedPorts = Pick<
  */
 export async function runThatGoesOn(
   { tellRun, runId: own, originalRunId }: Pick<Ports, 'tellRun' | 'runId' | 'originalRunId'>,
-  goesOn: (runId: string) => boolean,
+  goesOn: (runId: string, done: readonly string[]) => boolean,
+  undone: UndoneItems | null = null,
 ): Promise<string | null> {
   for (;;) {
-    const { runId } = await tellRun();
-    if (goesOn(runId)) return runId;
+    const { runId, done = [] } = await tellRun(undone);
+    if (goesOn(runId, done)) return runId;
     const isKept = own !== originalRunId && runId !== own;
     if (!isKept) return null;
   }

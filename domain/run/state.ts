@@ -4,7 +4,7 @@
  */
 import { bringerOf, fixedAmountOf } from '../plan/amounts.ts';
 import type { Sides } from '../plan/cost.ts';
-import type { Payment, Plan } from '../plan/plan.ts';
+import { headOf, type Payment, type Plan, type PlanHead } from '../plan/plan.ts';
 import type { RunName } from '../references.ts';
 import type { Waiting } from '../waits.ts';
 import type { Problem } from '../problems.ts';
@@ -168,6 +168,56 @@ export function takeUp(state: RunState, runId: string): boolean {
   ];
   for (const record of legs) Object.assign(record, { stage: newLeg(), waiting: null });
   for (const record of payments) Object.assign(record, { stage: newPayment(), waiting: null });
+  return legs.length + payments.length > 0;
+}
+
+/**
+ * Items that have ended undone, as the calls have said. Whoever sees a pending call can answer in its place, so the service is
+ * asked once more before the run ends by it.
+ */
+export type UndoneItems = {
+  readonly plan: PlanHead;
+  /** References of legs that were not traded. */
+  readonly legs: readonly string[];
+  /** References of payments that were not paid. `withdrawalId`: of a record that has failed; null: there is none. */
+  readonly payments: readonly { readonly reference: string; readonly withdrawalId: string | null }[];
+};
+/** What has ended undone, for a last question to the service; null: nothing has. */
+export function undoneItems({ plan, legs, payments }: RunState): UndoneItems | null {
+  if (plan === null) return null;
+  const untraded = legs.flatMap(({ leg, stage }) => (stage.kind === 'not traded' ? [leg.reference] : []));
+  const unpaid = payments.flatMap((record): UndoneItems['payments'] => {
+    if (endedIn(record) === null) return [];
+    const { reference } = record.payment;
+    return [{ reference, withdrawalId: acceptedOf(record)?.withdrawalId ?? null }];
+  });
+  return untraded.length + unpaid.length === 0
+    ? null
+    : { plan: headOf(plan), legs: untraded, payments: unpaid };
+}
+
+/**
+ * The service shows records of items that calls have told as undone: nothing that those calls said counts. These items are
+ * looked up anew, and so is every payment that was not paid because of such a leg (M3). Each is taken up so only once.
+ * @param seen references of items that were taken up so before
+ */
+export function takeUpDone(state: RunState, done: readonly string[], seen: Set<string>): boolean {
+  const isNews = (record: LegRecord | PaymentRecord, reference: string): boolean =>
+    endedIn(record) !== null && done.includes(reference) && !seen.has(reference);
+  const legs = state.legs.filter((record) => isNews(record, record.leg.reference));
+  const ids = new Set(legs.map(({ leg }) => leg.id));
+  const payments = state.payments.filter(
+    (record) =>
+      isNews(record, record.payment.reference) ||
+      (endedIn(record) !== null && ids.has(record.payment.dependsOn ?? '')),
+  );
+  for (const record of legs) doubtTrade(state, record);
+  for (const record of payments) {
+    doubtWithdrawal(record);
+    // Its record is its own, and is followed at once.
+    record.contradicted = null;
+  }
+  for (const reference of done) seen.add(reference);
   return legs.length + payments.length > 0;
 }
 

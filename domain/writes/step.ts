@@ -8,6 +8,7 @@ import { PROBLEMS, isRunCode, serviceCode, type Problem, type ProblemCode } from
 import type { Wait } from '../waits.ts';
 import { backoffMs, classOf, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
+import type { SeenRuns } from './lost-runs.ts';
 import type { Closed } from '../halt.ts';
 import type { ListScan } from './lookups.ts';
 import type { Leg, LegAmount, Plan, PlanHead } from '../plan/plan.ts';
@@ -32,6 +33,8 @@ export type Effect =
   | { readonly kind: 'take turn' }
   /** Asks how much of the leg the policy still asks for by the balances of now, in the turn of the run. */
   | { readonly kind: 'read demand'; readonly leg: Leg }
+  /** Asks whether a person must look first, because Temporal has lost runs of the policy of which a lookup has shown trades. */
+  | { readonly kind: 'read lost runs'; readonly seen: SeenRuns }
   /** Asks how much of these currencies the run may spend in its turn: withdrawable, and not reserved by another run. */
   | { readonly kind: 'read free money'; readonly currencies: readonly string[] }
   | { readonly kind: 'fetch trade'; readonly id: string }
@@ -84,6 +87,7 @@ type Answers = {
   'read rival': Rival;
   'take turn': TurnAnswer | { readonly turn: 'silent' };
   'read demand': Demand;
+  'read lost runs': { readonly lostRuns: Wait | null };
   'read free money': FreeMoney;
   'fetch trade': Reply<Trade>;
   'fetch withdrawal': Reply<Withdrawal>;

@@ -26,6 +26,7 @@ import {
 } from './lookups.ts';
 import { compare } from '../money.ts';
 import { isFromBalances, type Leg } from '../plan/plan.ts';
+import { SeenRuns } from './lost-runs.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import {
@@ -113,14 +114,17 @@ type Item = {
   readonly leg: Leg;
   readonly subject: Subject<LegState, Trade, LegStep>;
   readonly ready: Ready<LegState, Trade>;
+  /** The runs of the policy of which a lookup of this call has shown trades. */
+  readonly seen: SeenRuns;
 };
 
 /** Asks for a quote, unless the leg is done, unwanted, outside its send window, or in doubt. */
 export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
-  const subject = subjectOf(context, leg, 'quote');
+  const seen = new SeenRuns(context.plan.run);
+  const subject = subjectOf(context, leg, 'quote', seen);
   const opened = yield* beforeWrite(subject, withQuotesOf(context, before));
   if (!isOf('ready', opened)) return opened;
-  const item: Item = { context, leg, subject, ready: opened };
+  const item: Item = { context, leg, subject, ready: opened, seen };
   const { state } = opened;
   const { phase } = state;
 
@@ -162,6 +166,8 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   if ('wait' in elsewhere) return elsewhere.wait;
   if ('problem' in elsewhere) return yield* end(item, before, elsewhere.problem);
   const { state } = elsewhere;
+  const lost = yield* besideLostRuns(item, state);
+  if (lost !== null) return lost;
 
   let isAsPlanned = true;
   if (isFromBalances(leg)) {
@@ -209,10 +215,11 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
 
 /** Trades the quote in hand, unless the leg is done, unwanted, outside its send window, or the quote is dead. */
 export function* executeTradeSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
-  const subject = subjectOf(context, leg, 'trade');
+  const seen = new SeenRuns(context.plan.run);
+  const subject = subjectOf(context, leg, 'trade', seen);
   const opened = yield* beforeWrite(subject, withoutForgottenQuote(context, before));
   if (!isOf('ready', opened)) return opened;
-  const item: Item = { context, leg, subject, ready: opened };
+  const item: Item = { context, leg, subject, ready: opened, seen };
   const { state } = opened;
   const { quote } = state;
 
@@ -257,7 +264,12 @@ function withQuotesOf({ attempt }: Context, state: LegState): LegState {
 }
 
 /** What the steps before every write need to know of a leg. */
-function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject<LegState, Trade, LegStep> {
+function subjectOf(
+  context: Context,
+  leg: Leg,
+  call: 'quote' | 'trade',
+  seen: SeenRuns,
+): Subject<LegState, Trade, LegStep> {
   return {
     context,
     call,
@@ -268,7 +280,7 @@ function subjectOf(context: Context, leg: Leg, call: 'quote' | 'trade'): Subject
     windowUntilMs: () => context.plan.sendWindows.tradesUntilMs,
     windowPassed: () => windowPassed(context, leg),
     looksAlways: true,
-    lookUp: (said, state) => lookForLeg({ context, leg }, said, state),
+    lookUp: (said, state) => lookForLeg({ context, leg, seen }, said, state),
     adopt: (said, { quote }, record) => traded(context, leg, said, { quote, record }),
     end: (state, problem) => ({ kind: 'not traded', state, problem }),
     readNamed: (_said, id) => readNamed(context, leg, id),
@@ -477,7 +489,7 @@ function* lookThen(
 }
 
 function* lookForLeg(
-  { context, leg }: { readonly context: Context; readonly leg: Leg },
+  { context, leg, seen }: Pick<Item, 'context' | 'leg' | 'seen'>,
   said: InstructionsAbout,
   state: LegState,
 ): Steps<Look<Trade>> {
@@ -488,7 +500,8 @@ function* lookForLeg(
   const scan = yield* ask<'scan trades'>({
     kind: 'scan trades',
     sinceMs: plan.sendWindows.opensAtMs - LOOK_BACK_MS,
-    wanted: (trade) => isTradeOf(leg, quoteId, trade) || isStray(trade),
+    wanted: (trade) =>
+      seen.note(trade.clientReferenceId, trade.createdAt) || isTradeOf(leg, quoteId, trade) || isStray(trade),
   });
   const namedId = said.decision?.kind === 'executed' ? said.decision.recordId : null;
   return lookForTrade(leg, { quoteId, namedId, isStray }, scan);
@@ -579,6 +592,18 @@ function* itsTurn(
   const { demand } = told;
   if (compare(demand, amount) < 0) return stop(yield* end(item, state, balancesChanged(context, leg, told)));
   return { kind: 'go on', isAsPlanned: false };
+}
+
+/**
+ * Temporal may have been restored from a backup since the plan was made, and may have forgotten a run that has traded
+ * meanwhile, even one that took the place of this run. So before a leg that is not fresh asks for a quote, trades of runs that
+ * Temporal does not know stop it, until a person has looked. Null: nothing stops it.
+ */
+function* besideLostRuns({ context, leg, ready, seen }: Item, state: LegState): Steps<LegStep | null> {
+  if (ready.looked === null || context.plan.foundRecords || !seen.hasOthers) return null;
+  const { lostRuns } = yield* ask<'read lost runs'>({ kind: 'read lost runs', seen });
+  if (lostRuns === null) return null;
+  return wait({ ...state, held: true }, { ...lostRuns, problem: { ...lostRuns.problem, item: leg.id } });
 }
 
 function bugOfOurs(problem: Problem, tries: number): Wait {

@@ -85,7 +85,7 @@ const MOST_RUNS = 20;
 
 /**
  * Runs that Temporal does not show, for `doctor`: the service has records of them, by the newest page of each list. A worker
- * asks for less: it lets a new run wait where also plan and instructions are lost (`domain/run/lost-runs.ts`).
+ * asks for less: it lets a new run wait where also plan and instructions are lost (`domain/writes/lost-runs.ts`).
  * @param sinceMs older records do not count, since Temporal may rightly have forgotten their runs; epoch milliseconds
  * @returns the newest first; null where a list cannot be read
  */

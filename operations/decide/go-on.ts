@@ -17,7 +17,7 @@ import type { Settings } from '../../config/config.ts';
 import { CommandFailure } from '../failure.ts';
 import { keepInstruction, readKept, wakeRun } from './keep-instruction.ts';
 import type { Place } from '../place.ts';
-import { planOf, requireItem, requirePlan } from './plan-made.ts';
+import { requireItem, requirePlan } from './plan-made.ts';
 import { requireService } from '../preflight.ts';
 import { requireStillItsOwn } from './replaced.ts';
 
@@ -123,9 +123,8 @@ export async function acceptLookAlikes(
   await keepInstruction(place, run, { ...said, lookAlikes: approval }, { seen });
 }
 
-/** An item of the plan; or, while there is no plan, the list of lost runs beside which the plan may be made. */
+/** An item of the plan; or the list of lost runs beside which the run may go on. */
 async function requireNamed(place: Place, run: RunName, asked: string): Promise<string> {
-  const isOfRun = foundListOf(asked) === 'lost-runs' && (await planOf(place, run)) === null;
-  if (!isOfRun) await requireItem(place, await requirePlan(place, run), asked);
+  if (foundListOf(asked) !== 'lost-runs') await requireItem(place, await requirePlan(place, run), asked);
   return asked;
 }

@@ -154,6 +154,27 @@ describe('state that nobody handed on', AT_ONCE, () => {
   });
 });
 
+test('60 starts by a stranger, of runs and of what stands in the place of their plans, keep no worker from a real run', async () => {
+  const nobody = uniqueName('nobody');
+  const strange = Array.from({ length: 30 }, () => stage.find(convertPolicy(), {}));
+  // All at once. None of these runs gets a plan, so that all of them go on asking for it.
+  await Promise.all(
+    strange.map(async (run) => {
+      const workflowId = planIdOf('SANDBOX', run.name);
+      await client.workflow.start('anything', { workflowId, taskQueue: nobody, args: [] });
+      await startWith(run, [run.input]);
+    }),
+  );
+  const real = await stage.start(convertPolicy());
+  assertDoneOnce(real, await real.report());
+  for (const run of strange) {
+    assertNothingMoved(run);
+    // One after the other.
+    assert.equal((await run.handle.describe()).status.name, 'RUNNING');
+    await run.handle.terminate('seen');
+  }
+});
+
 test('a run that somebody has started with a memo that nobody can read, and without search attributes, is in the list', async () => {
   const run = await unstarted();
   const strange: PayloadCodec = {

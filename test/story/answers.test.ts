@@ -66,6 +66,16 @@ test('nobody’s record is typed in place of a trade, which has left: the trade 
   assertDoneOnce(await story().when(before('send trade'), NOBODYS).play());
 });
 
+for (const write of ['trade', 'withdrawal'] as const)
+  test(`that nothing was done is typed in place of a ${write}, which the service lists: it is found before the run ends`, async () => {
+    const typed = { kind: 'answered', claim: 'undone' } as const;
+    assertDoneOnce(
+      await story()
+        .when(before(`send ${write}`, { plusMs: 100 }), typed)
+        .play(),
+    );
+  });
+
 test('given a trade that the service accepts, and shows much later than it says: it is traded once', async () => {
   const end = await story()
     .given({

@@ -199,6 +199,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }],
   'read demand': [{ demand: '1000000', takenBy: [] }],
   'read free money': [{ free: { USD: '1000000', MXN: '0' } }],
+  'read lost runs': [{ lostRuns: null }],
   'read rival': [{ rival: null, silent: null }],
   'read balances': [
     done({
@@ -227,7 +228,11 @@ export function play<Result>(
     const answers = script[kind] ?? PLAIN[kind];
     const asked = effects.filter((effect) => effect.kind === kind).length;
     effects.push(next.value);
-    next = steps.next(answers[Math.min(asked, answers.length - 1)] as Answer);
+    const answer = answers[Math.min(asked, answers.length - 1)] as Answer;
+    // As a scan does, which asks about each record of a page.
+    if (next.value.kind === 'scan trades' && typeof answer === 'object' && 'records' in answer)
+      for (const record of answer.records) next.value.wanted(record as Trade);
+    next = steps.next(answer);
   }
   return { result: next.value, effects };
 }

@@ -123,16 +123,6 @@ test('the limit of a day counts what others have traded since the plan was made,
   assert.equal(await amountOfAsked({ policyText: limited, reserved: [gross], run }), 'OVER_LIMIT');
 });
 
-test('a run that Temporal does not know, and that has traded since the plan was made, holds the leg', async () => {
-  const other = { policy: RUN.policy, id: '2026-11-21-b' };
-  const sold = { ...TRADE, clientReferenceId: `${runName(other)}.usd-mxn-1` };
-  const scripted = { listTrades: async () => page(sold) };
-  const claims = { ...NO_OTHER_RUNS, keptForMs: async () => 86_400_000 };
-  const lost = { ...claims, unknown: async () => [other] };
-  assert.equal(amountOf((await asked({ scripted, claims: lost })).told), 'OTHER_RUNS_LOST');
-  assert.equal(amountOf((await asked({ scripted, claims })).told), '1000');
-});
-
 test('what other runs have reserved is not asked for; where that cannot be told, the leg waits', async () => {
   const reserved = { currency: 'USD', takes: '300', changes: '-300', gross: '300', isTold: true };
   assert.equal(amountOf((await asked({ reserved: [reserved] })).told), '700');

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { InstructionsMissing, type Deps } from '../../activities/deps.ts';
-import { heldByLostRuns, noteRuns } from '../../activities/claims.ts';
+import { heldBesideNow, heldByLostRuns, noteRuns } from '../../activities/claims.ts';
 import { observe } from '../../activities/observe.ts';
-import { SeenRuns } from '../../domain/run/lost-runs.ts';
+import { SeenRuns } from '../../domain/writes/lost-runs.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { RunName } from '../../domain/references.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
@@ -189,4 +189,25 @@ test('a held run reads no balance, and gives back the turn that it had; one whos
     assert.equal((await observedWith(policyText, plan, back)).kind, 'made');
     assert.deepEqual(requests, []);
   }
+});
+
+test('a run whose plan is older than the loss is held by what a lookup has shown, unless a person lets it go', async () => {
+  const seen = new SeenRuns(RUN);
+  for (const { clientReferenceId, createdAt } of [
+    YESTERDAY,
+    { ...TRADE, clientReferenceId: `${RUN.policy}.${RUN.id}.usd-mxn-1` },
+  ])
+    seen.note(clientReferenceId, createdAt);
+  const input = { ...planInputOf(convertPolicy()), run: RUN };
+  const held = async (how: Given) => {
+    const { deps } = given(how);
+    const plans = { ...deps.plans, find: async () => ({ isMade: true, hasFailed: false, input }) };
+    return heldBesideNow({ ...deps, plans }, OF, seen);
+  };
+  const lost = await held({});
+  assert.equal(lost?.problem.code, 'OTHER_RUNS_LOST');
+  assert.equal(await held({ known: [idOf(1)] }), null);
+  assert.equal(await held({ keptForMs: HOUR_MS }), null);
+  const [, name = ''] = /--go-on (lost-runs-[\w-]{12})/.exec(lost.problem.fix) ?? [];
+  assert.equal(await held({ instructions: instructionsOf({ kind: 'go-on', item: name }) }), null);
 });

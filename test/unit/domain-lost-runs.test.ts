@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { instructionOf } from '../../domain/people/instruction-shape.ts';
-import { SeenRuns, besideLostRuns, isLetGo } from '../../domain/run/lost-runs.ts';
+import { SeenRuns, besideLostRuns, isLetGo } from '../../domain/writes/lost-runs.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { foundListOf, nameOfFound } from '../../domain/run/claims.ts';
 import { hashOfTexts } from '../../language/batch/chunk-hash.ts';
@@ -84,7 +84,7 @@ test('a run is let go by exactly the list that it shows, and by nothing else tha
 });
 
 test('what holds it names a few of the runs, why, and the commands that go on; it waits for a person', () => {
-  const of = { run: OWN, policyFile: 'policies/treasury.yaml', isBatch: false };
+  const of = { run: OWN, policyFile: 'policies/treasury.yaml', isBatch: false, isPlanned: false };
   const { reason, problem } = besideLostRuns(of, others(1), 'lost-runs-abcdefghijkl');
   assert.deepEqual([reason, problem.code, problem.item], ['person', 'OTHER_RUNS_LOST', null]);
   assert.equal(

@@ -662,6 +662,39 @@ test('a payment that gets the same contradicted record again is told to a person
   assert.ok(told.has('RECORD_DIFFERS'));
 });
 
+test('a call that was answered in its place, “not traded” or “not paid”, ends nothing that the service shows as done', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const problem = { ...SHORT, code: 'OUTSIDE_GUARD', item: LEG.id } as const;
+  const asked: (readonly string[])[] = [];
+  let typed = 1;
+  const sides: unknown[] = [];
+  const world = ports({
+    requestQuote: async (call) => {
+      sides.push('state' in call && call.state.sent);
+      if (typed > 0) {
+        typed -= 1;
+        return { step: { kind: 'not traded', state: NEW_LEG, problem }, evidence: [], runId: 'run-1' };
+      }
+      return {
+        step: { kind: 'traded', traded: TRADED, worse: null, isHeld: false },
+        evidence: [],
+        runId: 'run-1',
+      };
+    },
+    tellRun: async (undone) => {
+      asked.push([...(undone?.legs ?? []), ...(undone?.payments ?? []).map(({ reference }) => reference)]);
+      return { runId: 'run-1', done: [LEG.reference] };
+    },
+  });
+  await new Run(INPUT, state, world).complete();
+  // The leg is looked up anew, as one that may have been traded; and its payment is asked about once more.
+  assert.deepEqual(sides, [false, true]);
+  const { legs, payments } = makeReport(state);
+  assert.deepEqual([legs[0]?.outcome, payments[0]?.outcome], ['TRADED', 'NOT_PAID']);
+  // What the service shows again and again is taken up once.
+  assert.deepEqual(asked, [[LEG.reference, PAYMENT.reference], [PAYMENT.reference]]);
+});
+
 test('while a trade that was handed on is not read again, what its proceeds pay is not known to others', () => {
   const proceeds = { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 } as const;
   const plan: Plan = { ...PLAN, payments: [{ ...PAYMENT, amount: proceeds, dependsOn: LEG.id }] };
@@ -1422,10 +1455,10 @@ function undoneIn1(more: Partial<ToldPorts>): {
 
 test('a run that was reset after it had failed takes up once more what is not done', async () => {
   const { world, asked, inRun } = undoneIn1({});
-  const tellRun: Ports['tellRun'] = () => {
+  const tellRun: Ports['tellRun'] = (undone) => {
     // What was decided before the reset is history; whoever asks now is another Temporal run.
     inRun('run-2');
-    return world.tellRun();
+    return world.tellRun(undone);
   };
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   await new Run(INPUT, state, { ...world, tellRun }).complete();
@@ -1446,9 +1479,9 @@ test('a reset that has kept the answer which run it is asks once more; where not
   ] as const) {
     const { world, asked, inRun } = undoneIn1({});
     const left = [...answers];
-    const tellRun: Ports['tellRun'] = () => {
+    const tellRun: Ports['tellRun'] = (undone) => {
       inRun(left.shift() ?? 'none is left');
-      return world.tellRun();
+      return world.tellRun(undone);
     };
     const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
     await new Run(INPUT, state, { ...world, tellRun, runId, originalRunId: 'run-1' }).complete();

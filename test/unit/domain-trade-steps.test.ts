@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Problem } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
+import { besideLostRuns } from '../../domain/writes/lost-runs.ts';
+import type { Trade } from '../../domain/service/records.ts';
 import type { WaitReason } from '../../domain/waits.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
 import { unreadable, type Answer, type Context, type Effect } from '../../domain/writes/step.ts';
@@ -14,6 +16,7 @@ import {
   NO_ANSWER,
   NOW,
   QUOTE,
+  RUN,
   TRADE,
   UNREADABLE,
   context,
@@ -672,6 +675,59 @@ test('a leg that ends because another open run has reserved what it would trade 
   );
   assert.doesNotMatch(message, /asks for/);
   assert.match(fix, /npx cambist replay/);
+});
+
+test('a leg that is not fresh is quoted only when Temporal knows the runs of the policy that have traded, or a person lets it go on', () => {
+  const stranger = (id: string): Trade => ({
+    ...TRADE,
+    id: 'tde_9',
+    quoteId: 'qte_9',
+    clientReferenceId: `p.${id}.usd-mxn-1`,
+  });
+  const held = besideLostRuns(
+    { run: RUN, policyFile: 'p.yaml', isBatch: false, isPlanned: true },
+    [{ policy: 'p', id: '2026-11-22-corrected' }],
+    'lost-runs-abcdefghijkl',
+  );
+  assert.match(
+    held.problem.fix,
+    /it has taken the place of this run, cancel this one: `npx cambist cancel p\./,
+  );
+  const reset = context({ attempt: { ...context().attempt, runId: 'run-2' } });
+  const asked = (
+    at: Context,
+    {
+      leg = LEG,
+      of = '2026-11-22-corrected',
+      lostRuns = held,
+    }: {
+      readonly leg?: typeof LEG;
+      readonly of?: string;
+      readonly lostRuns?: typeof held | null;
+    } = {},
+  ) => {
+    const known = { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW };
+    const { result, effects } = play(requestQuoteSteps(at, leg, known), {
+      'scan trades': [seen(stranger(of))],
+      'read lost runs': [{ lostRuns }],
+    });
+    return [
+      named(result),
+      kindsOf(effects).includes('read lost runs'),
+      kindsOf(effects).includes('send quote'),
+    ];
+  };
+  // Of fixed amounts too: the other run may have taken the place of this one.
+  for (const leg of [LEG, { ...LEG, why: { kind: 'target', currency: 'MXN' } } as typeof LEG]) {
+    assert.deepEqual(asked(reset, { leg }), ['wait: person', true, false]);
+    assert.deepEqual(asked(reset, { leg, lostRuns: null }), ['quoted', true, true]);
+    assert.deepEqual(asked(context(), { leg }), ['quoted', false, true]);
+  }
+  assert.deepEqual(asked(reset, { of: RUN.id }), ['traded', false, false]);
+  // Something of this run was there when its plan was made: it was started again, and adopts what was done.
+  const facts = { ...reset.facts, keyUsedSince: '2026-01-01' };
+  const foundRecords = { ...reset, facts, plan: { ...reset.plan, foundRecords: true } };
+  assert.deepEqual(asked(foundRecords), ['quoted', false, true]);
 });
 
 test('a leg that was computed from balances is quoted in the run’s turn only; who has it is told', () => {

@@ -11,7 +11,10 @@ import type {
   TradedCall,
   WithdrawalsCall,
 } from '../../../domain/run/calls.ts';
+import { makeProblem } from '../../../domain/problems.ts';
+import { NEW_LEG } from '../../../domain/writes/leg-state.ts';
 import { sidesOf } from '../../../domain/writes/lookups.ts';
+import { NEW_PAYMENT } from '../../../domain/writes/withdrawal.ts';
 import type { Misfortune } from './schedule.ts';
 import type { Movement } from './service.ts';
 import type { Activity } from './temporal.ts';
@@ -29,12 +32,18 @@ export function typedAnswer(world: World, activity: Activity, claim: Claim): unk
     case 'requestQuote':
     case 'executeTrade': {
       const { leg } = args as LegCall | TradedCall;
+      const problem = makeProblem('OUTSIDE_GUARD', leg.id);
+      if (claim === 'undone')
+        return { step: { kind: 'not traded', state: NEW_LEG, problem }, evidence: [], runId };
       const { id, quoteId, ...trade } = tradeBeside(world, temporal.itemOf(leg.id), claim);
       const traded = { tradeId: id, quoteId, ...sidesOf(trade), quoted: null, status: trade.status };
       return { step: { kind: 'traded', traded, worse: null, isHeld: false }, evidence: [], runId };
     }
     case 'createWithdrawals': {
       const items = (args as PaymentsCall).items.map(({ payment, wanted }) => {
+        const problem = makeProblem('ACCOUNT_MISSING', payment.id);
+        if (claim === 'undone')
+          return { id: payment.id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } };
         const { id, ...record } = withdrawalBeside(world, temporal.itemOf(payment.id), claim);
         const { reference } = payment;
         const amount = wanted.amount ?? record.withdrawalAmount;
@@ -44,10 +53,12 @@ export function typedAnswer(world: World, activity: Activity, claim: Claim): unk
       return { items, evidence: [], runId: payer };
     }
     case 'awaitSettlement': {
+      if (claim === 'undone') return null;
       const record = tradeBeside(world, temporal.itemOf((args as SettlementCall).leg), claim);
       return { kind: 'settled', record: { ...record, status: 'SETTLED' } };
     }
     case 'awaitWithdrawals': {
+      if (claim === 'undone') return null;
       const ended = (args as WithdrawalsCall).items.map(({ id }) => {
         const record = withdrawalBeside(world, temporal.itemOf(id), claim);
         return { id, record: { ...record, status: 'COMPLETED' }, paid: true, isUnknown: false };

@@ -295,6 +295,10 @@ export class Attempt {
       case 'read demand':
         later(async () => this.#demand(effect.leg));
         return;
+      case 'read lost runs':
+        // Temporal forgets no other run here.
+        world.agenda.after(INSTRUCTIONS_MS, () => answer({ lostRuns: null }));
+        return;
       case 'read free money':
         later(async () => this.#freeMoney(effect.currencies));
         return;
@@ -516,6 +520,7 @@ function shortOf(answer: Answer): string {
   if ('free' in answer) return Object.values(answer.free).join(', ');
   if ('wait' in answer) return answer.wait.reason;
   if ('problem' in answer) return answer.problem.code;
+  if ('lostRuns' in answer) return answer.lostRuns?.reason ?? 'none';
   if ('rival' in answer) return answer.rival ?? 'none';
   if ('instructions' in answer)
     return answer.instructions.map(({ kind }) => kind).join(', ') || 'nothing said';

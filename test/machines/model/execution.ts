@@ -6,7 +6,7 @@
 import { Run } from '../../../domain/run/run.ts';
 import { Chunk, type ChunkPorts } from '../../../domain/run/chunk.ts';
 import { HistoryIsLong, RunRefused, StepFailed, type Ports } from '../../../domain/run/ports.ts';
-import { newRunState, type RunState } from '../../../domain/run/state.ts';
+import { newRunState, type RunState, type UndoneItems } from '../../../domain/run/state.ts';
 import type { Carried } from '../../../domain/run/carry.ts';
 import type {
   ChunkInput,
@@ -14,6 +14,7 @@ import type {
   Settlement,
   WithdrawalsAnswer,
   RunInput,
+  RunTold,
 } from '../../../domain/run/calls.ts';
 
 /** What a run is told. */
@@ -44,7 +45,7 @@ export type Command =
 export type Point = News & {
   readonly asked: readonly Command[];
   /** What the task asked and was answered before it was over. */
-  readonly answers: readonly string[];
+  readonly answers: readonly RunTold[];
 };
 /** `clockMs`: what Temporal's clock said then, which need not be the true time. */
 export type News = { readonly atMs: number; readonly clockMs: number; readonly told: Told };
@@ -81,6 +82,8 @@ type Identity = {
   readonly carried: Carried | null;
   /** Points of history after which the run should go on in a new one. */
   readonly longAfter: number;
+  /** Which of these items the service's lists show as done. */
+  readonly doneOf: (undone: UndoneItems) => readonly string[];
 };
 
 /** What a workflow is started with. */
@@ -116,8 +119,9 @@ export class Execution {
   #count = 0;
   #nowMs = 0;
   /** Answers of the task that is being replayed; null: it is carried out for the first time. */
-  #replayed: readonly string[] | null = null;
-  #answers: string[] = [];
+  #replayed: readonly RunTold[] | null = null;
+  #answers: RunTold[] = [];
+  readonly #doneOf: Identity['doneOf'];
 
   constructor(input: Input, identity: Identity) {
     this.input = input;
@@ -128,6 +132,7 @@ export class Execution {
     this.begunAtMs = identity.begunAtMs;
     this.carried = identity.carried;
     this.longAfter = identity.longAfter;
+    this.#doneOf = identity.doneOf;
     const { policy: name, id } = input.run;
     const hash = 'policyHash' in input ? input.policyHash : '';
     this.state = newRunState(input.run, `sandbox/${name}.${id}`, { name, hash });
@@ -138,7 +143,7 @@ export class Execution {
 
   /** Tells the run one thing; resolves with what it asks for once it has nothing more to do by itself. */
   /** @param replayed what the task was answered, where it is replayed */
-  async tell(news: News, replayed: readonly string[] | null = null): Promise<readonly Command[]> {
+  async tell(news: News, replayed: readonly RunTold[] | null = null): Promise<readonly Command[]> {
     const { told, clockMs } = news;
     this.#replayed = replayed;
     this.#answers = [];
@@ -259,10 +264,11 @@ export class Execution {
       executeTrade: activity('executeTrade'),
       createWithdrawals: activity('createWithdrawals'),
       recordInstruction: activity('recordInstruction'),
-      tellRun: async () => {
-        const runId = this.#replayed?.[this.#answers.length] ?? this.runId;
-        this.#answers.push(runId);
-        return { runId };
+      tellRun: async (undone) => {
+        const now = { runId: this.runId, ...(undone !== null && { done: this.#doneOf(undone) }) };
+        const told = this.#replayed?.[this.#answers.length] ?? now;
+        this.#answers.push(told);
+        return told;
       },
       tellEnd: async () => {},
       confirmOutcomes: activity('confirmOutcomes'),

@@ -215,8 +215,8 @@ export type Misfortune =
   /** Somebody completes every pending activity of a workflow in its place, each with an answer of the right shape. */
   | {
       readonly kind: 'answered';
-      /** Whose record the answer names. */
-      readonly claim: 'another’s' | 'nobody’s';
+      /** Whose record the answer names; `undone`: it says that nothing was traded or paid. */
+      readonly claim: 'another’s' | 'nobody’s' | 'undone';
     }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string };

@@ -651,6 +651,20 @@ export class Service {
     return this.#unread('balances') ?? this.#done({ items, nextCursor: null, prevCursor: null });
   }
 
+  /** What both lists show now; nothing while they cannot be read. `name`: the reference or the tag. */
+  listedNow(): readonly { readonly id: string; readonly name: string | null; readonly status: string }[] {
+    if (!this.isReadable()) return [];
+    const isShown = ({ visibleAtMs }: Listed<unknown>): boolean => visibleAtMs <= this.#agenda.nowMs;
+    return [
+      ...this.#trades
+        .filter(isShown)
+        .map(({ record, status }) => ({ id: record.id, name: record.clientReferenceId, status })),
+      ...this.#withdrawals
+        .filter(isShown)
+        .map(({ record, status }) => ({ id: record.id, name: record.tag, status })),
+    ];
+  }
+
   /** Reads the list at one moment, newest first, for polls; `wanted` are kept. */
   scanWithdrawals(wanted: (record: Withdrawal) => boolean): ListScan<Withdrawal> {
     return this.#scan('withdrawals', this.#withdrawals, wanted);

@@ -5,7 +5,8 @@
 import type { Plan } from '../../../domain/plan/plan.ts';
 import type { Go } from '../../../domain/run/calls.ts';
 import type { PaymentRecord } from '../../../domain/run/items.ts';
-import { newRecord } from '../../../domain/run/state.ts';
+import { newRecord, type UndoneItems } from '../../../domain/run/state.ts';
+import { firstReference } from '../../../domain/references.ts';
 import { paymentOf } from '../../../domain/plan/batch-items.ts';
 import type { Carried } from '../../../domain/run/carry.ts';
 import type { Problem } from '../../../domain/problems.ts';
@@ -301,6 +302,7 @@ export class Temporal {
       startedAtMs: beginning.startedAtMs,
       begunAtMs: beginning.begunAtMs ?? world.agenda.nowMs,
       carried: beginning.carried ?? null,
+      doneOf: (undone) => doneOf(world, undone),
       longAfter:
         beginning.longAfter ?? (this.#continued < MOST_CONTINUED ? world.schedule.longHistory : Infinity),
     });
@@ -708,4 +710,15 @@ export class Temporal {
 
 function hasContinued({ standing }: Execution): boolean {
   return standing === 'continued';
+}
+
+/** As `tellRun` looks, at what the lists show now. */
+function doneOf({ service, facts }: World, { legs, payments }: UndoneItems): readonly string[] {
+  const failed = [...facts.tradeStatuses.failed, ...facts.withdrawalStatuses.failed];
+  return service.listedNow().flatMap(({ id, name, status }) => {
+    if (failed.includes(status)) return [];
+    const first = firstReference(name ?? '');
+    const own = payments.find(({ reference, withdrawalId }) => reference === first || withdrawalId === id);
+    return own?.reference ?? (legs.includes(first) ? first : []);
+  });
 }

@@ -1,7 +1,8 @@
 /**
  * Lost runs: the service has records of them and Temporal has nothing, neither the run, nor its plan, nor
  * what people said. This happens when Temporal was restored from an older backup, or when another namespace
- * uses the same key. A new run waits for a person beside lost runs of its policy. Pure.
+ * uses the same key. Beside lost runs of its policy, a new run waits for a person, and so does the first trade of a leg whose
+ * plan is older than the loss. Pure.
  */
 import type { Kept } from '../people/instructions.ts';
 import { makeProblem } from '../problems.ts';
@@ -39,6 +40,11 @@ export class SeenRuns {
     return this.#newest.has(runName(this.#own));
   }
 
+  /** True when the list shows a record of another run. */
+  get hasOthers(): boolean {
+    return this.othersSince(-Infinity).length > 0;
+  }
+
   /** The other runs with a record that is no older than this, epoch milliseconds; the newest first. */
   othersSince(sinceMs: number): readonly RunName[] {
     const own = runName(this.#own);
@@ -59,15 +65,16 @@ const ASK_AGAIN_MS = 15_000;
 /** The message names so many runs at most. */
 const NAMED = 5;
 
-/**
- * @param of `policyFile`: as the run was started with
- * @param name the name of the list
- */
-export function besideLostRuns(
-  of: { readonly run: RunName; readonly policyFile: string; readonly isBatch: boolean },
-  lost: readonly RunName[],
-  name: string,
-): Wait {
+/** The run that waits. `policyFile`: as it was started with. `isPlanned`: it has its plan, which is older than the loss. */
+export type Beside = {
+  readonly run: RunName;
+  readonly policyFile: string;
+  readonly isBatch: boolean;
+  readonly isPlanned: boolean;
+};
+
+/** @param name the name of the list */
+export function besideLostRuns(of: Beside, lost: readonly RunName[], name: string): Wait {
   const names = lost.slice(0, NAMED).map(runName).join(', ');
   const more = lost.length > NAMED ? `, and ${lost.length - NAMED} more` : '';
   const [only, ...others] = lost;
@@ -77,9 +84,12 @@ export function besideLostRuns(
       : ([`${lost.length} runs`, 'each of them', 'ID'] as const);
   const command = `npx cambist run ${typed(of.policyFile)}`;
   const file = of.isBatch ? ' --batch FILE' : '';
+  const replaced = of.isPlanned
+    ? ` Where ${others.length === 0 ? 'it' : 'one of them'} has taken the place of this run, cancel this one: \`npx cambist cancel ${runName(of.run)}\`.`
+    : '';
   const problem = makeProblem('OTHER_RUNS_LOST', null, {
     message: `The service has records of ${runs} of this policy that Temporal does not know: ${names}${more}. Temporal was likely restored from an older backup, or another namespace uses the same key. This run sends nothing before a person says so.`,
-    fix: `Start ${them} again first, by \`${command}${file} --id ${id}\`: what was done is adopted, and this run then goes on by itself. Or look at what was moved, and let this run go all the same: \`${command} --id ${of.run.id} --go-on ${name}\`.`,
+    fix: `Start ${them} again first, by \`${command}${file} --id ${id}\`: what was done is adopted, and this run then goes on by itself. Or look at what was moved, and let this run go all the same: \`${command} --id ${of.run.id} --go-on ${name}\`.${replaced}`,
   });
   return { afterMs: ASK_AGAIN_MS, reason: 'person', problem };
 }
