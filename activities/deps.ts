@@ -115,7 +115,7 @@ export type Deps = {
     /** Waits for the turn a few seconds at most. */
     take(run: RunName, isPlanning: boolean): Promise<TurnAnswer>;
     /** When this fails, the turn lapses by itself. */
-    giveBack(run: RunName, mayHaveTraded: boolean): Promise<void>;
+    giveBack(run: RunName, tradedAtMs: number | null): Promise<void>;
     /** Tells the others that a run may take money which takes no turn, or goes on after a reset. */
     reopen(run: RunName): Promise<void>;
     /** What these open runs have planned to take, and the service has not taken yet. */

@@ -68,7 +68,7 @@ export async function observedNow(deps: Deps, input: PlanInput, given: ReadInput
   const turn = await turnFor(deps, policy, run);
   if ('wait' in turn) return { kind: 'wait', wait: turn.wait };
   const answer = await observedInTurn(deps, { input, given, looked, turn });
-  if (turn.isTaken && answer.kind !== 'observed') await deps.turn.giveBack(input.run, false).catch(() => {});
+  if (turn.isTaken && answer.kind !== 'observed') await deps.turn.giveBack(input.run, null).catch(() => {});
   return answer;
 }
 

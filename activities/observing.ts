@@ -86,8 +86,11 @@ export function readInput(
 }
 
 /** For so long, the lists may not show yet what another run traded before this run got its turn. */
-export function listsLagMs({ facts }: Deps, { tradedAgoMs }: OwnTurn): number {
-  return tradedAgoMs === null ? 0 : facts.listLagMs - tradedAgoMs;
+export function listsLagMs({ facts, clock }: Deps, { tradedAgoMs, tradedAtMs }: OwnTurn): number {
+  if (tradedAgoMs === null) return 0;
+  // Temporal's clock may leap, as when another server takes over. The clocks of workers agree with the service's.
+  const byWorkersMs = tradedAtMs === null ? tradedAgoMs : Math.max(0, clock.wallMs() - tradedAtMs);
+  return facts.listLagMs - Math.min(tradedAgoMs, byWorkersMs);
 }
 
 /** Reads the service once. What other runs have reserved was read before that, never after it. */

@@ -84,12 +84,13 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
   const go = await inPlace(() => deps.chunks.readGo(mode, run, number));
   if (go === 'over') {
     const name = `/${runId}`;
-    // The chunk was reset and has heard nothing in this Temporal run; or its run has ended without hearing
-    // what the chunk took up again. The person who reset it wants its unpaid payments tried again.
+    // The chunk was reset or started again, and has heard nothing in this Temporal run; or its run has ended without hearing
+    // what the chunk took up again. The person who did it wants its unpaid payments tried again, and what was paid told.
     const isToGoOn = call.isOpen || call.heard?.endsWith(name) !== true;
-    const isReset = call.originalRunId !== runId && isToGoOn;
-    if (isReset && !(await deps.chunks.reopenRun(mode, run))) return null;
-    return { kind: isReset ? 'reopened' : 'over', runId: name };
+    const isStartedAgain = !input.isFirst && !call.isContinued;
+    const isAgain = (call.originalRunId !== runId || isStartedAgain) && isToGoOn;
+    if (isAgain && !(await deps.chunks.reopenRun(mode, run))) return null;
+    return { kind: isAgain ? 'reopened' : 'over', runId: name };
   }
   if (go === null || !go.mayGo) return noGoYet();
   const ofRun = plans.get(JSON.stringify([mode, run]), () => deps.plans.read(mode, run, 0));

@@ -68,7 +68,7 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     // If the plan is not the one that a person has seen, nothing of it is sent; a batch may need to buy
     // nothing. In both cases others may have the turn of the planning at once.
     else if (!isAsShown(plan, input.shown) || buysNothing(plan))
-      await deps.turn.giveBack(run, false).catch(() => {});
+      await deps.turn.giveBack(run, null).catch(() => {});
     return { kind: 'plan', plan: keptPlan(plan) };
   }
   const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, mode, run));

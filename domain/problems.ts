@@ -263,6 +263,12 @@ export const PROBLEMS = {
     advice:
       'Wait for a better price, then type `npx cambist replay RUN`. Or widen the guard on purpose: while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`.',
   },
+  GUARD_UNUSUAL: {
+    ending: 'refused by us',
+    sentence: 'The guard lies ten times and more below the price, and would take any price.',
+    advice:
+      'Correct the rate of the guard; while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`. If it is meant so, write why into the policy: `guard: { unusual: REASON }`.',
+  },
   REFERENCE_TOO_OLD: {
     ending: 'refused by us',
     sentence: 'The reference rates of the plan have become too old.',
@@ -593,6 +599,7 @@ export const FILES_AT_FAULT = {
 /** The mistakes in a user's file, which are the second part of such a code. A public surface: they are only added. */
 export type FileMistake =
   // The text itself.
+  | 'FORM'
   | 'TOO_LARGE'
   | 'CONTROL_CHARACTER'
   | 'SYNTAX'
@@ -619,11 +626,13 @@ export type FileMistake =
   | 'AMOUNT_UNQUOTED'
   | 'AMOUNT'
   | 'AMOUNT_DECIMALS'
+  | 'AMOUNT_THOUSANDS'
   | 'AMOUNT_ABOVE_LIMIT'
   | 'MONEY'
   | 'RATE'
   | 'RATE_PAIR'
   | 'RATE_TWICE'
+  | 'RATES_DISAGREE'
   | 'CURRENCY'
   | 'SAME_CURRENCY'
   | 'CURRENCY_UNKNOWN'
@@ -650,6 +659,7 @@ export type FileMistake =
   | 'LIMIT_CURRENCY'
   | 'LIMIT_TWICE'
   | 'COLUMN_TWICE'
+  | 'ROW_IGNORED'
   | 'ROUNDING_MISSING'
   | 'PROCEEDS_TWICE'
   | 'PROCEEDS_WITH_FIXED'

@@ -30,14 +30,14 @@ export async function readEvents(
 
 /**
  * The type and the input with which the newest Temporal run of an id was started; null when Temporal has
- * none. Reads one event.
+ * none. Reads one event. `firstRunId`: the Temporal run with which its histories began, resets included.
  * @param runId absent: the newest Temporal run of the id
  */
 export async function readStart(
   client: Client,
   workflowId: string,
   runId?: string,
-): Promise<{ readonly type: string; readonly input: unknown } | null> {
+): Promise<{ readonly type: string; readonly input: unknown; readonly firstRunId: string } | null> {
   try {
     const { history } = await client.workflowService.getWorkflowExecutionHistory({
       namespace: client.options.namespace,
@@ -46,7 +46,8 @@ export async function readStart(
     });
     const started = history?.events?.[0]?.workflowExecutionStartedEventAttributes;
     const [input] = await valuesOf(client, started?.input?.payloads);
-    return { type: started?.workflowType?.name ?? '', input };
+    const { workflowType, firstExecutionRunId } = started ?? {};
+    return { type: workflowType?.name ?? '', input, firstRunId: firstExecutionRunId ?? '' };
   } catch (error) {
     if (isGone(error)) return null;
     throw error;

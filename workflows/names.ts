@@ -181,8 +181,8 @@ export type TurnInput = { readonly mode: Mode; readonly organisation: string };
 export type TurnAsk = { readonly run: string; readonly isPlanning: boolean };
 /** Waits for the turn, a few seconds at most. */
 export const takeTurnUpdate = defineUpdate<TurnAnswer, [TurnAsk]>('take');
-/** `mayHaveTraded` is false for a run that has only planned. */
-export const giveTurnBackSignal = defineSignal<[run: string, mayHaveTraded: boolean]>('giveBack');
+/** `tradedAtMs` is the clock of the worker once the run may have traded; null: the run has only planned. */
+export const giveTurnBackSignal = defineSignal<[run: string, tradedAtMs: number | null]>('giveBack');
 /** These runs have ended, so that what they had reserved is free. */
 export const forgetRunsSignal = defineSignal<[runs: readonly string[]]>('forget');
 /** A run that goes on after a reset may take money again. */

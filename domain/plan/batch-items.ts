@@ -19,7 +19,7 @@ import { makeProblem, type Problem, type RunCode } from '../problems.ts';
 import { reference, type RunName } from '../references.ts';
 import { brokenPaymentLimit } from './limits.ts';
 import { accountIdForm, type Observation, type RegisteredAccount } from './observation.ts';
-import type { Payment } from './plan.ts';
+import type { Payment, Plan, PlanHead } from './plan.ts';
 
 /** At most this many problems are told. Once they are mended, the next ones are told. */
 const MOST_PROBLEMS = 50;
@@ -174,6 +174,18 @@ export function paymentOf(run: RunName, [id, account, currency, value]: BatchPay
     currency,
     amount: { kind: 'fixed', value },
     dependsOn: null,
+  };
+}
+
+/** The part of a batch's plan that belongs to one chunk. */
+export function planOfChunk(run: RunName, payments: readonly BatchPayment[], head: PlanHead): Plan {
+  return {
+    ...head,
+    policy: { name: run.policy, hash: '' },
+    legs: [],
+    positions: [],
+    batch: null,
+    payments: payments.map((row) => paymentOf(run, row)),
   };
 }
 

@@ -115,6 +115,7 @@ const RULES = {
   settle: isRecord,
   shortfall: oneOf('skip', 'hold'),
   limits: orNull(isRecord),
+  unusualGuard: orNull(lineOf(100)),
 } as const satisfies Readonly<Record<keyof PolicyRules, Field>>;
 
 const PAYOUT_RULES = {

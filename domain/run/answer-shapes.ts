@@ -231,6 +231,7 @@ const isConfirmedWithdrawal = shapeOf<ConfirmedWithdrawal>({
   ...ACCEPTED,
   reference: orNull(isText),
   isPaid: isFlag,
+  hasFailed: ifAny(isFlag),
 });
 export const isConfirmed = unionOf<Confirmed>({
   shown: { trades: listOf(isTraded), withdrawals: listOf(isConfirmedWithdrawal) },

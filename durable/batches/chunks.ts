@@ -28,6 +28,7 @@ import {
 } from '../../workflows/names.ts';
 import { canBeAsked, describe, hasEndedByItself, isOpen } from '../described.ts';
 import { isGone, readStart } from '../history.ts';
+import { runsOfId } from '../listed.ts';
 
 /** A question gets no answer when the workflow ends meanwhile. Then the caller asks again. */
 const QUESTION_LIMIT_MS = 5_000;
@@ -46,8 +47,8 @@ export function chunksOf(client: Client, taskQueue: string) {
 }
 
 /**
- * The input with which one Temporal run of a chunk was started. Without `runId`, that of the newest one.
- * Null: there is no chunk.
+ * The input with which one Temporal run of a chunk was started. Without `runId`, that of the newest one, as it was given; with
+ * it, `isFirst` is what Temporal shows. Null: there is no chunk.
  */
 async function readChunkInput(
   client: Client,
@@ -55,7 +56,21 @@ async function readChunkInput(
   runId?: string,
 ): Promise<ChunkInput | null> {
   const start = await readStart(client, workflowId, runId);
-  return start?.type === CHUNK_TYPE && isRecord(start.input) ? (start.input as ChunkInput) : null;
+  if (start?.type !== CHUNK_TYPE || !isRecord(start.input)) return null;
+  const input = start.input as ChunkInput;
+  if (runId === undefined || !input.isFirst) return input;
+  return { ...input, isFirst: await isFirstOfId(client, workflowId, runId) };
+}
+
+/**
+ * Whether Temporal shows no Temporal run of the id that began before this one's histories did. Its input does not prove it: a
+ * person can start a chunk like an earlier one, with the input of that one.
+ */
+export async function isFirstOfId(client: Client, workflowId: string, runId: string): Promise<boolean> {
+  const [first] = await runsOfId(client, workflowId);
+  // The list may not show this one yet.
+  if (first === undefined || first.runId === runId) return true;
+  return (await readStart(client, workflowId, runId))?.firstRunId === first.runId;
 }
 
 /** What the run of a batch says to a chunk. `over`: the run has ended by itself. Null: it cannot be asked. */
@@ -102,13 +117,15 @@ export async function readChunkResult(client: Client, workflowId: string): Promi
 export async function endedHolds(client: Client, shown: Shown): Promise<Holds | null> {
   const result = await resultOf(client, shown);
   const page: Partial<ReportPage> | undefined = result?.firstPage;
-  if (page?.rows === undefined || page.next !== null) return null;
+  const heard = result?.heard ?? null;
+  // Without a go it may hold more than it tells, or nothing: only the chunk can say which.
+  if (page?.rows === undefined || page.next !== null || heard === null) return null;
   const items = page.rows
     .map(paymentOfRow)
     .flatMap(({ id, outcome, withdrawalId }): Holds['items'] =>
       withdrawalId === null ? [] : [[id, outcome, withdrawalId]],
     );
-  return { runId: shown.runId, heard: result?.heard ?? null, isFirst: false, hasPlan: true, items };
+  return { runId: shown.runId, heard, isFirst: false, hasPlan: true, items };
 }
 
 type Shown = Pick<WorkflowExecutionInfo, 'workflowId' | 'runId' | 'status'>;

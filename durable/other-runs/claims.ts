@@ -37,6 +37,7 @@ import {
   instructionsIdOf,
   planIdOf,
 } from '../../workflows/names.ts';
+import { isFirstOfId } from '../batches/chunks.ts';
 import { readChunk } from '../batches/submitted-chunk.ts';
 import { describe, hasEndedByItself, isOpen } from '../described.ts';
 import { fewAtOnce } from '../few-at-once.ts';
@@ -221,9 +222,10 @@ async function heldBy(
   const answer = await readHolds(client, { workflowId: chunkId }, there, BATCHES_WITHIN_MS);
   const coordinator = await coordinatorOf(client, mode, run);
   if (answer === null) return null;
+  const told = { ...answer, isFirst: answer.isFirst && (await isFirstOfId(client, chunkId, answer.runId)) };
   return there.flatMap((name) => {
     const isWanted = (letters[indexes.get(name) ?? 0] ?? '.') === '.';
-    if (!isHeld(answer, coordinator, { name, isWanted, madeFor: plan.madeFor })) return [];
+    if (!isHeld(told, coordinator, { name, isWanted, madeFor: plan.madeFor })) return [];
     return [[name, { run: runName(run), withdrawalId: recordIn(answer, name) }]];
   });
 }

@@ -25,7 +25,13 @@ const PARTS = [
   {
     name: 'conversions',
     filesAtOnce: 4,
-    files: ['server/', 'machines/run-workers', 'machines/run-again', 'machines/run-instead'],
+    files: [
+      'server/',
+      'machines/buttons',
+      'machines/run-workers',
+      'machines/run-again',
+      'machines/run-instead',
+    ],
   },
   {
     name: 'rebalancing',

@@ -137,7 +137,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     isCurrentAttempt: async () => true,
     claims: { ...NO_OTHER_RUNS, suspects: never, holders: never, plannedBeside: never },
     turn: {
-      take: async () => ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }),
+      take: async () => ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }),
       giveBack: async () => {},
       reopen: async () => {},
       readReserved: async () => [],

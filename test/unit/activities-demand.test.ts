@@ -25,7 +25,7 @@ rebalance:
   targets: { USD: { max: "500.00" } }
 guard: { worst_rate: ["16.90 MXN per USD"] }
 `;
-const OURS: OwnTurn = { turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null };
+const OURS: OwnTurn = { turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null };
 const GUARD = {
   bound: { buyFactor: '1', sellFactor: '16.9' },
   text: '',
@@ -201,7 +201,7 @@ shortfall: hold
 test('without the turn, while lists may lag, and while the service cannot be read, nothing is told', async () => {
   for (const [more, code] of [
     [{ turn: null }, 'LOOKUP_INCOMPLETE'],
-    [{ turn: { ...OURS, tradedAgoMs: 1_000 } }, 'LISTS_MAY_LAG'],
+    [{ turn: { ...OURS, tradedAgoMs: 1_000, tradedAtMs: null } }, 'LISTS_MAY_LAG'],
   ] as const) {
     const { told, requests } = await asked(more);
     assert.equal(amountOf(told), code);

@@ -213,6 +213,29 @@ test('a chunk that was reset starts its ended run again, unless it has heard of 
   assert.deepEqual(kinds, ['reopened', 'reopened', 'reopened', 'over', 'over']);
 });
 
+test('a chunk that was started again starts its ended run again, and one that is the first does not', async () => {
+  const answerOf = async (isFirst: boolean, isContinued = false): Promise<string> => {
+    const deps = depsOfEnded({
+      readInput: async () => ({ ...FIRST_CHUNK, isFirst }),
+      reopenRun: async () => true,
+    });
+    const call = {
+      mode: 'SANDBOX',
+      run: RUN,
+      number: 1,
+      originalRunId: 'c2',
+      heard: null,
+      isOpen: false,
+    } as const;
+    const ask = () => readGo(deps, chunkMemory(deps.clock))({ ...call, isContinued });
+    return (await inActivity({ runId: 'c2' }, ask)).kind;
+  };
+  assert.equal(await answerOf(false), 'reopened');
+  assert.equal(await answerOf(true), 'over');
+  // Its first history has asked.
+  assert.equal(await answerOf(false, true), 'over');
+});
+
 test('a chunk that was reset while its run is about to end asks for a minute in one attempt, and starts it again once it has ended', async () => {
   let endsAfter = 9;
   let looks = 0;

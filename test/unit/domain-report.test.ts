@@ -50,7 +50,10 @@ function stateOf(payments: readonly Payment[]): RunState {
 /** A run of one leg and one payment that ended like this. */
 function ended(leg: LegOutcome, payment: PaymentOutcome, problem = PROBLEM): RunState {
   const state = stateOf([PAYMENT]);
-  for (const record of state.legs) record.stage = legAt(leg, problem);
+  for (const record of state.legs) {
+    const stage = legAt(leg, problem);
+    record.stage = stage.kind === 'traded' ? { ...stage, settled: true } : stage;
+  }
   for (const record of state.payments) record.stage = paymentAt(payment, problem);
   state.ended = true;
   return state;

@@ -336,6 +336,30 @@ test('too little of the sold currency is found before any quote', () => {
   }
 });
 
+/** What a leg that sells dollars at 17.25 pesos becomes by its guard, and by the reason that the policy gives for it. */
+const FAR_GUARDS: readonly (readonly [
+  string,
+  { buyFactor: string; sellFactor: string },
+  string | null,
+  string,
+])[] = [
+  ['upside down', { buyFactor: '17', sellFactor: '1' }, null, 'GUARD_UNUSUAL'],
+  ['upside down, on purpose', { buyFactor: '17', sellFactor: '1' }, 'a test', 'quoted'],
+  ['ten times below', { buyFactor: '1', sellFactor: '1.725' }, null, 'GUARD_UNUSUAL'],
+  ['nearly ten times below', { buyFactor: '1', sellFactor: '1.73' }, null, 'quoted'],
+  ['near', { buyFactor: '1', sellFactor: '17.25' }, null, 'quoted'],
+];
+
+for (const [what, bound, unusualGuard, expected] of FAR_GUARDS)
+  test(`given a guard that is ${what}, then the leg is ${expected}`, () => {
+    const guard = { bound, text: 'not worse', staleAtMs: null, referenceRate: null };
+    const rules = { unusualGuard };
+    const { result } = play(requestQuoteSteps(context({ rules }), { ...LEG, guard }, NEW_LEG), {
+      'send quote': [done({ ...QUOTE, quoteAmount: '17250.00' })],
+    });
+    assert.equal(result.kind === 'quoted' ? 'quoted' : problemOf(result), expected);
+  });
+
 /** A quote by what is odd about it, and the problem that ends the leg. */
 const BAD_QUOTES: readonly (readonly [string, Answer, string])[] = [
   ['for another pair', done({ ...QUOTE, buyCurrency: 'EUR' }), 'QUOTE_DIFFERS'],
@@ -667,7 +691,7 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   const all = { ...LEG, why: { kind: 'all above', available: '1000', keep: '0' } } as const;
   const asked = (of: typeof LEG | typeof target | typeof all, othersAccepted = false, demand = '0') =>
     play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), {
-      'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+      'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
       'read demand': [{ demand, takenBy: [] }],
     }).result;
   for (const othersAccepted of [false, true])
@@ -678,7 +702,7 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   assert.equal(asked(LEG).kind, 'quoted');
   const over: Problem = { code: 'OVER_LIMIT', item: LEG.id, message: 'x', fix: 'y' };
   const { result } = play(requestQuoteSteps(context(), target, NEW_LEG), {
-    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
     'read demand': [{ problem: over }],
   });
   assert.equal(problemOf(result), 'OVER_LIMIT');
@@ -810,7 +834,7 @@ test('what was there when the plan was made needs no look, until the turn has la
   assert.equal(fresh.result.kind, 'quoted');
   assert.ok(!kindsOf(fresh.effects).includes('read balances'), 'no look');
   const lapsed = funded({ USD: '0' }, {}, covered, {
-    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
   });
   assert.equal(named(lapsed.result), 'wait: money');
 });

@@ -1,0 +1,57 @@
+/** docs/operations/buttons.md says what each button does, and each of its rows is pressed by a test. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ELSEWHERE, ON_DEV_SERVER } from '../support/button-rows.ts';
+import { readPage } from '../support/docs-tables.ts';
+import { ROOT } from '../support/root.ts';
+
+const rows = readPage('docs/operations/buttons.md').rows('Every button of Temporal');
+const named = rows.map(([buttons = '', on = '']) => `${buttons} | ${on.replaceAll('`', '')}`);
+
+/** What the UI and the command line offer for any workflow. */
+const BUTTONS = [
+  'Reset',
+  'Cancel',
+  'Terminate',
+  'Delete',
+  'Start like this one',
+  'Signal',
+  'Update',
+  'Start under another id',
+];
+const KINDS = ['run', 'plan', 'instructions', 'chunk', 'turn', 'halt', 'scheduled'];
+
+test('each row of the page is pressed by a test, and each test has its row', () => {
+  assert.deepEqual(named.toSorted(), [...ON_DEV_SERVER, ...Object.keys(ELSEWHERE)].toSorted());
+});
+
+test('the tests of other files that press a row are there', () => {
+  for (const [row, shown] of Object.entries(ELSEWHERE))
+    for (const { file, title } of shown)
+      assert.ok(readFileSync(join(ROOT, 'test', file), 'utf8').includes(title), `${row}: ${file}: ${title}`);
+});
+
+test('each button stands once for each kind of workflow', () => {
+  const cells = rows.flatMap(([buttons = '', on = '']) =>
+    buttons
+      .split(', ')
+      .flatMap((button) => on.split(', ').map((kind) => `${button} ${kind.replaceAll('`', '')}`)),
+  );
+  assert.deepEqual(
+    cells.filter((cell, index) => cells.indexOf(cell) !== index),
+    [],
+  );
+  const missing = BUTTONS.flatMap((button) => KINDS.map((kind) => `${button} ${kind}`)).filter(
+    (cell) => !cells.includes(cell),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test('each row says what happens to money, what people see, and how it is undone', () => {
+  for (const row of rows) {
+    assert.equal(row.length, 5, row.join(' | '));
+    for (const cell of row) assert.notEqual(cell, '', row.join(' | '));
+  }
+});

@@ -1,0 +1,99 @@
+/** A chunk that somebody starts like an earlier one brings the input of that one, and is not the first for that. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Client } from '@temporalio/client';
+import { defaultDataConverter } from '@temporalio/common';
+import { keptPlan } from '../../domain/plan/plan.ts';
+import { chunksOf } from '../../durable/batches/chunks.ts';
+import { claimsOf } from '../../durable/other-runs/claims.ts';
+import { RUN, context } from '../support/scripts.ts';
+
+const ID = 'sandbox/p.2026-11-21';
+const CHUNK = `${ID}/chunk-0001`;
+const INPUT = {
+  run: RUN,
+  mode: 'SANDBOX',
+  number: 1,
+  payments: [['inv-1', 'wac_1', 'MXN', '5']],
+  isFirst: true,
+};
+const PLAN = keptPlan({
+  ...context().plan,
+  positions: [],
+  batch: null,
+  policy: { name: 'p', hash: 'hash' },
+  legs: [],
+  payments: [],
+});
+
+/** Of each Temporal run, newest first: the one with which its histories began. */
+type Histories = Readonly<Record<string, string>>;
+
+/** A Temporal in which a batch has ended, and its chunk has these Temporal runs. */
+function temporalOf(histories: Histories): Client {
+  const runIds = Object.keys(histories);
+  const [newest = 'c1'] = runIds;
+  const shownOf = (workflowId: string) => ({
+    workflowId,
+    runId: workflowId === CHUNK ? newest : workflowId,
+    type: { [ID]: 'run', [`${ID}/plan`]: 'plan' }[workflowId] ?? 'chunk',
+    status: { name: 'COMPLETED' },
+  });
+  const infos = runIds.map((runId, index) => ({
+    workflowId: CHUNK,
+    runId,
+    startTime: new Date(9_000 - index),
+  }));
+  const { payloadConverter } = defaultDataConverter;
+  return {
+    withDeadline: (_deadline: number, ask: () => Promise<unknown>) => ask(),
+    withAbortSignal: (_signal: AbortSignal, ask: () => Promise<unknown>) => ask(),
+    options: { namespace: 'default', loadedDataConverter: { payloadCodecs: [], payloadConverter } },
+    workflow: {
+      async *list({ query }: { readonly query: string }) {
+        if (query === `WorkflowId = '${CHUNK}'`) yield* infos;
+      },
+      getHandle: (workflowId: string) => ({
+        describe: async () => shownOf(workflowId),
+        result: async () => PLAN,
+        query: async () => ({ runId: newest, heard: null, isFirst: true, hasPlan: false, items: [] }),
+      }),
+    },
+    workflowService: {
+      getWorkflowExecutionHistory: async ({
+        execution,
+      }: {
+        readonly execution: { readonly runId: string };
+      }) => {
+        const started = {
+          workflowType: { name: 'chunk' },
+          input: { payloads: [payloadConverter.toPayload(INPUT)] },
+          firstExecutionRunId: histories[execution.runId],
+        };
+        return { history: { events: [{ workflowExecutionStartedEventAttributes: started }] } };
+      },
+    },
+  } as unknown as Client;
+}
+
+const CASES: readonly (readonly [what: string, histories: Histories, isFirst: boolean])[] = [
+  ['the only one', { c1: 'c1' }, true],
+  ['one that goes on in a new history', { c2: 'c1', c1: 'c1' }, true],
+  ['one that the list does not show yet', {}, true],
+  ['one that was started like the first', { c2: 'c2', c1: 'c1' }, false],
+  ['one that goes on after it was started like the first', { c3: 'c2', c2: 'c2', c1: 'c1' }, false],
+];
+for (const [what, histories, isFirst] of CASES)
+  test(`${what} is ${isFirst ? 'the first' : 'not the first'}`, async () => {
+    const [newest = 'c1'] = Object.keys(histories);
+    const input = await chunksOf(temporalOf(histories), 'queue').readInput(CHUNK, newest);
+    assert.deepEqual(input, { ...INPUT, isFirst });
+  });
+
+test('a batch that has ended holds what a chunk had that was started again, and has not taken it up', async () => {
+  const suspect = { run: RUN, number: 1, names: ['inv-1'] };
+  for (const [what, histories, isFirst] of CASES) {
+    const { held, silent } = await claimsOf(temporalOf(histories)).holders('SANDBOX', [suspect]);
+    assert.deepEqual([held.has('inv-1'), silent], [!isFirst, null], what);
+  }
+});
