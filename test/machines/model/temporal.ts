@@ -378,8 +378,10 @@ export class Temporal {
   vanish({ againAfterMs }: Extract<Misfortune, { kind: 'vanish' }>): void {
     if (this.newest() === undefined || this.isAway()) return;
     const all = [this, ...this.chunks];
+    // What is at work may still send until its attempt's deadline, and nobody hears of that either.
+    const untilMs = this.#world.agenda.nowMs + WRITE_LIMITS.startToCloseMs;
     for (const each of all) {
-      each.#forgotAtMs.push(this.#world.agenda.nowMs);
+      each.#forgotAtMs.push(untilMs);
       if (each.current !== null) each.#terminateNow(each.current);
       each.#executions = [];
     }
