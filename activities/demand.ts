@@ -3,6 +3,7 @@
  * computed its legs from older balances, and trades one only while a new plan would trade at least as much
  * (design: "Reset means: try again what is not done").
  */
+import { Context as ActivityContext } from '@temporalio/activity';
 import { decimalsOf } from '../domain/currencies.ts';
 import { add, compare, isPositive, subtract, sum } from '../domain/money.ts';
 import type { Money } from '../domain/policy.ts';
@@ -12,12 +13,13 @@ import { brokenTradeLimit } from '../domain/plan/limits.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import { reservedBy, type OthersReserved, type Reserved } from '../domain/plan/reserved.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
-import type { RunName } from '../domain/references.ts';
+import { runName, runOf, type RunName } from '../domain/references.ts';
 import type { Observed } from '../domain/run/calls.ts';
-import type { Mode } from '../domain/service/records.ts';
+import type { Mode, Trade } from '../domain/service/records.ts';
 import { unreadable, type Demand } from '../domain/writes/step.ts';
 import type { Wait } from '../domain/waits.ts';
 import { listsLag, type OwnTurn } from '../domain/turn.ts';
+import { scanList } from '../service/list-scan.ts';
 import { tradedIn } from '../service/observe.ts';
 import type { Deps } from './deps.ts';
 import {
@@ -78,9 +80,12 @@ export async function readDemand(
   if (broken !== null) return { problem: broken };
   const demandOf = (reserved: readonly Reserved[]): string => askedFor({ run, leg, observed, reserved });
   const demand = demandOf(observed.observation.reserved);
-  const isTaken =
-    leg.amount !== null && compare(demand, leg.amount.value) < 0 && compare(demandOf([]), demand) > 0;
-  return { demand, takenBy: isTaken ? takersOf(leg, others) : [] };
+  if (leg.amount === null || compare(demand, leg.amount.value) >= 0) return { demand, takenBy: [] };
+  const isReserved = compare(demandOf([]), demand) > 0;
+  const takenBy = isReserved
+    ? takersOf(leg, others)
+    : await unsettledTraders(deps, { run, leg, sinceMs: observed.sendWindows.opensAtMs });
+  return { demand, takenBy };
 }
 
 type Seen = Extract<Observed, { kind: 'observed' }>;
@@ -124,6 +129,27 @@ function takersOf(leg: Leg, others: readonly OthersReserved[]): readonly RunName
   const own = plannedMoneyOf(leg)?.currency ?? leg.sell;
   const takers = inCurrency(own);
   return takers.length > 0 ? takers : inCurrency(own === leg.sell ? leg.buy : leg.sell);
+}
+
+/** The other runs that have traded the same since then, whose trades have not settled and may still fail. */
+async function unsettledTraders(
+  { reader, facts }: Deps,
+  { run, leg, sinceMs }: { readonly run: RunName; readonly leg: Leg; readonly sinceMs: number },
+): Promise<readonly RunName[]> {
+  const { settled, failed } = facts.tradeStatuses;
+  const { records } = await scanList(reader.listTrades, {
+    sinceMs,
+    wanted: ({ sellCurrency, buyCurrency, status }: Trade): boolean =>
+      sellCurrency === leg.sell && buyCurrency === leg.buy && ![...settled, ...failed].includes(status),
+    signal: ActivityContext.current().cancellationSignal,
+  });
+  const runs = new Map(
+    records
+      .flatMap(({ clientReferenceId }) => runOf(clientReferenceId ?? '') ?? [])
+      .map((one) => [runName(one), one] as const),
+  );
+  runs.delete(runName(run));
+  return [...runs.values()];
 }
 
 async function readOwnInput(deps: Deps, mode: Mode, run: RunName): Promise<ReadInput | null> {

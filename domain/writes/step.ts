@@ -102,7 +102,7 @@ type Answers = {
  * The amount that is still asked for, on the side that the leg fixes; or why it is not known now; or why the leg is not
  * traded at all.
  */
-/** `takenBy`: the open runs because of which the policy asks for less; mostly none. */
+/** `takenBy`: the runs because of whose trades, planned or not settled yet, the policy asks for less; mostly none. */
 export type Demand =
   | { readonly demand: string; readonly takenBy: readonly RunName[] }
   | { readonly wait: Wait }

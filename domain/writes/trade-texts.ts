@@ -37,7 +37,7 @@ export function notFunded(
 }
 
 /**
- * @param asked what the policy asks for by the balances of now, and because of which open runs it is not more: their trades
+ * @param asked what the policy asks for by the balances of now, and because of which other runs it is not more: their trades
  * may still fail
  */
 export function balancesChanged(
@@ -55,7 +55,7 @@ export function balancesChanged(
     });
   const takers = takenBy.map(runName).join(', ');
   return makeProblem('BALANCES_CHANGED', id, {
-    message: `${before}; ${takers} ${takenBy.length === 1 ? 'has' : 'have'} reserved what is there and may still take it, which leaves ${left}.`,
+    message: `${before}; ${takers} ${takenBy.length === 1 ? 'takes' : 'take'} what is there, by a trade that is not settled yet and may still fail, which leaves ${left}.`,
     fix: `Nothing to do where that is traded. Where it is not, type \`npx cambist replay ${runName(run)}\` today: the leg is traded if the balances of then ask for it.`,
   });
 }

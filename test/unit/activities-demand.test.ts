@@ -145,6 +145,22 @@ test('a leg that is asked for less because of another open run names that run', 
   };
   const reserved = { currency: 'USD', takes: '300', changes: '-300', gross: '300', isTold: true };
   assert.deepEqual(await takers({ reserved: [reserved] }), ['700', 'q.2026-11-21']);
+  // It has traded, and the trade may still fail; one of its own, or one that has settled, names nobody.
+  const sold = {
+    ...TRADE,
+    sellCurrency: 'USD',
+    buyCurrency: 'MXN',
+    clientReferenceId: 'q.2026-11-21.usd-mxn-1',
+  };
+  const tradedAs = (more: object) => ({ listTrades: async () => page({ ...sold, ...more }) });
+  const after = (more: object) => takers({ usd: '500', scripted: tradedAs(more) });
+  assert.deepEqual(await after({ status: 'EXECUTED' }), ['0', 'q.2026-11-21']);
+  assert.deepEqual(await after({ status: 'SETTLED' }), ['0']);
+  assert.deepEqual(await after({ status: 'FAILED' }), ['0']);
+  assert.deepEqual(await after({ status: 'EXECUTED', buyCurrency: 'EUR' }), ['0']);
+  assert.deepEqual(await after({ status: 'EXECUTED', clientReferenceId: `${runName(RUN)}.usd-mxn-1` }), [
+    '0',
+  ]);
   // It has reserved some, and enough is left.
   assert.deepEqual(await takers({ reserved: [reserved], usd: '1800' }), ['1000']);
   // Without it there would be as little.

@@ -51,6 +51,20 @@ const CASES: readonly {
     ending: 'done',
   },
   {
+    name: 'a currency that was left, with every item done',
+    report: {
+      ...PAID,
+      status: 'PARTIAL',
+      problems: [{ code: 'TARGET_NOT_REACHED', item: 'EUR', message: 'm', fix: 'f' }],
+    },
+    payment: { id: WITHDRAWAL_ID, status: 'COMPLETED' },
+    outcome: 'PAID',
+    status: 'PARTIAL',
+    codes: ['TARGET_NOT_REACHED'],
+    different: false,
+    ending: 'refused by us',
+  },
+  {
     name: 'returned after it was paid',
     report: PAID,
     payment: { id: WITHDRAWAL_ID, status: 'RETURNED' },

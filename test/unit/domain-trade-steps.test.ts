@@ -671,7 +671,7 @@ test('a leg that ends because another open run has reserved what it would trade 
   assert.equal(code, 'BALANCES_CHANGED');
   assert.match(
     message,
-    /; q\.2026-11-21 has reserved what is there and may still take it, which leaves nothing of it\.$/,
+    /; q\.2026-11-21 takes what is there, by a trade that is not settled yet and may still fail, which leaves nothing of it\.$/,
   );
   assert.doesNotMatch(message, /asks for/);
   assert.match(fix, /npx cambist replay/);

@@ -20,6 +20,7 @@ import {
   unpaidInBatch,
   unpaidLines,
 } from '../../workflows/ui-texts.ts';
+import { context } from '../support/scripts.ts';
 
 const PAYMENT: Payment = {
   id: 'supplier',
@@ -189,6 +190,15 @@ test('what ended undone says in one sentence what is done, and what to do about 
     'Mend the cause, then type `npx cambist replay p.2026-11-21`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice. The whole report: `npx cambist report p.2026-11-21`.';
   assert.equal(endOf(endedWith(refused)), `Ended: nothing was traded or paid of 1 item. ${reset}`);
   assert.equal(endOf(endedWith(refused, paid)), `Ended: 1 of 2 items is done, the others are not. ${reset}`);
+  const left = endedWith(paid);
+  const position = { currency: 'EUR', withdrawable: '5', projected: null, traded: '0' };
+  const bounds = { target: null, low: null, high: '0', wanted: null, restraint: 'other run' } as const;
+  const none = { batch: null, policy: left.policy, legs: [], payments: [] };
+  left.plan = { ...context().plan, ...none, positions: [{ ...position, ...bounds }] };
+  assert.match(
+    endOf(left),
+    /^Ended: every trade of the plan is made, and not every currency is at its target\. .* under another id /,
+  );
   assert.equal(
     endOf(endedWith(endedBy('CANCELLED'), paid)),
     'Cancelled: 1 of 2 items is done, the others are not. What was cancelled stays unsent until a person types `npx cambist run POLICY --id 2026-11-21 --go-on`. The whole report: `npx cambist report p.2026-11-21`.',

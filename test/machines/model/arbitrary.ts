@@ -221,6 +221,7 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
       plan: of('kept', 'kept', 'lost'),
     }),
   ],
+  [2, fc.record({ kind: fc.constant('vanish' as const), againAfterMs: of(5 * MINUTE, HOUR, 2 * DAY) })],
   [1, fc.record({ kind: fc.constant('start' as const), times: of(1, 10) })],
   [
     4,

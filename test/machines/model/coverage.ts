@@ -60,6 +60,7 @@ const EVENTS = [
     'reset',
     'two resets',
     'terminate',
+    'vanish',
     'start',
     'restore',
   ],

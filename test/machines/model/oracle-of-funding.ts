@@ -103,6 +103,11 @@ export function whyNotFunded(
   if (leg === undefined || leg.amount === null) return 'its amount is forgotten';
   const value = units(leg.amount.value);
   if (quote !== null && isAtWorsePrice(quote)) return 'its price';
+  // After a reset or a new start, a leg is left to a later run of the policy and date that has traded one of its name.
+  const isDoneElsewhere = world.runs.some(
+    (other) => other !== temporal && world.oracle.movementsOf(other.itemOf(id)).length > 0,
+  );
+  if (isDoneElsewhere) return 'another batch has traded a leg of this name';
   const asked = owedBy(world, temporal) - projectedOf(world, 'MXN');
   if (asked < value) return 'the balances do not ask for it any more';
   const dollars = dollarsAsked({ sell: 'USD', buy: 'MXN', value }, null);

@@ -157,6 +157,11 @@ export type Misfortune =
   /** Two resets at the same moment: the second wins. */
   | { readonly kind: 'two resets'; readonly back: number }
   | { readonly kind: 'terminate'; readonly againAfterMs: number; readonly plan: 'kept' | 'lost' }
+  /**
+   * Temporal loses all that it has of a run, and nothing else: its histories, its plan and what people said. Then somebody
+   * starts it again.
+   */
+  | { readonly kind: 'vanish'; readonly againAfterMs: number }
   | { readonly kind: 'start'; readonly times: number }
   /** Temporal goes back to a state `back` points of history ago; it takes `takesMs`. */
   | { readonly kind: 'restore'; readonly back: number; readonly takesMs: number }

@@ -108,6 +108,8 @@ export class Temporal {
   tasks = 0;
   /** Its plan was lost, and made anew. */
   lostPlan = false;
+  /** Temporal shows nothing of it, also not what people said, and nobody has started it again. */
+  isUnknown = false;
   /** Somebody has reset it. */
   wasReset = false;
   /** A restore brought back a run that had ended, and took away whatever went on with it: its report is of that time. */
@@ -313,6 +315,7 @@ export class Temporal {
     this.#executions.push(execution);
     this.current = execution;
     this.isReportOld = false;
+    this.home.isUnknown = false;
     this.#timers.set(execution, new Map());
     this.#activities.set(execution, new Map());
     world.reach(this.number === null ? 'start' : 'start of a chunk');
@@ -371,6 +374,24 @@ export class Temporal {
       if (isLost && this.current === null) this.#losePlan();
       await this.start('again');
     });
+  }
+
+  /** Temporal has nothing of it any more. What is at work goes on, and is heard no more. */
+  vanish({ againAfterMs }: Extract<Misfortune, { kind: 'vanish' }>): void {
+    if (this.newest() === undefined || this.isAway()) return;
+    const all = [this, ...this.chunks];
+    // What is at work may still send until its attempt's deadline, and nobody hears of that either.
+    const untilMs = this.#world.agenda.nowMs + WRITE_LIMITS.startToCloseMs;
+    for (const each of all) {
+      each.#forgotAtMs.push(untilMs);
+      if (each.current !== null) each.#terminateNow(each.current);
+      each.#executions = [];
+    }
+    this.#losePlan();
+    this.isUnknown = true;
+    this.lost.push(...this.kept.instructions);
+    this.kept = { instructions: [], facts: [] };
+    this.#world.later(comesBackAfter(againAfterMs, true), () => this.start('again'));
   }
 
   #losePlan(): void {

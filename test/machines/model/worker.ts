@@ -14,6 +14,9 @@ import { whose } from './others.ts';
 import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
+/** Longer than any schedule. */
+const RETENTION_MS = 90 * 86_400_000;
+
 /** A worker that carries out an activity of this run or chunk. */
 export function workerOf(world: World, temporal: Temporal): Deps {
   const { home } = temporal;
@@ -72,8 +75,9 @@ export function workerOf(world: World, temporal: Temporal): Deps {
       },
     },
     claims: {
-      unknown: async () => [],
-      keptForMs: async () => 0,
+      unknown: async (_mode: unknown, runs: readonly RunName[]) =>
+        runs.filter((run) => homeOf(run)?.isUnknown === true),
+      keptForMs: async () => RETENTION_MS,
       whose: async (_of: unknown, records: Parameters<typeof whose>[1]) => whose(world.runs, records),
       suspects: async (_of: unknown, names: readonly string[]): Promise<readonly Suspect[]> =>
         others.flatMap(({ ours, chunks }) =>

@@ -470,6 +470,9 @@ export class World {
       case 'terminate':
         temporal.terminate(what);
         return;
+      case 'vanish':
+        if (!forgetsAGeneration(this)) temporal.home.vanish(what);
+        return;
       case 'start':
         for (let start = 0; start < what.times; start += 1)
           // Temporal takes one after the other.
