@@ -90,7 +90,7 @@ async function applied(on: Stage = stage): Promise<Scheduled> {
     return [
       ...trades.map((one) => one['clientReferenceId']),
       ...withdrawals.map((one) => JSON.stringify(one['metadata'])),
-    ].filter((text) => String(text).includes(`${name}.`)).length;
+    ].filter((named) => String(named).includes(`${name}.`)).length;
   };
   /** The end of the run of today, as the report has it. */
   const report = (): Promise<string> =>
