@@ -1,14 +1,13 @@
 /** The buttons beside workflows: of activities, schedules, deployments, task queues and namespaces (docs/operations/buttons.md). */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, describe } from 'node:test';
 import { ScheduleOverlapPolicy } from '@temporalio/client';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
-import { instructionsIdOf, planIdOf, scheduleIdOf } from '../../workflows/names.ts';
+import { instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { disagreements } from '../support/agreement.ts';
+import { applySchedule, startedBy, type AppliedSchedule } from '../support/applied-schedule.ts';
 import { assertPaidOnce, chunkOf, paymentsOf, startBatch, untilAllEnded } from '../support/batches.ts';
 import { BESIDE, type Beside } from '../support/button-rows.ts';
 import { ACTIVITY_BUTTONS, pressBeside, type ActivityButton } from '../support/buttons.ts';
@@ -18,7 +17,6 @@ import { gateOf } from '../support/gate.ts';
 import { eventually } from '../support/patience.ts';
 import { patiently } from '../support/patiently.ts';
 import { twoPayments } from '../support/places.ts';
-import { convertPolicy } from '../support/policies.ts';
 import { test } from '../support/sliced.ts';
 import { keepFor, openStage, type Run, type Stage } from '../support/stage.ts';
 
@@ -63,11 +61,7 @@ async function beforeActivity(
   }
 }
 
-type Scheduled = {
-  readonly name: string;
-  readonly file: string;
-  readonly text: string;
-  readonly schedule: ReturnType<Stage['temporal']['client']['schedule']['getHandle']>;
+type Scheduled = AppliedSchedule & {
   readonly moved: () => number;
   readonly report: () => Promise<string>;
 };
@@ -76,15 +70,8 @@ const today = todayIn('UTC', Date.now());
 
 /** A schedule of a policy, of midnight. */
 async function applied(on: Stage = stage): Promise<Scheduled> {
-  const name = uniqueName('s');
-  const text = convertPolicy().replace(
-    'name: replaced\n',
-    `name: ${name}\nzone: UTC\nschedule: { at: "00:00", days: daily }\n`,
-  );
-  const file = `${name}.yaml`;
-  await writeFile(join(on.folder, file), text);
-  assertExit(await command(on, ['schedule', 'apply', file]), 0);
-  const schedule = on.temporal.client.schedule.getHandle(scheduleIdOf('SANDBOX', name));
+  const made = await applySchedule(on);
+  const { name } = made;
   const moved = (): number => {
     const { trades, withdrawals } = on.sandbox.ledger();
     return [
@@ -102,23 +89,22 @@ async function applied(on: Stage = stage): Promise<Scheduled> {
       assert.deepEqual(disagreements(document, on.sandbox.ledger()), []);
       return document.status;
     });
-  return { name, file, text, schedule, moved, report };
+  return { ...made, moved, report };
 }
 
 /** How what a schedule has started so far has ended. */
 async function endsOf({ schedule }: Scheduled, count: number): Promise<readonly string[]> {
-  const actions = await eventually('what was started', async () => {
-    const { recentActions } = (await schedule.describe()).info;
-    return recentActions.length >= count ? recentActions : null;
-  });
+  const ids = await startedBy(schedule, count);
   return Promise.all(
-    actions.map(async ({ action }) => {
-      const handle = stage.temporal.client.workflow.getHandle(action.workflow.workflowId);
-      return handle.result().then(
-        (result: unknown) => JSON.stringify(result),
-        (error: unknown) => JSON.stringify((error as { cause?: unknown }).cause),
-      );
-    }),
+    ids.map(async (workflowId) =>
+      stage.temporal.client.workflow
+        .getHandle(workflowId)
+        .result()
+        .then(
+          (result: unknown) => JSON.stringify(result),
+          (error: unknown) => JSON.stringify((error as { cause?: unknown }).cause),
+        ),
+    ),
   );
 }
 
@@ -165,10 +151,7 @@ const PRESSES: Record<Beside, () => Promise<void>> = {
           beforeActivity('startScheduled', button, async (own) => {
             const { schedule, report, moved } = await applied(own);
             await schedule.trigger();
-            const workflowId = await eventually('what was triggered', async () => {
-              const [newest] = (await schedule.describe()).info.recentActions;
-              return newest?.action.workflow.workflowId ?? null;
-            });
+            const [workflowId = ''] = await startedBy(schedule);
             const done = async (): Promise<void> => {
               assert.equal(await report(), 'COMPLETED');
               assert.equal(moved(), 2);

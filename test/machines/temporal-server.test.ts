@@ -4,15 +4,14 @@
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { todayIn } from '../../calendar/business-date.ts';
 import { runName } from '../../domain/references.ts';
 import { parseRun } from '../../operations/named-run.ts';
-import { haltIdOf, instructionsIdOf, planIdOf, scheduleIdOf } from '../../workflows/names.ts';
+import { haltIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { movedTwice } from '../support/agreement.ts';
+import { applySchedule, startedBy } from '../support/applied-schedule.ts';
 import { assertPaidOnce, chunkOf, paymentsOf, startBatch, untilAllEnded } from '../support/batches.ts';
 import { ON_REAL_SERVER, type OnRealServer } from '../support/button-rows.ts';
 import { assertExit, command } from '../support/commands.ts';
@@ -240,21 +239,11 @@ describe('on the real Temporal server', async () => {
       }),
     'Pause, Unpause | scheduled': () =>
       onItsOwn({ balances: RICH }, async (own) => {
-        const name = uniqueName('s');
-        const text = convertPolicy().replace(
-          'name: replaced\n',
-          `name: ${name}\nzone: UTC\nschedule: { at: "00:00", days: daily }\n`,
-        );
-        await writeFile(join(own.folder, 's.yaml'), text);
-        assertExit(await command(own, ['schedule', 'apply', 's.yaml']), 0);
-        const schedule = own.temporal.client.schedule.getHandle(scheduleIdOf('SANDBOX', name));
+        const { name, text, schedule } = await applySchedule(own);
         const { interceptors, open } = gateOf('startScheduled');
         await own.startWorker({ temporal: { debugMode: true, interceptors } });
         await schedule.trigger();
-        const scheduledId = await eventually('what was triggered', async () => {
-          const [newest] = (await schedule.describe()).info.recentActions;
-          return newest?.action.workflow.workflowId ?? null;
-        });
+        const [scheduledId = ''] = await startedBy(schedule);
         const handle = own.temporal.client.workflow.getHandle(scheduledId);
         // This server never gives out a first workflow task that meets a pause.
         await eventually('its call', async () => (await handle.describe()).raw.pendingActivities?.length);
