@@ -42,7 +42,7 @@ async function confirmOnce(deps: Deps, call: ConfirmCall): Promise<Polled<Confir
   if (unread !== null)
     return { kind: 'unanswered', what: 'What was handed on could not be read again', reply: unread };
   const records = { trades: trades.records, withdrawals: withdrawals.records };
-  return { kind: 'answer', answer: confirmedBy(call, records, deps.facts.withdrawalStatuses.paid) };
+  return { kind: 'answer', answer: confirmedBy(call, records, deps.facts.withdrawalStatuses) };
 }
 
 type Kind<T extends Trade | Withdrawal> = {

@@ -4,13 +4,13 @@
  * (design: "Reset means: try again what is not done").
  */
 import { decimalsOf } from '../domain/currencies.ts';
-import { isPositive, subtract, sum } from '../domain/money.ts';
+import { add, compare, isPositive, subtract, sum } from '../domain/money.ts';
 import type { Money } from '../domain/policy.ts';
 import { compilePlan } from '../domain/plan/compile.ts';
 import { plannedMoneyOf } from '../domain/plan/amounts.ts';
 import { brokenTradeLimit } from '../domain/plan/limits.ts';
 import type { Leg } from '../domain/plan/plan.ts';
-import { reservedBy } from '../domain/plan/reserved.ts';
+import { reservedBy, type OthersReserved, type Reserved } from '../domain/plan/reserved.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Observed } from '../domain/run/calls.ts';
@@ -21,6 +21,7 @@ import { listsLag, type OwnTurn } from '../domain/turn.ts';
 import { tradedIn } from '../service/observe.ts';
 import type { Deps } from './deps.ts';
 import {
+  countedFor,
   listsLagMs,
   observeInTurn,
   readInput,
@@ -32,7 +33,7 @@ import { heldByLostRuns } from './claims.ts';
 import { readBatch, tallyBatch } from './observing-batch.ts';
 import { wrongInput } from './run-input.ts';
 
-const NOTHING: Demand = { demand: '0' };
+const NOTHING: Demand = { demand: '0', takenBy: [] };
 
 type DemandQuestion = {
   readonly mode: Mode;
@@ -56,12 +57,15 @@ export async function readDemand(
   const lost = await heldByLostRuns(deps, { mode, run, policyFile: own.policyFile }, null);
   if (lost !== null) return { wait: lost };
   const others = await deps.turn.readReserved(turn.others);
-  const { policy, manifest } = own;
-  // The answer would be "nothing", and a leg that funds a batch would never be traded, only because another
-  // run is in doubt for some minutes. So this run waits.
-  const untold = manifest === null ? null : untoldIn([leg.sell, leg.buy], others);
+  const { policy, manifest, destinations } = own;
+  // The answer would be "nothing", and the leg would never be traded, only because another run is in doubt for some
+  // minutes. So this run waits.
+  const untold = untoldIn(countedFor(policy, leg), others);
   if (untold !== null) return { wait: reservationUnknown(untold) };
-  const batchRead = manifest === null ? null : await readBatch(deps, { mode, run, manifest });
+  const batchRead =
+    manifest === null || policy.kind !== 'payout'
+      ? null
+      : await readBatch(deps, { mode, run, manifest, policy, destinations });
   // Payments that another batch has made since need no money here. Payments that look like others are held
   // later, before they leave.
   const seen =
@@ -76,22 +80,54 @@ export async function readDemand(
   if (observed.kind !== 'observed') return NOTHING;
   const broken = brokenDay(deps, observed, leg);
   if (broken !== null) return { problem: broken };
+  const demandOf = (reserved: readonly Reserved[]): string => askedFor({ run, leg, observed, reserved });
+  const demand = demandOf(observed.observation.reserved);
+  const isTaken =
+    leg.amount !== null && compare(demand, leg.amount.value) < 0 && compare(demandOf([]), demand) > 0;
+  return { demand, takenBy: isTaken ? takersOf(leg, others) : [] };
+}
+
+type Seen = Extract<Observed, { kind: 'observed' }>;
+
+/** How much of the leg a plan of now would trade, if other runs had reserved this. */
+function askedFor({
+  run,
+  leg,
+  observed,
+  reserved,
+}: {
+  readonly run: RunName;
+  readonly leg: Leg;
+  readonly observed: Seen;
+  readonly reserved: readonly Reserved[];
+}): string {
   const result = compilePlan({
     ...observed,
     run,
     // Each leg is held against the limits elsewhere. They do not change how much the policy asks for.
     policy: { ...observed.policy, rules: { ...observed.policy.rules, limits: null } },
     // As if the run had sent nothing: what it has sent is in the balances by now, or on its way.
-    observation: { ...observed.observation, trades: [], withdrawals: [] },
+    observation: { ...observed.observation, reserved, trades: [], withdrawals: [] },
     batch: observed.batch === null ? null : { ...observed.batch, payable: stillPayable(observed) },
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     madeFor: '',
   });
-  if (!result.ok) return NOTHING;
+  if (!result.ok) return '0';
   const same = result.plan.legs.filter(
     ({ sell, buy, amount }) => sell === leg.sell && buy === leg.buy && amount?.side === leg.amount?.side,
   );
-  return { demand: sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? [])) };
+  return sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? []));
+}
+
+/** The runs that have reserved what the leg trades, or, where none has, the other currency of the leg. */
+function takersOf(leg: Leg, others: readonly OthersReserved[]): readonly RunName[] {
+  const inCurrency = (currency: string): readonly RunName[] =>
+    others.flatMap(({ run, reserved }) =>
+      reserved.some((one) => one.currency === currency && isPositive(add(one.takes, one.gross))) ? [run] : [],
+    );
+  const own = plannedMoneyOf(leg)?.currency ?? leg.sell;
+  const takers = inCurrency(own);
+  return takers.length > 0 ? takers : inCurrency(own === leg.sell ? leg.buy : leg.sell);
 }
 
 async function readOwnInput(deps: Deps, mode: Mode, run: RunName): Promise<ReadInput | null> {
@@ -113,15 +149,13 @@ function brokenDay({ facts }: Deps, { policy, observation }: Seen, leg: Leg): Pr
 }
 
 /** Payments that are made already need no money. */
-function stillPayable({ batch, paid }: Extract<Observed, { kind: 'observed' }>): readonly Money[] {
+function stillPayable({ batch, paid }: Seen): readonly Money[] {
   return (batch?.payable ?? []).flatMap(({ currency, value }) => {
     const gone = paid.find((one) => one.currency === currency)?.value ?? '0';
     const left = subtract(value, gone);
     return isPositive(left) ? [{ currency, value: left }] : [];
   });
 }
-
-type Seen = Pick<Extract<Observed, { kind: 'observed' }>, 'policy' | 'observation'>;
 
 function withoutTurn({ id }: Leg): Wait {
   const problem = unreadable(id, 'balances and trades are read in the turn of the run alone');

@@ -18,7 +18,8 @@ import type { OthersReserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer } from '../domain/turn.ts';
 import type { Claims } from '../durable/other-runs/claims.ts';
 import type { FoundPlan } from '../durable/plans.ts';
-import type { NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.ts';
+import type { NotNow, ScheduledAnswer, ScheduledCall, TrialAnswer } from '../workflows/calls.ts';
+import type { TrialInput } from '../workflows/names.ts';
 
 /**
  * How a poll uses a scan that began at most a second before it, and that cannot show what is newer. `never`:
@@ -26,6 +27,9 @@ import type { NotNow, ScheduledAnswer, ScheduledCall } from '../workflows/calls.
  * `goes on after it`: the poll takes what that scan finds, and asks the next scan only for the rest.
  */
 export type Joins = 'never' | 'ends with it' | 'goes on after it';
+
+type OwnFile =
+  { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
 
 export type Deps = {
   /** Signs writes, with the worker's key. */
@@ -111,7 +115,7 @@ export type Deps = {
     /** Waits for the turn a few seconds at most. */
     take(run: RunName, isPlanning: boolean): Promise<TurnAnswer>;
     /** When this fails, the turn lapses by itself. */
-    giveBack(run: RunName, mayHaveTraded: boolean): Promise<void>;
+    giveBack(run: RunName, tradedAtMs: number | null): Promise<void>;
     /** Tells the others that a run may take money which takes no turn, or goes on after a reset. */
     reopen(run: RunName): Promise<void>;
     /** What these open runs have planned to take, and the service has not taken yet. */
@@ -128,6 +132,10 @@ export type Deps = {
   };
   /** Starts the run for a schedule's date as the command would, or finds that it is started. */
   readonly startScheduled: (call: ScheduledCall) => Promise<ScheduledAnswer | NotNow>;
+  /** Whether it could do that, as this worker is set up. */
+  readonly tryScheduled: (input: TrialInput) => Promise<TrialAnswer>;
+  /** A file of the worker's own folder (CAMBIST_FILES), by the name that a policy gives it; null: it has no folder. */
+  readonly readOwnFile: (name: string, mostBytes: number) => Promise<OwnFile | null>;
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */
   readonly isCurrentAttempt: (info: Info) => Promise<boolean>;

@@ -368,7 +368,9 @@ export class Driver {
 
   /** Gives the turn to others, unless this run goes on at once. If that fails, the turn lapses by itself. */
   async giveTurnBack(mayHaveTraded: boolean): Promise<void> {
-    await this.#deps.turn.giveBack(this.#call.plan.run, mayHaveTraded).catch(() => {});
+    await this.#deps.turn
+      .giveBack(this.#call.plan.run, mayHaveTraded ? this.#deps.clock.wallMs() : null)
+      .catch(() => {});
   }
 
   #told<T>(reply: Reply<T>): Reply<T> {

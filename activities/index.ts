@@ -18,6 +18,7 @@ import { requestQuote } from './request-quote.ts';
 import { startScheduled } from './start-scheduled.ts';
 import { takeOverInstructions } from './take-over-instructions.ts';
 import { tellRun } from './tell-run.ts';
+import { tryScheduled } from './try-scheduled.ts';
 
 export function createActivities(deps: Deps): Activities {
   return {
@@ -36,5 +37,6 @@ export function createActivities(deps: Deps): Activities {
     takeOverInstructions: guarded(takeOverInstructions(deps)),
     acceptInstruction: guarded(acceptInstruction(deps)),
     startScheduled: guarded(startScheduled(deps)),
+    tryScheduled: guarded(tryScheduled(deps)),
   };
 }

@@ -60,7 +60,7 @@ export async function whyNotInstead(
     onReply: (reply) => told(deps, reply),
     signal: ActivityContext.current().cancellationSignal,
   });
-  if (seen.kind === 'stopped') return { kind: 'wait', wait: unreadableService(seen.reply) };
+  if (seen.stopped !== null) return { kind: 'wait', wait: unreadableService(seen.stopped) };
   const skewed = skewOf(clockSkew.latestMs());
   if (skewed !== null) return { kind: 'wait', wait: configurationWait(skewed, 0) };
   if (seen.found.length > 0) return found(name, `the service shows ${seen.found.slice(0, 5).join(', ')}`);

@@ -16,7 +16,14 @@ import { heldByLostRuns } from './claims.ts';
 import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 import { whyNotInstead } from './instead-of.ts';
-import { listsLagMs, observeInTurn, readInput, type InTurn, type ReadInput } from './observing.ts';
+import {
+  listsLagMs,
+  observeInTurn,
+  readInput,
+  waitForOthers,
+  type InTurn,
+  type ReadInput,
+} from './observing.ts';
 import { lookBeforeTurn, seeInTurn, type BeforeTurn } from './observing-batch.ts';
 import { foreignMode } from './own-mode.ts';
 import { wrongInput } from './run-input.ts';
@@ -52,14 +59,16 @@ async function observed(deps: Deps, asked: ObserveInput): Promise<Observed> {
 /** As `observe`, where no plan was made before. */
 export async function observedNow(deps: Deps, input: PlanInput, given: ReadInput): Promise<Observed> {
   const { mode, run } = input;
-  const { policy, manifest, date } = given;
+  const { policy, manifest, date, destinations } = given;
   const isPayout = policy.kind === 'payout' && manifest !== null;
-  const looked = isPayout ? await lookBeforeTurn(deps, { mode, run, date, policy, manifest }) : null;
+  const looked = isPayout
+    ? await lookBeforeTurn(deps, { mode, run, date, policy, manifest, destinations })
+    : null;
   if (looked !== null && looked.kind !== 'looked') return looked;
   const turn = await turnFor(deps, policy, run);
   if ('wait' in turn) return { kind: 'wait', wait: turn.wait };
   const answer = await observedInTurn(deps, { input, given, looked, turn });
-  if (turn.isTaken && answer.kind !== 'observed') await deps.turn.giveBack(input.run, false).catch(() => {});
+  if (turn.isTaken && answer.kind !== 'observed') await deps.turn.giveBack(input.run, null).catch(() => {});
   return answer;
 }
 
@@ -76,6 +85,8 @@ async function observedInTurn(
   const { input, given, looked, turn } = of;
   const held = await heldByLostRuns(deps, input, looked?.seenRuns ?? null);
   if (held !== null) return { kind: 'wait', wait: held };
+  const untold = waitForOthers(deps, given, turn.others);
+  if (untold !== null) return { kind: 'wait', wait: untold };
   const seen = looked === null ? null : await seeInTurn(deps, looked);
   if (seen !== null && seen.kind !== 'seen') return seen;
   return observeInTurn(deps, input.run, given, turn, seen?.batch ?? null);

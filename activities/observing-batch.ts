@@ -6,6 +6,7 @@
 import { Context as ActivityContext } from '@temporalio/activity';
 import { sendWindowsOf } from '../calendar/business-date.ts';
 import { decimalsOf } from '../domain/currencies.ts';
+import { destinationsText, type Destinations } from '../domain/destinations.ts';
 import { nameOfPayment, type BatchPayment, type Manifest, type SeenBatch } from '../domain/batch.ts';
 import { AccountBook, BatchTally, type Held } from '../domain/plan/batch-items.ts';
 import { SeenRuns } from '../domain/run/lost-runs.ts';
@@ -17,6 +18,7 @@ import type { NotObserved } from '../domain/run/calls.ts';
 import { hashOfChunk } from '../language/batch/chunk-hash.ts';
 import { readAccounts } from '../service/observe.ts';
 import { chunkIdOf } from '../workflows/names.ts';
+import { allowedAccounts } from './allowed-accounts.ts';
 import {
   askOthers,
   findAlike,
@@ -43,14 +45,23 @@ export type ReadBatch = {
   readonly manifest: Manifest;
   readonly chunks: readonly (readonly BatchPayment[])[];
   readonly book: AccountBook;
+  /** The only accounts that may be paid; null: any. */
+  readonly destinations: Destinations | null;
 };
 
-type OfManifest = OfBatch & { readonly manifest: Manifest };
+/** `destinations`: with which the run was started. */
+type OfManifest = OfBatch & {
+  readonly manifest: Manifest;
+  readonly policy: PayoutPolicy;
+  readonly destinations: Destinations | null;
+};
 /** `date`: the business date of the run. */
-type OfPayout = OfManifest & { readonly policy: PayoutPolicy; readonly date: string };
+type OfPayout = OfManifest & { readonly date: string };
 
 export async function readBatch(deps: Deps, of: OfManifest): Promise<ReadBatch | NotObserved> {
   const { manifest } = of;
+  const allowed = await allowedAccounts(deps, of.policy, of.destinations);
+  if (allowed.kind !== 'read') return allowed;
   const chunks: (readonly BatchPayment[])[] = [];
   for (let first = 0; first < manifest.chunks.length; first += SIDE_BY_SIDE) {
     const part = manifest.chunks.slice(first, first + SIDE_BY_SIDE);
@@ -66,7 +77,8 @@ export async function readBatch(deps: Deps, of: OfManifest): Promise<ReadBatch |
     unusable: deps.facts.accountStatuses.unusable,
     signal: ActivityContext.current().cancellationSignal,
   });
-  return { kind: 'read', manifest, chunks, book: new AccountBook(listed) };
+  const { destinations } = allowed;
+  return { kind: 'read', manifest, chunks, book: new AccountBook(listed), destinations };
 }
 
 /**
@@ -76,13 +88,14 @@ export async function readBatch(deps: Deps, of: OfManifest): Promise<ReadBatch |
  */
 export function tallyBatch(
   deps: Deps,
-  { manifest, chunks, book }: ReadBatch,
+  { manifest, chunks, book, destinations }: ReadBatch,
   of: { readonly policy: PayoutPolicy; readonly held: Held; readonly alike: LookAlikes | null },
 ): { readonly kind: 'seen'; readonly batch: SeenBatch } | NotObserved {
   const tally = new BatchTally({
     limits: of.policy.rules.limits,
     decimalsOf: (currency) => decimalsOf(currency, deps.facts.decimals),
     book,
+    destinations,
     held: of.held,
   });
   for (const [index, digest] of manifest.chunks.entries()) {
@@ -177,8 +190,9 @@ function askedOf({ clock }: Deps, { mode, run, policy }: OfPayout, { chunks }: R
   return { mode, run, names: chunks.flatMap((payments) => payments.map(nameOfPayment)), sinceMs };
 }
 
-function keyOf({ mode, run, manifest }: OfManifest): string {
-  return [mode, runName(run), ...manifest.chunks.map(({ hash }) => hash)].join();
+function keyOf({ mode, run, manifest, destinations }: OfManifest): string {
+  const allowed = destinations === null ? '' : destinationsText(destinations);
+  return [mode, runName(run), ...manifest.chunks.map(({ hash }) => hash), allowed].join();
 }
 
 async function readChunk(

@@ -1,7 +1,9 @@
 /** What a plan is made from: policy and files as this worker reads them, and one reading of the service. */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { Manifest, SeenBatch } from '../domain/batch.ts';
+import { readDestinations, type Destinations } from '../domain/destinations.ts';
 import { sumsOf } from '../domain/plan/amounts.ts';
+import type { Leg } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -9,10 +11,13 @@ import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { reservedByAll, type OthersReserved, type Reserved } from '../domain/plan/reserved.ts';
 import {
+  currenciesOf,
+  destinationsFileOf,
   plansWithBalances,
   referenceFileOf,
   type Money,
   type Policy,
+  type RebalancePolicy,
   type ReferenceRates,
 } from '../domain/policy.ts';
 import { runName, type RunName } from '../domain/references.ts';
@@ -20,6 +25,7 @@ import type { Reply } from '../domain/service/reply.ts';
 import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
 import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf } from '../calendar/business-date.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
+import { hashWith } from '../language/policy/policy-hash.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
 import { observeService } from '../service/observe.ts';
@@ -37,6 +43,8 @@ export type ReadInput = {
   readonly policyFile: string;
   readonly date: string;
   readonly referenceRates: ReferenceRates | null;
+  /** The only accounts that may be paid, as the command has read them; null: any. */
+  readonly destinations: Destinations | null;
   /** Of a payout; null for other policies. */
   readonly manifest: Manifest | null;
 };
@@ -48,7 +56,7 @@ export type InTurn = { readonly isTaken: boolean; readonly others: readonly Othe
 /** Reads the policy and the files, and believes nothing else of the input. */
 export function readInput(
   deps: Deps,
-  input: Pick<PlanInput, 'run' | 'policyText' | 'policyFile' | 'files' | 'batch'>,
+  input: Pick<PlanInput, 'run' | 'policyText' | 'policyFile' | 'files' | 'batch' | 'destinations'>,
 ): ReadInput | Refused {
   const loaded = loadPolicy(input.policyText, input.policyFile, deps.facts.decimals);
   if (!loaded.ok) return refused(loaded.problems);
@@ -62,13 +70,27 @@ export function readInput(
     return { kind: 'refused', problems: [wrongBatch(policy)] };
   const rates = readRates(policy, input.files);
   if (!rates.ok) return refused(rates.problems);
-  const { policyFile } = input;
-  return { kind: 'read', policy, policyHash: hash, policyFile, date, referenceRates: rates.rates, manifest };
+  const destinations = input.destinations === undefined ? null : readDestinations(input.destinations);
+  if ((destinations === null) !== (destinationsFileOf(policy) === null))
+    return { kind: 'refused', problems: [wrongDestinations()] };
+  return {
+    kind: 'read',
+    policy,
+    policyHash: hashWith(hash, input.destinations ?? null),
+    policyFile: input.policyFile,
+    date,
+    referenceRates: rates.rates,
+    destinations,
+    manifest,
+  };
 }
 
 /** For so long, the lists may not show yet what another run traded before this run got its turn. */
-export function listsLagMs({ facts }: Deps, { tradedAgoMs }: OwnTurn): number {
-  return tradedAgoMs === null ? 0 : facts.listLagMs - tradedAgoMs;
+export function listsLagMs({ facts, clock }: Deps, { tradedAgoMs, tradedAtMs }: OwnTurn): number {
+  if (tradedAgoMs === null) return 0;
+  // Temporal's clock may leap, as when another server takes over. The clocks of workers agree with the service's.
+  const byWorkersMs = tradedAtMs === null ? tradedAgoMs : Math.max(0, clock.wallMs() - tradedAtMs);
+  return facts.listLagMs - Math.min(tradedAgoMs, byWorkersMs);
 }
 
 /** Reads the service once. What other runs have reserved was read before that, never after it. */
@@ -79,8 +101,6 @@ export async function observeInTurn(
   { isTaken, others }: InTurn,
   batch: SeenBatch | null,
 ): Promise<Observed> {
-  const untold = untoldBy(policy, others);
-  if (untold !== null) return { kind: 'wait', wait: reservationUnknown(untold) };
   const sendWindows = sendWindowsOf(date, policy.zone);
   const nowMs = deps.clock.wallMs();
   const result = await observeService(deps.reader, {
@@ -128,12 +148,58 @@ export async function observeInTurn(
 }
 
 /**
- * The first run that may still take the currency that this policy sells, where it is not known how much. A
- * rebalancing does not wait for it, but leaves the currency alone.
+ * The currencies from whose balances a plan is computed: for each of them it must be known what other runs still take. A
+ * purchase spends only what is there of the base without what others have reserved, so that the base is one of them only
+ * where shares refer to it.
  */
-function untoldBy(policy: Policy, others: readonly OthersReserved[]): Untold | null {
-  if (policy.kind !== 'convert' || !plansWithBalances(policy)) return null;
-  return untoldIn([policy.convert.sell], others);
+function countedIn(policy: Policy): readonly string[] {
+  switch (policy.kind) {
+    case 'convert':
+      return plansWithBalances(policy) ? [policy.convert.sell] : [];
+    case 'rebalance': {
+      const { targets } = policy.rebalance;
+      return hasShares(policy) ? currenciesOf(policy.rebalance) : targets.map(({ currency }) => currency);
+    }
+    case 'payout':
+      return [];
+  }
+}
+
+/** The same for one leg that was planned before. The currency that a target names is not the base. */
+export function countedFor(policy: Policy, { sell, buy, why }: Leg): readonly string[] {
+  switch (policy.kind) {
+    case 'convert':
+      return [sell];
+    case 'rebalance':
+      return hasShares(policy) || why.kind !== 'target' ? currenciesOf(policy.rebalance) : [why.currency];
+    case 'payout':
+      return [sell, buy];
+  }
+}
+
+function hasShares({ rebalance }: RebalancePolicy): boolean {
+  return rebalance.targets.some(({ goal }) => goal.kind === 'share');
+}
+
+/**
+ * So long before nothing can be traded any more, a rebalancing waits no longer for what another run may still take. It
+ * trades the other currencies, and its report says which one it has left.
+ */
+const LAST_CALL_MS = 15 * 60_000;
+
+/** The wait of a plan for what another run may still take of its currencies; null: it can be made now. */
+export function waitForOthers(
+  { clock }: Deps,
+  { policy, date, referenceRates }: ReadInput,
+  others: readonly OthersReserved[],
+): Wait | null {
+  const untold = untoldIn(countedIn(policy), others);
+  if (untold === null) return null;
+  const { tradesUntilMs } = sendWindowsOf(date, policy.zone);
+  const maxAgeMs = policy.guard?.reference?.maxAgeMs ?? Infinity;
+  const ratesUntilMs = referenceRates === null ? Infinity : Date.parse(referenceRates.asOf) + maxAgeMs;
+  const isLastCall = clock.wallMs() > Math.min(tradesUntilMs, ratesUntilMs) - LAST_CALL_MS;
+  return policy.kind === 'rebalance' && isLastCall ? null : reservationUnknown(untold);
 }
 
 /** The first run that may take one of these, where it is not known how much; null: there is none. */
@@ -212,6 +278,11 @@ function refused(problems: readonly PolicyProblem[]): Refused {
       fix: problem.fix,
     })),
   };
+}
+
+function wrongDestinations(): Problem {
+  const message = 'Its destinations are not those that a policy of this text is started with.';
+  return makeProblem('INPUT_INVALID', null, { message });
 }
 
 function wrongBatch({ kind }: Policy): Problem {

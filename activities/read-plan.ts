@@ -14,7 +14,7 @@ import { isFromBalances, keptPlan, type Plan } from '../domain/plan/plan.ts';
 import type { Policy } from '../domain/policy.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
-import { policyHash } from '../language/policy/policy-hash.ts';
+import { hashOfInput } from '../language/policy/policy-hash.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { PlanAnswer, PlanInput } from '../domain/run/calls.ts';
 import { isRunCancelled } from './cancelled.ts';
@@ -54,7 +54,7 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     const planned = plan.policy.hash;
     // The texts of the policies are compared, without comments and white space. A hash that came with the
     // input is not believed.
-    const given = policyHash(input.policyText);
+    const given = hashOfInput(input);
     if (given !== planned) return { kind: 'other policy', planned, given: given ?? 'unreadable' };
     // What the plan of an earlier start was made from is in the input of its workflow.
     const files = plan.madeFor === input.forRun || begun === null ? input.files : begun.files;
@@ -68,7 +68,7 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     // If the plan is not the one that a person has seen, nothing of it is sent; a batch may need to buy
     // nothing. In both cases others may have the turn of the planning at once.
     else if (!isAsShown(plan, input.shown) || buysNothing(plan))
-      await deps.turn.giveBack(run, false).catch(() => {});
+      await deps.turn.giveBack(run, null).catch(() => {});
     return { kind: 'plan', plan: keptPlan(plan) };
   }
   const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, mode, run));

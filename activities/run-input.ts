@@ -4,6 +4,7 @@
  * is.
  */
 import { CHUNK, MOST_CHUNKS, type Manifest } from '../domain/batch.ts';
+import { DESTINATION_BYTES } from '../domain/destinations.ts';
 import { isDecimal, isPositive, normalise } from '../domain/money.ts';
 import { IN_PLACE, mayTakePlace } from '../domain/replacement.ts';
 import { isPart } from '../domain/references.ts';
@@ -32,7 +33,7 @@ export const isFiles: Field = (value) =>
   Object.entries(value).every(([name, text]) => lineOf(300)(name) && textOf(INPUT_BYTES.file)(text));
 
 /** Fields that are not always there. */
-type Optional = 'shown' | 'batch';
+type Optional = 'shown' | 'batch' | 'destinations';
 
 const isCurrency: Field = (value) => typeof value === 'string' && /^[A-Z0-9]{2,12}$/.test(value);
 /** Above zero, and without needless zeros, so that the same payment is always the same text. */
@@ -82,6 +83,12 @@ const RUN_INPUT = {
   ...IN_PLACE,
 } as const satisfies Readonly<Record<Exclude<keyof RunInput, Optional>, Field>>;
 
+const OPTIONAL: Readonly<Record<Optional, Field>> = {
+  shown: listOf(lineOf(1_000)),
+  batch: recordOf(MANIFEST),
+  destinations: textOf(DESTINATION_BYTES),
+};
+
 const PLAN_INPUT: Fields = {
   ...RUN_INPUT,
   forRun: lineOf(200),
@@ -93,13 +100,13 @@ const ASKED: Fields = { ...RUN_INPUT, forRun: lineOf(200) };
 
 /** Why Cambist cannot have made this input; null when it can. */
 export function wrongInput(input: Omit<PlanInput, 'askedBy'> | PlanInput): Problem | null {
-  const { shown, batch, ...rest }: Omit<PlanInput, 'askedBy'> = input;
-  const isShown = shown === undefined || listOf(lineOf(1_000))(shown);
-  const isBatch = batch === undefined || recordOf(MANIFEST)(batch);
+  const { shown, batch, destinations, ...rest }: Omit<PlanInput, 'askedBy'> = input;
+  const given = Object.entries({ shown, batch, destinations });
+  const wrong = given.find(([name, value]) => value !== undefined && !OPTIONAL[name as Optional](value));
   const why =
-    isShown && isBatch
+    wrong === undefined
       ? misshapen(rest, 'askedBy' in input ? PLAN_INPUT : ASKED)
-      : `Its field "${isShown ? 'batch' : 'shown'}" is wrong.`;
+      : `Its field "${wrong[0]}" is wrong.`;
   if (why !== null) return invalid(why);
   return mayTakePlace(input) ? null : invalid('It takes a place that it cannot take.');
 }

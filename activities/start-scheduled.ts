@@ -26,14 +26,14 @@ import { foreignMode } from './own-mode.ts';
 
 const RETRY_MS = 15_000;
 
-const INPUT: Fields = {
+export const SCHEDULED_INPUT: Fields = {
   mode: oneOf('SANDBOX', 'LIVE'),
   policy: (value) => typeof value === 'string' && isPart(value),
   policyText: textOf(INPUT_BYTES.policy),
   policyFile: lineOf(300),
 } satisfies Readonly<Record<keyof ScheduledInput, Field>>;
 
-const CALL: Fields = { input: recordOf(INPUT), nominalMs: isMoment, startedAtMs: isMoment };
+const CALL: Fields = { input: recordOf(SCHEDULED_INPUT), nominalMs: isMoment, startedAtMs: isMoment };
 
 export const startScheduled =
   (deps: Deps): Activities['startScheduled'] =>

@@ -3,6 +3,7 @@
  * process, after a warm-up; CPU time, and how far the heap grows meanwhile.
  */
 import { BatchReader } from '../language/batch/batch-reader.ts';
+import { formatOf } from '../test/support/batch-format.ts';
 import { counted, number, plain, timed, type Figure, type Section } from './figures.ts';
 
 const ROWS = 100_000;
@@ -19,7 +20,6 @@ type Measured = {
   readonly heapBytes: number;
 };
 
-const COLUMNS = { id: 'id', account: 'account', currency: 'currency', amount: 'amount' };
 const ACCOUNT = 'wac_7Hk2mQ9vT4xR';
 
 export async function measureBatches(): Promise<Section> {
@@ -88,7 +88,7 @@ async function measure(chunks: Iterable<Uint8Array>): Promise<Measured> {
   };
   const reader = new BatchReader(source(), {
     file: 'bench.csv',
-    policy: { environment: 'sandbox', rules: { limits: null }, payout: { columns: COLUMNS } },
+    policy: { environment: 'sandbox', rules: { limits: null }, payout: { format: formatOf() } },
     destinations: null,
     decimals: {},
     mostFindings: KEPT,

@@ -178,6 +178,8 @@ async function startHandWritten(
       chunks: chunksOf(client, others.taskQueue),
       turn: turnsOf({ ...others, mode: service.mode, organisation: service.organisation }),
       startScheduled: () => Promise.reject(new Error('Nothing is scheduled here.')),
+      readOwnFile: async () => null,
+      tryScheduled: () => Promise.reject(new Error('Nothing is scheduled here.')),
       claims: {
         ...claimsOf(client),
         whose: async () => [],

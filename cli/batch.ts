@@ -6,7 +6,7 @@ import { money, readMoney } from '../language/text/leaves.ts';
 import type { BatchFile } from '../operations/batches/file.ts';
 import { checkBatch, type CheckedBatch } from '../operations/batches/check.ts';
 import { CommandFailure } from '../operations/failure.ts';
-import { fewOf } from './views/few-warnings.ts';
+import { countsOf, kindsOf } from './views/kinds.ts';
 import { readDecimals, type PolicyFile } from '../operations/policy-file.ts';
 import type { ReadBatch } from '../operations/batches/same.ts';
 import type { Output } from './terminal/output.ts';
@@ -85,10 +85,8 @@ export function isPayout(
   return policyFile.policy.kind === 'payout';
 }
 
-/** At most this many mistakes are shown, and as many warnings; the rest is counted. */
-const SHOWN = 50;
-/** The document of `--json` has at most this many, so that a program can load it. */
-export const LISTED = 10_000;
+/** At most this many mistakes are kept, and as many warnings; the rest is counted. A program can load so many with `--json`. */
+const LISTED = 10_000;
 
 /** Reads the whole file, and shows how many rows are read by now. */
 export async function readBatch(
@@ -99,7 +97,7 @@ export async function readBatch(
   const progress = await rowCount(output, batch.file);
   return checkBatch(batch, {
     expected: { count: expectCount ?? null, sums: expectTotal ?? [] },
-    mostFindings: output.isJson ? LISTED : SHOWN,
+    mostFindings: LISTED,
     onRows: progress.show,
   }).finally(progress.close);
 }
@@ -118,20 +116,19 @@ export async function readBatchToRun(
   const decimals = await readDecimals(caller);
   const file = { file: options.batch, cwd: caller.cwd, policyFile, decimals };
   const { mistakes, warnings, payments, currencies, manifest } = await readBatch(output, file, options);
-  const few = fewOf(warnings).first;
+  const few = kindsOf(warnings).flatMap((kind) => kind.few);
   for (const warning of few) output.warn(warning);
   const more = warnings.count - few.length;
   if (more > 0) output.note(`… and ${count(more, 'more warning')}; \`check\` with --json lists them.`);
   if (manifest === null) {
-    const kept = mistakes.first.length;
-    const shown = mistakes.count > kept ? `, of which the first ${kept} are shown` : '';
+    const kinds = kindsOf(mistakes);
     throw new CommandFailure('bad input', [
-      ...mistakes.first,
+      ...(output.isJson ? mistakes.first : kinds.flatMap((kind) => kind.few)),
       {
         code: 'BATCH_REFUSED',
         place: null,
-        message: `${options.batch} has ${count(mistakes.count, 'mistake')} in ${count(payments, 'payment')}${shown}; nothing was started`,
-        fix: 'Correct the file, then type the same again.',
+        message: `${options.batch} has ${count(mistakes.count, 'mistake')} in ${count(payments, 'payment')}${countsOf(kinds)}; nothing was started`,
+        fix: 'Correct the file, then type the same again. `check` shows more of them.',
       },
     ]);
   }

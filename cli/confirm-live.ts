@@ -21,9 +21,15 @@ export type LiveQuestion = {
 };
 
 /** @returns the lines that were shown; null when no person was asked. @throws CommandFailure without a yes */
-export async function confirmLive(
+export function confirmLive(output: Output, of: LiveQuestion): Promise<readonly string[] | null> {
+  return confirm(output, of, `${of.place}, LIVE:`);
+}
+
+/** The same in any mode. @param heading stands above what a yes would do */
+export async function confirm(
   output: Output,
   { isAnswered, place, consequence, otherwise, question, tell }: LiveQuestion,
+  heading: string,
 ): Promise<readonly string[] | null> {
   if (isAnswered) return null;
   const refuse = (message: string): never => {
@@ -39,7 +45,7 @@ export async function confirmLive(
   const { ask } = output.io;
   if (ask === null) return refuse(`${consequence}, and there is no terminal to ask at`);
   const lines = await tell();
-  output.note(`${place}, LIVE:`, ...lines.map((line) => `  ${line}`));
+  output.note(heading, ...lines.map((line) => `  ${line}`));
   const answer = await ask(question);
   if (answer.trim().toLowerCase() !== 'yes') refuse('the answer was not `yes`');
   return lines;

@@ -33,6 +33,8 @@ export type PolicyRules = {
   /** What happens to an item that lacks money: `skip` ends it, `hold` waits for money. */
   readonly shortfall: 'skip' | 'hold';
   readonly limits: Limits | null;
+  /** Why the guard may lie ten times and more below the price; null: it may not, since such a guard is a mistake. */
+  readonly unusualGuard: string | null;
 };
 
 /** When a policy starts by itself: at one time of day in its zone. What a run does never depends on the schedule. */
@@ -81,6 +83,11 @@ export type ReferenceGuard = {
 /** The file of rates that a guard names; null: it names none. */
 export function referenceFileOf(guard: Guard | null): string | null {
   return guard?.reference?.file ?? null;
+}
+
+/** The file, beside the policy, of the only accounts that may be paid; null: it names none. */
+export function destinationsFileOf(policy: Policy): string | null {
+  return policy.kind === 'payout' ? policy.payout.destinations : null;
 }
 
 export type SettleSettings = {
@@ -168,7 +175,7 @@ export type PayoutPolicy = Omit<PolicyHead, 'schedule'> & {
   readonly schedule: null;
   readonly payout: {
     readonly fund: PayoutFund;
-    readonly columns: BatchColumns;
+    readonly format: BatchFormat;
     readonly rules: PayoutRules;
     /** The file, beside the policy, that lists the accounts that may be paid; null: any account may be paid. */
     readonly destinations: string | null;
@@ -193,6 +200,29 @@ export type PayoutFund =
   | { readonly kind: 'net'; readonly from: string }
   /** Nothing is traded. */
   | { readonly kind: 'none' };
+
+/** How a batch file is written, as its policy declares it. Nothing of it is guessed. */
+export type BatchFormat = {
+  readonly columns: BatchColumns;
+  /** True: the text of the id's column is made into an id (`idOf`). False: it is the id. */
+  readonly slugs: boolean;
+  readonly numbers: BatchNumbers;
+  readonly encoding: BatchEncoding;
+  /** A row with each of these texts in its column, by the column's name, is no payment: a row of totals. Null: every row is one. */
+  readonly ignore: Readonly<Record<string, string>> | null;
+};
+
+/**
+ * How amounts are written. `group` separates thousands: `space` is any blank, also one that does not break the line, and `'` is either
+ * apostrophe. Null: nothing separates them.
+ */
+export type BatchNumbers = {
+  readonly decimal: '.' | ',';
+  readonly group: '.' | ',' | "'" | 'space' | null;
+};
+
+export const BATCH_ENCODINGS = ['utf-8', 'windows-1252', 'utf-16'] as const;
+export type BatchEncoding = (typeof BATCH_ENCODINGS)[number];
 
 /** The names of the columns of a batch file that Cambist reads. */
 export type BatchColumns = {

@@ -104,6 +104,19 @@ export const PROBLEMS = {
     sentence: 'An amount, or the sum of the run, is above a limit of the policy.',
     advice: 'Lower the amount, or raise the limit on purpose.',
   },
+  PLAN_DESTINATION_UNKNOWN: {
+    ending: 'refused by us',
+    sentence:
+      'A payment of a batch goes to an account that is not among the destinations of its policy, or is in another currency.',
+    advice:
+      'Correct the payment. Or have the account added to the file of destinations, where the command is typed and in the folder of each worker (CAMBIST_FILES).',
+  },
+  DESTINATIONS_UNREADABLE: {
+    ending: 'configuration',
+    sentence: 'A worker has a folder of files, and cannot read the destinations of the policy in it.',
+    advice:
+      'Put the file there under the name that the policy gives it (CAMBIST_FILES of the worker); the run then goes on by itself.',
+  },
   PLAN_WINDOW_PASSED: {
     ending: 'refused by us',
     sentence: 'The run’s date is over.',
@@ -250,6 +263,12 @@ export const PROBLEMS = {
     advice:
       'Wait for a better price, then type `npx cambist replay RUN`. Or widen the guard on purpose: while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`.',
   },
+  GUARD_UNUSUAL: {
+    ending: 'refused by us',
+    sentence: 'The guard lies ten times and more below the price, and would take any price.',
+    advice:
+      'Correct the rate of the guard; while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`. If it is meant so, write why into the policy: `guard: { unusual: REASON }`.',
+  },
   REFERENCE_TOO_OLD: {
     ending: 'refused by us',
     sentence: 'The reference rates of the plan have become too old.',
@@ -279,6 +298,13 @@ export const PROBLEMS = {
     ending: 'refused by us',
     sentence: 'The leg was computed from earlier balances. By those of now the policy asks for less.',
     advice: 'Nothing to do if that is right; a new run under another id computes from what is there now.',
+  },
+  TARGET_NOT_REACHED: {
+    ending: 'refused by us',
+    sentence:
+      'A rebalancing has left a currency that may be outside its target, for a reason that is not the policy’s own: the service offers no trade, the rates do not value it, or nobody can tell what is still on its way.',
+    advice:
+      'Mend the cause that the sentence names; then a new run under another id computes from what is there.',
   },
   TURN_OF_ANOTHER: {
     ending: 'waiting',
@@ -573,6 +599,7 @@ export const FILES_AT_FAULT = {
 /** The mistakes in a user's file, which are the second part of such a code. A public surface: they are only added. */
 export type FileMistake =
   // The text itself.
+  | 'FORM'
   | 'TOO_LARGE'
   | 'CONTROL_CHARACTER'
   | 'SYNTAX'
@@ -599,11 +626,13 @@ export type FileMistake =
   | 'AMOUNT_UNQUOTED'
   | 'AMOUNT'
   | 'AMOUNT_DECIMALS'
+  | 'AMOUNT_THOUSANDS'
   | 'AMOUNT_ABOVE_LIMIT'
   | 'MONEY'
   | 'RATE'
   | 'RATE_PAIR'
   | 'RATE_TWICE'
+  | 'RATES_DISAGREE'
   | 'CURRENCY'
   | 'SAME_CURRENCY'
   | 'CURRENCY_UNKNOWN'
@@ -630,6 +659,7 @@ export type FileMistake =
   | 'LIMIT_CURRENCY'
   | 'LIMIT_TWICE'
   | 'COLUMN_TWICE'
+  | 'ROW_IGNORED'
   | 'ROUNDING_MISSING'
   | 'PROCEEDS_TWICE'
   | 'PROCEEDS_WITH_FIXED'

@@ -17,18 +17,24 @@ export type TurnState = {
   /**
    * The last runs that may have traded, each with the moment. For some time the service's lists may not show their trades.
    */
-  traded: readonly { readonly run: string; readonly atMs: number }[];
+  traded: readonly Traded[];
 };
+/** `atMs`: by Temporal's clock. `toldAtMs`: by the clock of the worker that told so; null: no worker has. */
+type Traded = { readonly run: string; readonly atMs: number; readonly toldAtMs: number | null };
 export type OpenRun = { readonly run: string; readonly hasLapsed: boolean };
 
 /** The answer to a run that asks for its turn. */
 export type TurnAnswer =
-  /** `others`: runs that may still take money. `tradedAgoMs`: how long ago one of them last traded; null: long ago. */
+  /**
+   * `others`: runs that may still take money. `tradedAgoMs`: how long ago one of them last traded, by Temporal's clock, and
+   * `tradedAtMs` when, by a worker's (`Traded`); null: long ago.
+   */
   | {
       readonly turn: 'ours';
       readonly hasLapsed: boolean;
       readonly others: readonly string[];
       readonly tradedAgoMs: number | null;
+      readonly tradedAtMs: number | null;
     }
   /** Another run has the turn, or comes first. */
   | { readonly turn: 'others'; readonly run: string; readonly before: number };
@@ -93,11 +99,12 @@ export function isNear(state: TurnState, run: string): boolean {
 }
 
 /**
- * Ends the turn of a run. Runs that trade without a turn call this too. @param mayHaveTraded false: the run has only planned
+ * Ends the turn of a run. Runs that trade without a turn call this too.
+ * @param tradedAtMs the worker's clock once the run may have traded; null: the run has only planned
  */
-export function giveTurnBack(state: TurnState, run: string, mayHaveTraded: boolean, nowMs: number): void {
+export function giveTurnBack(state: TurnState, run: string, tradedAtMs: number | null, nowMs: number): void {
   if (state.holder?.run === run) state.holder = null;
-  if (mayHaveTraded) noteTrade(state, run, nowMs);
+  if (tradedAtMs !== null) noteTrade(state, { run, atMs: nowMs, toldAtMs: tradedAtMs });
   state.line = state.line.filter((one) => one.run !== run);
 }
 
@@ -123,7 +130,8 @@ export function answerTo(state: TurnState, run: string, nowMs: number): TurnAnsw
     const others = state.open.flatMap((one) => (one.run === run ? [] : one.run));
     const last = state.traded.findLast((one) => one.run !== run);
     const tradedAgoMs = last === undefined ? null : nowMs - last.atMs;
-    return { turn: 'ours', hasLapsed: known?.hasLapsed ?? true, others, tradedAgoMs };
+    const tradedAtMs = last?.toldAtMs ?? null;
+    return { turn: 'ours', hasLapsed: known?.hasLapsed ?? true, others, tradedAgoMs, tradedAtMs };
   }
   const place = state.line.findIndex((one) => one.run === run);
   const before = place < 0 ? state.line.length : place;
@@ -135,12 +143,12 @@ function lapse(state: TurnState, nowMs: number): void {
   if (holder === null || holder.untilMs > nowMs) return;
   state.holder = null;
   state.open = state.open.map((one) => (one.run === holder.run ? { ...one, hasLapsed: true } : one));
-  noteTrade(state, holder.run, nowMs);
+  noteTrade(state, { run: holder.run, atMs: nowMs, toldAtMs: null });
 }
 
 /** Two runs are enough: a run that asks needs the last trade of another run. */
-function noteTrade(state: TurnState, run: string, atMs: number): void {
-  state.traded = [...state.traded.filter((one) => one.run !== run), { run, atMs }].slice(-2);
+function noteTrade(state: TurnState, traded: Traded): void {
+  state.traded = [...state.traded.filter(({ run }) => run !== traded.run), traded].slice(-2);
 }
 
 /**

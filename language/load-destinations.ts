@@ -1,5 +1,11 @@
 /** A file of destinations: the only accounts that a payout may pay, each with its currency and who it is. */
 import { z } from 'zod';
+import {
+  DESTINATIONS_FILE_BYTES,
+  DESTINATION_BYTES,
+  accountsOf,
+  destinationsText,
+} from '../domain/destinations.ts';
 import { checkStructure } from './text/check-structure.ts';
 import { account, currency, hinted, label } from './text/leaves.ts';
 import type { PolicyProblem } from './text/problem.ts';
@@ -16,12 +22,9 @@ export type LoadedDestinations =
   | { readonly ok: true; readonly destinations: Destinations }
   | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
 
-/** Room for about 10,000 accounts. It is also the most that a text file which we read may have. */
-const MAX_BYTES = 1024 * 1024;
-
 /** Loads the text of such a file; `file` is only shown. */
 export function loadDestinations(text: string, file: string): LoadedDestinations {
-  const source = readYaml({ text, file, subject: 'DESTINATIONS', maxBytes: MAX_BYTES });
+  const source = readYaml({ text, file, subject: 'DESTINATIONS', maxBytes: DESTINATIONS_FILE_BYTES });
   const parsed = source.broken ? null : checkStructure(DestinationsSchema, source, {});
   if (parsed !== null && Object.keys(parsed.accounts).length === 0) {
     source.report(source.keyPlaceAt(['accounts']), {
@@ -29,6 +32,15 @@ export function loadDestinations(text: string, file: string): LoadedDestinations
       message: '`accounts` names no account, so that nobody could be paid',
       fix: 'write one, such as `wac_7Hk2mQ9vT4xR: { currency: MXN, label: Acme }`',
     });
+  }
+  if (parsed !== null) {
+    const bytes = Buffer.byteLength(destinationsText(accountsOf(Object.entries(parsed.accounts))));
+    if (bytes > DESTINATION_BYTES)
+      source.report(source.keyPlaceAt(['accounts']), {
+        mistake: 'TOO_LARGE',
+        message: `the accounts and their currencies come to ${bytes} bytes; at most ${DESTINATION_BYTES} go with a run`,
+        fix: 'Spread them over several policies, each with a file of destinations of its own.',
+      });
   }
   const problems = source.problems();
   if (parsed === null || problems.length > 0) return { ok: false, problems };

@@ -1,5 +1,7 @@
 /** Reads a file of reference rates: `as_of`, the moment of fixing, and `rates`, one text per pair. */
 import { z } from 'zod';
+import { compare, multiply } from '../domain/money.ts';
+import { worthOf, type Worth } from '../domain/plan/price-bounds.ts';
 import type { ReferenceRates } from '../domain/policy.ts';
 import { checkStructure } from './text/check-structure.ts';
 import { frozen } from './text/frozen.ts';
@@ -17,7 +19,10 @@ export type LoadedReferenceRates =
 export function loadReferenceRates(text: string, file: string): LoadedReferenceRates {
   const source = readYaml({ text, file, subject: 'RATES' });
   const parsed = source.broken ? null : checkStructure(ReferenceFileSchema, source, {});
-  if (!source.broken) checkRates(source);
+  if (!source.broken) {
+    checkRates(source);
+    if (source.problems().length === 0) checkTriangles(source);
+  }
   const problems = source.problems();
   if (parsed === null || problems.length > 0) return { ok: false, problems };
   return { ok: true, rates: frozen({ asOf: parsed.as_of, rates: parsed.rates.map(readRate) }) };
@@ -53,7 +58,7 @@ function checkRates(source: YamlSource): void {
       const message = `a rate is between two currencies, not from ${currency} to itself`;
       source.report(source.placeAt(path), { mistake: 'SAME_CURRENCY', message, fix: 'delete it' });
     }
-    const pair = [currency, per].toSorted().join(' ');
+    const pair = pairOf(currency, per);
     const earlier = seen.get(pair);
     if (earlier !== undefined) {
       const line = source.lineOf(source.placeAt(earlier));
@@ -62,4 +67,46 @@ function checkRates(source: YamlSource): void {
     }
     seen.set(pair, earlier ?? path);
   }
+}
+
+/**
+ * Three rates that go round in a triangle must agree within 3 %: one of them is mistyped otherwise, and would guard prices. Each
+ * triangle is told once, at the last of its lines.
+ */
+function checkTriangles(source: YamlSource): void {
+  const lines = Array.from({ length: source.lengthAt(['rates']) }, (_, index) => {
+    const path: Path = ['rates', index];
+    const text = source.clean(path) ?? '';
+    return { path, index, text, ...readRate(text) };
+  });
+  const between = new Map(lines.map((line) => [pairOf(line.currency, line.per), line]));
+  const currencies = [...new Set(lines.flatMap(({ currency, per }) => [currency, per]))];
+  for (const last of lines) {
+    for (const third of currencies) {
+      const [first, second] = [
+        between.get(pairOf(last.per, third)),
+        between.get(pairOf(third, last.currency)),
+      ];
+      if (first === undefined || second === undefined) continue;
+      if (first.index > last.index || second.index > last.index) continue;
+      const rates = [first, second].toSorted((a, b) => a.index - b.index);
+      if (isRound(last, worthOf(rates, last.per, last.currency))) continue;
+      source.report(source.placeAt(last.path), {
+        mistake: 'RATES_DISAGREE',
+        message: `this rate and two others disagree by more than 3 %: ${rates.map(({ text }) => text).join(' and ')} give another one than ${last.text}`,
+        fix: 'correct the one that is wrong',
+      });
+    }
+  }
+}
+
+function pairOf(one: string, other: string): string {
+  return [one, other].toSorted().join(' ');
+}
+
+/** Whether a rate is within 3 % of the worth of its `per` by the two others. */
+function isRound({ value }: { readonly value: string }, worth: Worth | null): boolean {
+  if (worth === null) return true;
+  const [direct, round] = [multiply(value, worth.over), worth.times];
+  return compare(multiply(direct, '0.97'), round) <= 0 && compare(multiply(round, '0.97'), direct) <= 0;
 }

@@ -3,9 +3,11 @@
  * reads them again itself.
  */
 import { dirname, isAbsolute, join } from 'node:path';
+import { accountsOf, destinationsText } from '../domain/destinations.ts';
 import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
+import { hashWith } from '../language/policy/policy-hash.ts';
 import { scheduleProblems } from '../language/policy/schedule-problems.ts';
 import { loadDestinations, type Destinations } from '../language/load-destinations.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
@@ -22,7 +24,7 @@ export type PolicyFile = {
   /** Its name as given on the command line. */
   readonly file: string;
   readonly text: string;
-  /** Hash of the policy without comments and white space (`language/policy/policy-hash.ts`). */
+  /** Hash of the policy without comments and white space, and of its destinations (`language/policy/policy-hash.ts`). */
   readonly hash: string;
   readonly policy: Policy;
   /** Null where the policy names no reference rates. */
@@ -30,8 +32,8 @@ export type PolicyFile = {
   /** Null where any account may be paid. */
   readonly destinations: Destinations | null;
   /**
-   * The files that its runs are started with: the text of the reference rates, by its name in the policy. Destinations are
-   * not sent to Temporal.
+   * The files that its runs are started with: the text of the reference rates, by its name in the policy. Of the
+   * destinations, runs get the accounts and currencies alone.
    */
   readonly files: Readonly<Record<string, string>>;
 };
@@ -90,7 +92,7 @@ export async function readPolicyFile(file: string, options: ReadOptions): Promis
     policyFile: {
       file,
       text: read.text,
-      hash,
+      hash: hashWith(hash, destinations === null ? null : destinationsText(accountsOf(destinations))),
       policy,
       referenceRates,
       destinations,

@@ -5,17 +5,17 @@ import type { Reply } from '../domain/service/reply.ts';
 import type { ServiceClient } from './client.ts';
 import { scanList, type Reading } from './list-scan.ts';
 
-export type FoundOfRun =
-  /** Ids of trades and withdrawals, each with its kind: `trade tde_1`. */
-  | { readonly kind: 'read'; readonly found: readonly string[] }
-  /** The reply that cut a list short: then nothing is known. */
-  | { readonly kind: 'stopped'; readonly reply: Reply<unknown> };
+/**
+ * `found`: trades and withdrawals, each with its kind and its reference or tag: `trade tde_1 (daily.2026-11-21.eur-usd-1)`.
+ * `stopped`: the reply that cut a list short, so that there may be more; null: both lists were read.
+ */
+export type FoundOfRun = { readonly found: readonly string[]; readonly stopped: Reply<unknown> | null };
 
 /** @param asked `sinceMs`: how far back the lists are read, epoch milliseconds */
 export async function findOfRun(
   client: Pick<ServiceClient, 'listTrades' | 'listWithdrawals'>,
   run: RunName,
-  asked: { readonly sinceMs: number } & Pick<Reading, 'onReply' | 'signal'>,
+  asked: { readonly sinceMs: number } & Reading,
 ): Promise<FoundOfRun> {
   const [trades, withdrawals] = await Promise.all([
     scanList(client.listTrades, {
@@ -24,13 +24,11 @@ export async function findOfRun(
     }),
     scanList(client.listWithdrawals, { ...asked, wanted: ({ tag }) => isOfRun(run, tag) }),
   ]);
-  const reply = trades.stopped ?? withdrawals.stopped;
-  if (reply !== null) return { kind: 'stopped', reply };
   return {
-    kind: 'read',
     found: [
-      ...trades.records.map(({ id }) => `trade ${id}`),
-      ...withdrawals.records.map(({ id }) => `withdrawal ${id}`),
+      ...trades.records.map(({ id, clientReferenceId }) => `trade ${id} (${clientReferenceId})`),
+      ...withdrawals.records.map(({ id, tag }) => `withdrawal ${id} (${tag})`),
     ],
+    stopped: trades.stopped ?? withdrawals.stopped,
   };
 }

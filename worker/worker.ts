@@ -14,7 +14,7 @@ import { chunksOf } from '../durable/batches/chunks.ts';
 import { answerDrills } from '../durable/halts/answer-drills.ts';
 import { haltsOf } from '../durable/halts/read.ts';
 import { puttingBack } from '../durable/halts/say.ts';
-import { startScheduled } from '../operations/start/by-schedule.ts';
+import { startScheduled, tryScheduled } from '../operations/start/by-schedule.ts';
 import { requireRetention } from '../operations/watch/retention.ts';
 import { claimsOf } from '../durable/other-runs/claims.ts';
 import { findPlan, readEarlierPlan, readPlan, startPlan } from '../durable/plans.ts';
@@ -30,6 +30,7 @@ import { turnsOf } from '../durable/other-runs/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { connectWorker } from './connect.ts';
 import { createClient, type Settings } from '../config/config.ts';
+import { readFolderFile } from '../config/files-folder.ts';
 import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
 
 export type WorkerOptions = {
@@ -116,6 +117,9 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
           },
           call,
         ),
+      tryScheduled: (input) => tryScheduled(settings, input),
+      readOwnFile: async (name, mostBytes) =>
+        settings.filesFolder === null ? null : readFolderFile(settings.filesFolder, name, mostBytes),
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),

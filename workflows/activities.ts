@@ -44,6 +44,13 @@ export const starts = proxyActivities<Pick<Activities, 'startScheduled'>>({
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
 });
 
+/** A question of a command, which waits for the answer for some seconds and then ends the workflow. It only reads files. */
+export const trials = proxyActivities<Pick<Activities, 'tryScheduled'>>({
+  startToCloseTimeout: '10s',
+  retry: patient,
+  cancellationType: 'TRY_CANCEL',
+});
+
 /**
  * A question that is asked in the very workflow task that may end the run. The answer is no event of its own
  * before that task, so that after a reset to any event the question is asked anew. The activity does nothing

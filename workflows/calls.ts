@@ -15,7 +15,7 @@ import type {
 } from '../domain/run/calls.ts';
 import type { Problem } from '../domain/problems.ts';
 import type { Accepted, Instruction, KeptPage } from '../domain/people/instructions.ts';
-import type { InstructionsInput, ObserveInput, ScheduledInput } from './names.ts';
+import type { InstructionsInput, ObserveInput, ScheduledInput, TrialInput } from './names.ts';
 
 /** A start by a schedule: the nominal time, and when Temporal started it; epoch milliseconds. */
 export type ScheduledCall = {
@@ -39,6 +39,14 @@ export type ScheduledAnswer =
 
 /** Nothing was started now, because of a fault that may pass: the activity tries again until it is too late. */
 export type NotNow = { readonly kind: 'not now'; readonly problems: readonly Problem[] };
+
+/** Whether a worker could start a policy by its schedule now. */
+export type TrialAnswer =
+  | { readonly kind: 'able' }
+  /** Not with the file that it has, or lacks, in its folder now; another one may come before the start. */
+  | { readonly kind: 'not yet'; readonly problems: readonly Problem[] }
+  /** It never could, as it is set up. */
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
 /** The calls of a run are its ports; the other calls are for `plan` and `instructions`. */
 export type Activities = Pick<
@@ -69,4 +77,6 @@ export type Activities = Pick<
   acceptInstruction(call: { readonly instruction: Instruction }): Promise<Accepted>;
   /** For `scheduled`: starts the run of the date, or finds it there. */
   startScheduled(call: ScheduledCall): Promise<ScheduledAnswer>;
+  /** For `trial`: whether this worker could start the policy by a schedule. Starts nothing. */
+  tryScheduled(input: TrialInput): Promise<TrialAnswer>;
 };

@@ -31,7 +31,7 @@ import {
 } from './names.ts';
 import { failureOfTheRun } from './never-fail-the-task.ts';
 import { requireHandedOn } from './handed-on.ts';
-import { requireOwnId } from './own-id.ts';
+import { requireMade, requireOwnId } from './own-id.ts';
 import { sharedPorts } from './shared-ports.ts';
 import { orStepFailed } from './step-failed.ts';
 import { END_STEP } from './steps.ts';
@@ -43,23 +43,19 @@ export async function chunk(input: ChunkInput, carried: Carried | null = null): 
   requireHandedOn(carried);
   const name = { name: input.run.policy, hash: '' };
   const state = newRunState(input.run, chunkIdOf(input.mode, input.run, input.number), name);
-  const course = new Chunk(
-    input,
-    state,
-    portsOf(input, () => course.standing),
-    carried,
-  );
+  const ports = portsOf(input, () => course.standing);
+  const course = requireMade(() => new Chunk(input, state, ports, carried));
   setHandler(chunkQuery, () => chunkStateOf(course.standing));
   setHandler(holdsQuery, (names) => course.holds(names));
-  setHandler(reportQuery, (offset = 0) => chunkPage(course.reported, offset));
-  setHandler(progressQuery, (offset = 0) => progressPage(course.reported, offset));
+  setHandler(reportQuery, (offset = 0) => chunkPage(state, offset));
+  setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
   setHandler(newsSignal, () => course.hear());
   setHandler(wakeSignal, () => course.wake());
   // A cancel is for the run. A call that is under way in a chunk is never cut off.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
   return end === 'history is long'
     ? continueAsNew<typeof chunk>(input, course.handOn())
-    : { ...chunkStateOf(course.standing), firstPage: chunkPage(course.reported, 0) };
+    : { ...chunkStateOf(course.standing), firstPage: chunkPage(state, 0) };
 }
 
 async function untilItsEnd(course: Chunk): Promise<'ended' | 'history is long'> {

@@ -22,6 +22,7 @@ export const CHUNK_TYPE = 'chunk';
 export const INSTRUCTIONS_TYPE = 'instructions';
 export const TURN_TYPE = 'turn';
 export const SCHEDULED_TYPE = 'scheduled';
+export const TRIAL_TYPE = 'trial';
 /**
  * The type of the workflow that records what is halted (`durable/halts/read.ts`). No code stands behind it:
  * its history is the record, and no worker serves its task queue.
@@ -91,6 +92,14 @@ export type ScheduledInput = {
   /** The name by which messages call the policy. */
   readonly policyFile: string;
 };
+
+/** What `schedule apply` gives to `trial`. `token`: an id of the question's own. */
+export type TrialInput = ScheduledInput & { readonly token: string };
+
+/** Id of the workflow that asks a worker whether it could start a policy by its schedule. */
+export function trialIdOf({ mode, policy, token }: TrialInput): string {
+  return `${mode.toLowerCase()}/trial/${policy}-${token}`;
+}
 
 /**
  * Temporal sets this on every workflow that a schedule starts: the nominal time, which for a trigger is the
@@ -172,8 +181,8 @@ export type TurnInput = { readonly mode: Mode; readonly organisation: string };
 export type TurnAsk = { readonly run: string; readonly isPlanning: boolean };
 /** Waits for the turn, a few seconds at most. */
 export const takeTurnUpdate = defineUpdate<TurnAnswer, [TurnAsk]>('take');
-/** `mayHaveTraded` is false for a run that has only planned. */
-export const giveTurnBackSignal = defineSignal<[run: string, mayHaveTraded: boolean]>('giveBack');
+/** `tradedAtMs` is the clock of the worker once the run may have traded; null: the run has only planned. */
+export const giveTurnBackSignal = defineSignal<[run: string, tradedAtMs: number | null]>('giveBack');
 /** These runs have ended, so that what they had reserved is free. */
 export const forgetRunsSignal = defineSignal<[runs: readonly string[]]>('forget');
 /** A run that goes on after a reset may take money again. */

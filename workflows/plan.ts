@@ -51,7 +51,7 @@ function portsOf(input: PlanInput, state: { readonly waiting: Waiting | null }):
     giveTurnBack: async ({ mode, organisation }) => {
       try {
         const turn = getExternalWorkflowHandle(turnIdOf(mode, organisation));
-        await turn.signal(giveTurnBackSignal, runName(input.run), false);
+        await turn.signal(giveTurnBackSignal, runName(input.run), null);
       } catch {
         // No workflow keeps turns any more, so there is nothing to give back.
       }

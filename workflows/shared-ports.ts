@@ -1,27 +1,14 @@
 /** What a run and its chunks ask of Temporal in the same way. */
 import { CancellationScope, workflowInfo } from '@temporalio/workflow';
 import { isConfirmed, isWithdrawalsAnswer } from '../domain/run/answer-shapes.ts';
-import type { Poll, Ports } from '../domain/run/ports.ts';
+import type { Poll, SharedPorts } from '../domain/run/ports.ts';
 import type { Field } from '../domain/shape.ts';
 import { inTheTask, polls } from './activities.ts';
 import { orStepFailed } from './step-failed.ts';
 import { summaryOfWithdrawals } from './ui-texts.ts';
 import { waitUntil } from './wait-until.ts';
 
-type Shared = Pick<
-  Ports,
-  | 'confirmOutcomes'
-  | 'awaitWithdrawals'
-  | 'waitUntil'
-  | 'nowMs'
-  | 'tellRun'
-  | 'historyIsLong'
-  | 'runId'
-  | 'originalRunId'
-  | 'firstRunId'
->;
-
-export function sharedPorts(): Shared {
+export function sharedPorts(): SharedPorts {
   const info = workflowInfo();
   return {
     confirmOutcomes: (call) => orStepFailed('confirmOutcomes', polls.confirmOutcomes(call), isConfirmed),

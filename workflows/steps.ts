@@ -22,6 +22,7 @@ const ACTIVITIES: Readonly<Record<keyof Activities, string>> = {
   takeOverInstructions: 'Read what people said before',
   acceptInstruction: 'Accept an instruction',
   startScheduled: 'Start the run of the schedule',
+  tryScheduled: 'Ask whether the run of the schedule could be started',
 };
 
 const SIGNALS: Readonly<Record<string, string>> = {

@@ -86,9 +86,10 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
       },
     },
   );
-  setHandler(giveTurnBackSignal, (run, mayHaveTraded) =>
-    giveTurnBack(state, run, !isFlag(mayHaveTraded) || mayHaveTraded, Date.now()),
-  );
+  setHandler(giveTurnBackSignal, (run, tradedAtMs) => {
+    const isTold = tradedAtMs === null || Number.isFinite(tradedAtMs);
+    giveTurnBack(state, run, isTold ? tradedAtMs : Date.now(), Date.now());
+  });
   setHandler(forgetRunsSignal, (runs) => {
     if (listOf(isRunName)(runs)) forgetRuns(state, runs);
   });

@@ -16,7 +16,7 @@ import type {
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
 import type { Problem } from '../domain/problems.ts';
 import { countsOf, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
-import { makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
+import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
 import { shownFirst, type Waiting } from '../domain/waits.ts';
 import { adviceOf } from '../domain/writes/step.ts';
@@ -78,6 +78,8 @@ export function endOf(state: RunState): string {
   const done = outcomes.filter((outcome) => outcome === 'TRADED' || outcome === 'PAID').length + paid;
   const all = outcomes.length + planned;
   const isCancelled = statusOf(state) === 'CANCELLED';
+  if (done === all && leftIn(state).length > 0)
+    return `Ended: ${all === 0 ? 'no trade was planned' : 'every trade of the plan is made'}, and not every currency is at its target. Once the cause is mended, a run under another id computes from what is there then. The whole report: \`npx cambist report ${runName(run)}\`.`;
   const what =
     done === 0
       ? `nothing was traded or paid of ${all} item${all === 1 ? '' : 's'}`

@@ -9,7 +9,6 @@ import {
   expectCountOption,
   expectTotalOption,
   isPayout,
-  LISTED,
   readBatch,
   refuseBatch,
   requireBatchOfTotals,
@@ -24,9 +23,9 @@ import type { Trouble } from '../../language/text/problem.ts';
 import type { Output } from '../terminal/output.ts';
 import { readPolicyFile, readDecimals } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
-import { count, paragraphOf } from '../terminal/text.ts';
+import { count, paragraphOf, wrap } from '../terminal/text.ts';
 import { batchTable } from '../views/batch-text.ts';
-import { fewOf } from '../views/few-warnings.ts';
+import { countsOf, kindsOf } from '../views/kinds.ts';
 
 type CheckOptions = JsonOption & BatchOptions;
 
@@ -153,10 +152,13 @@ async function checkBatchFile(
   const checked = await readBatch(output, batch, options);
   const { file, mistakes, warnings, payments, currencies } = checked;
   show(output, mistakes, '');
-  show(output, fewOf(warnings), WARNING);
+  show(output, warnings, WARNING);
   if (mistakes.count > 0) {
     const among = payments === 0 ? '' : ` in ${count(payments, 'payment')}`;
-    output.show(`${plain(file)}: ${paint.bad(count(mistakes.count, 'mistake'))}${among}`);
+    const kinds = countsOf(kindsOf(mistakes));
+    output.show(
+      wrap(`${plain(file)}: ${paint.bad(count(mistakes.count, 'mistake'))}${among}${kinds}`, width, '  '),
+    );
   } else
     output.show(
       `${plain(file)}: ${paint.good('ok')}, ${count(payments, 'payment')}\n\n${batchTable(currencies, batch.decimals, width)}`,
@@ -172,11 +174,15 @@ function show(output: Output, { count: all, first }: Told, word: string): void {
   if (isJson) return;
   const lead = word === '' ? '' : `${paint.warn(word)} `;
   const left = word === '' ? width : width - word.length - 1;
-  for (const trouble of first) output.show(`${lead}${paragraphOf(trouble, left)}\n`);
+  const kinds = kindsOf({ count: all, first });
+  for (const { code, count: ofKind, few } of kinds) {
+    for (const trouble of few) output.show(`${lead}${paragraphOf(trouble, left)}\n`);
+    if (ofKind > few.length) output.show(`… and ${ofKind - few.length} more ${code}.\n`);
+  }
   const more = leftOut({ count: all, first });
   if (more > 0)
     output.say(
-      `… and ${count(more, word === '' ? 'more mistake' : 'more warning')}. --json lists ${all > LISTED ? 'more' : 'all'}.`,
+      `… and ${count(more, word === '' ? 'more mistake' : 'more warning')} of which the kind is not told.`,
       '',
     );
 }

@@ -2,24 +2,28 @@
 import type { Command } from 'commander';
 import { READING_HOLDS_MS, haltSentence, isSameScope, scopeText, type Halt } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
+import type { Mode } from '../../domain/service/records.ts';
 import { haltRecord, resume, wakeAll } from '../../operations/halt/switch.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type Session } from '../command.ts';
+import { confirm } from '../confirm-live.ts';
 import { statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { NO_REASON, userName } from '../terminal/user-name.ts';
 import { haltDocument, showHalts } from '../views/halts-text.ts';
 import { scopeOf, withScope, type HaltOptions } from './halt.ts';
 
-type ResumeOptions = HaltOptions & { readonly reason?: string };
+type ResumeOptions = HaltOptions & { readonly reason?: string; readonly yes?: boolean };
 
 export function addResume(command: Command, session: Session): void {
   command
     .description(
       'Takes back what `npx cambist halt` said with the same --policy and --currency: runs that waited for it go on by ' +
-        'themselves. Without either it takes back the halt of everything; halts of a policy or a currency stand.',
+        'themselves. Without either it takes back the halt of everything; halts of a policy or a currency stand. It shows ' +
+        'what it would take back, and asks.',
     )
+    .option('--yes', 'do not ask before what was halted goes on')
     .option('--reason <text>', 'why; kept beside the halt', statement);
   withScope(command, 'let go on').action((options: ResumeOptions) =>
     act(session, options, (output) => letGoOn(output, options)),
@@ -27,7 +31,7 @@ export function addResume(command: Command, session: Session): void {
   teach(command, {
     examples: [
       'npx cambist resume --by ana --reason "accounts are mended"',
-      'npx cambist resume --policy mxn-supplier',
+      'npx cambist resume --policy mxn-supplier --yes',
     ],
     endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure'],
   });
@@ -49,6 +53,7 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
           ? `Nothing was halted in ${place.mode}.`
           : `In ${place.mode}, ${scopeText(scope)} was not halted.`,
       );
+    await askWhetherToLift(output, place.mode, options.yes === true, lifted);
     for (const halt of lifted) output.say(`Takes back: ${haltSentence(halt)}`);
     const [later] = ofScope(await resume(place, lifted, { by, why }));
     if (later !== undefined) throw haltedSince(later);
@@ -59,6 +64,29 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
       resumed: lifted.map(haltDocument),
     });
   });
+}
+
+/**
+ * Somebody else may have halted it, for a reason that this person does not know. So whoever is there to read it is asked; in
+ * live nothing goes on without a yes.
+ * @throws CommandFailure without a yes
+ */
+async function askWhetherToLift(
+  output: Output,
+  mode: Mode,
+  isAnswered: boolean,
+  halts: readonly Halt[],
+): Promise<void> {
+  if (mode === 'SANDBOX' && output.io.ask === null) return;
+  const question = {
+    isAnswered,
+    place: `${mode.toLowerCase()} is halted`,
+    consequence: 'this lets money move again',
+    otherwise: 'everything that was halted still is',
+    question: 'Let it go on? Type yes: ',
+    tell: () => Promise.resolve(halts.map(haltSentence)),
+  };
+  await confirm(output, question, `In ${mode}, this is taken back:`);
 }
 
 function haltedSince(halt: Halt): CommandFailure {

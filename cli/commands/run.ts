@@ -256,11 +256,13 @@ async function bringAbout(use: Use): Promise<Ending> {
   }
 }
 
-function endedLine(of: RunName, { left, successor }: Extract<StartVerdict, { kind: 'ended' }>): string {
+function endedLine(of: RunName, { view, left, successor }: Extract<StartVerdict, { kind: 'ended' }>): string {
   const name = runName(of);
   if (successor !== null)
     return `${name} has ended, and run ${successor} has taken its place; nothing was sent.`;
   if (left === null) return `${name} is completed; there is nothing to do.`;
+  if (left.length === 0 && view.report.positions.length > 0)
+    return `${name} has ended; nothing was sent. --go-on would send nothing either: all that it planned is done, and a run under another id computes from what is there now.`;
   if (left.length === 0)
     return `${name} has ended; nothing was sent. --go-on would send nothing either: only --pay-again pays what is left.`;
   return `${name} has ended; nothing was sent. With --go-on this would go on: ${namesOf(left)}.`;

@@ -1,5 +1,5 @@
 /** A plan in words: every number with its reason. Pure. */
-import { keepsGuard, type PriceBound } from '../../domain/plan/price-bounds.ts';
+import { distanceOf, keepsGuard, type Distance, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { UNPAYABLE, unpayableOf, type PlanBatch } from '../../domain/batch.ts';
 import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import { divide, equal, multiply, subtract } from '../../domain/money.ts';
@@ -267,6 +267,15 @@ function quoteText({ quote }: PolicyRules): string {
   return `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`;
 }
 
+/** What is said of a price that keeps the guard. */
+const TAKEN: Readonly<Record<Distance, string>> = {
+  near: ' The guard takes it.',
+  far: ' The guard takes it, and would take one that is a fifth worse: see that its rate is meant.',
+  unusual:
+    ' The guard lies ten times below, and would take any price: nothing is traded, unless `guard.unusual` says why.',
+  'upside down': ' The rate of the guard is upside down, so that it would take any price: nothing is traded.',
+};
+
 /** The price of a leg now, and whether the guard takes it; without a quote, the expected price. */
 function priceLines(leg: Leg, input: CompileInput, prices: readonly IndicativePrice[]): readonly string[] {
   const { sell, buy, guard } = leg;
@@ -290,7 +299,7 @@ function priceLines(leg: Leg, input: CompileInput, prices: readonly IndicativePr
         bound === null
           ? ''
           : keepsGuard(bound, sellAmount, buyAmount)
-            ? ' The guard takes it.'
+            ? TAKEN[distanceOf(bound, sellAmount, buyAmount)]
             : ' The guard refuses it.';
       const costs = cost === null ? '' : ` It costs ${costText(cost)} against the reference rates.`;
       return [`Price now: ${price}, by a quote that is not traded.${verdict}${costs}`];

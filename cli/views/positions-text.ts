@@ -4,7 +4,8 @@
  */
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { Left } from '../../domain/plan/cost.ts';
-import type { Position, Restraint } from '../../domain/plan/plan.ts';
+import type { Position } from '../../domain/plan/plan.ts';
+import { restraintText } from '../../domain/plan/restraints.ts';
 import { add, compare, equal, isPositive, subtract } from '../../domain/money.ts';
 import { table } from '../terminal/text.ts';
 import { amountText } from './amount-text.ts';
@@ -155,7 +156,7 @@ export function decisionLines(positions: readonly Position[]): readonly string[]
 
 function decisionOf(position: Position): string | null {
   const { currency, wanted, traded, restraint } = position;
-  const reason = restraint === null ? null : REASONS[restraint];
+  const reason = restraint === null ? null : restraintText(restraint);
   if (wanted === null) return reason === null ? null : `${currency}: ${reason}.`;
   const asked = `${wanted.side === 'sell' ? 'selling' : 'buying'} ${inCurrency(position, wanted.value)}`;
   const why = `${currency}: ${passedText(position)}; ${asked} brings it ${goalText(position)}`;
@@ -183,25 +184,3 @@ function goalText(position: Position): string {
     ? `back to ${to}`
     : `to ${inCurrency(position, reached)}, as near to ${to} as its decimals allow`;
 }
-
-/** The rules that hold a trade back. */
-export const REASONS: Readonly<Record<Restraint, string>> = {
-  withdrawable:
-    'a part of it is still on its way or reserved, and cannot be sold now; the rest waits for another day',
-  base: 'the base keeps its minimum, so that not all of it can be bought',
-  per_trade: 'the limit per_trade cuts it; the rest waits for another day',
-  per_run: 'the limit per_run cuts it; the rest waits for another day',
-  per_day:
-    'the limit per_day cuts it, with what other runs of the policy traded on this date; the rest waits for another day',
-  min_trade: 'the difference is worth less than min_trade, and stays',
-  max_trades: 'larger trades have used up max_trades; the rest waits for another day',
-  never_sell: 'it is in never_sell, so that the surplus is not sold',
-  'pair minimum': 'the service takes no trade as small as this, and the difference stays',
-  'pair maximum':
-    'the service takes only small trades in it, and one run sends 50 at most; the rest waits for another day',
-  'pair not offered': 'the service offers no trade between it and the base',
-  'not settled':
-    'an earlier trade has a status that is in no list of the service file: until it is known what is on its way, nothing is traded',
-  'no rate': 'the reference rates do not value it, so that no price can be held against them',
-  'no worst rate': 'no worst_rate of the policy bounds the price of this trade',
-};

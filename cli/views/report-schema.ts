@@ -4,7 +4,7 @@
  */
 import type { Problem } from '../../domain/problems.ts';
 import { z } from 'zod';
-import { RESTRAINTS } from '../../domain/plan/plan.ts';
+import { RESTRAINTS } from '../../domain/plan/restraints.ts';
 import type { Report } from '../../domain/run/report.ts';
 
 const decimal = z

@@ -11,7 +11,7 @@ import type { Money } from '../../domain/policy.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { count } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
-import { REASONS } from './positions-text.ts';
+import { restraintText } from '../../domain/plan/restraints.ts';
 
 /** The problem when money is missing now for what a leg sells; null when it is there, or when only a quote can tell. */
 export function shortfallOf(plan: Plan, observation: Observation): Problem | null {
@@ -127,7 +127,7 @@ function notBought([base, ...others]: readonly Position[]): readonly string[] {
   return others.flatMap(({ currency, wanted, traded, restraint }) => {
     const left = wanted?.side === 'buy' ? subtract(wanted.value, traded) : '0';
     if (wanted === null || restraint === null || !isPositive(left)) return [];
-    const why = restraint === 'base' ? `there is not enough ${from} for more` : REASONS[restraint];
+    const why = restraint === 'base' ? `there is not enough ${from} for more` : restraintText(restraint);
     const part = isPositive(traded) ? money(traded, currency) : 'nothing';
     return [
       `${money(left, currency)} (it would buy ${part} of the ${money(wanted.value, currency)} that it needs: ${why})`,

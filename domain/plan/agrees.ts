@@ -140,7 +140,9 @@ function balancesContradict(
     holdingOf: (currency) => {
       const { withdrawable = '0', projected = null } =
         plan.positions.find((position) => position.currency === currency) ?? {};
-      return { withdrawable, projected };
+      return projected === null
+        ? { withdrawable, projected, unknown: 'status unknown' }
+        : { withdrawable, projected };
     },
     worthOf: (currency) => worthOf(rates, currency, rebalance.base.currency),
     boundOf: () => null,

@@ -12,13 +12,14 @@ import {
   type Unpayable,
 } from '../batch.ts';
 import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
+import { whyNoDestination, type Destinations } from '../destinations.ts';
 import { add, decimalPlaces } from '../money.ts';
 import type { Limits, Money } from '../policy.ts';
 import { makeProblem, type Problem, type RunCode } from '../problems.ts';
 import { reference, type RunName } from '../references.ts';
 import { brokenPaymentLimit } from './limits.ts';
 import { accountIdForm, type Observation, type RegisteredAccount } from './observation.ts';
-import type { Payment } from './plan.ts';
+import type { Payment, Plan, PlanHead } from './plan.ts';
 
 /** At most this many problems are told. Once they are mended, the next ones are told. */
 const MOST_PROBLEMS = 50;
@@ -62,6 +63,7 @@ export class BatchTally {
   readonly #limits: Limits | null;
   readonly #decimalsOf: (currency: string) => number;
   readonly #book: AccountBook;
+  readonly #destinations: Destinations | null;
   readonly #held: Held;
   readonly #ids = new Set<string>();
   readonly #totals = new Map<string, string>();
@@ -73,11 +75,14 @@ export class BatchTally {
     readonly limits: Limits | null;
     readonly decimalsOf: (currency: string) => number;
     readonly book: AccountBook;
+    /** The only accounts that may be paid; null: any. */
+    readonly destinations: Destinations | null;
     readonly held: Held;
   }) {
     this.#limits = of.limits;
     this.#decimalsOf = of.decimalsOf;
     this.#book = of.book;
+    this.#destinations = of.destinations;
     this.#held = of.held;
   }
 
@@ -108,6 +113,8 @@ export class BatchTally {
     this.#totals.set(currency, add(this.#totals.get(currency) ?? '0', value));
     this.#checkName(payment);
     if (decimalPlaces(value) > this.#decimalsOf(currency)) this.#tell('PLAN_AMOUNT_DECIMALS', id, value);
+    const foreign = whyNoDestination(this.#destinations, payment);
+    if (foreign !== null) this.#tell('PLAN_DESTINATION_UNKNOWN', id, foreign);
     const letter = this.#book.against(payment) ?? (this.#held.has(nameOfPayment(payment)) ? 'd' : null);
     if (letter !== null) return letter;
     const before = this.#payable.get(currency) ?? '0';
@@ -167,6 +174,18 @@ export function paymentOf(run: RunName, [id, account, currency, value]: BatchPay
     currency,
     amount: { kind: 'fixed', value },
     dependsOn: null,
+  };
+}
+
+/** The part of a batch's plan that belongs to one chunk. */
+export function planOfChunk(run: RunName, payments: readonly BatchPayment[], head: PlanHead): Plan {
+  return {
+    ...head,
+    policy: { name: run.policy, hash: '' },
+    legs: [],
+    positions: [],
+    batch: null,
+    payments: payments.map((row) => paymentOf(run, row)),
   };
 }
 

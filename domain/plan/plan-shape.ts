@@ -3,7 +3,6 @@
  * comes from Temporal, where others may have put something that looks like a plan.
  */
 import {
-  RESTRAINTS,
   wholePlan,
   type KeptPayment,
   type KeptPlan,
@@ -12,6 +11,7 @@ import {
   type PlanHead,
   type Position,
 } from './plan.ts';
+import { RESTRAINTS } from './restraints.ts';
 import { CHUNK } from '../batch.ts';
 import { IN_PLACE } from '../replacement.ts';
 import type { PayoutRules, PolicyRules } from '../policy.ts';
@@ -115,6 +115,7 @@ const RULES = {
   settle: isRecord,
   shortfall: oneOf('skip', 'hold'),
   limits: orNull(isRecord),
+  unusualGuard: orNull(lineOf(100)),
 } as const satisfies Readonly<Record<keyof PolicyRules, Field>>;
 
 const PAYOUT_RULES = {

@@ -5,6 +5,7 @@
 import type { PlanBatch } from '../batch.ts';
 import type { InPlace } from '../replacement.ts';
 import type { PriceBound, Worth } from './price-bounds.ts';
+import type { Restraint } from './restraints.ts';
 import type { Money, PolicyRules } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
 import { reference, type RunName } from '../references.ts';
@@ -82,32 +83,6 @@ export type LegNotNeeded = {
   readonly keep: string;
 };
 
-/** Why less is traded than the target asks for, or nothing. */
-export const RESTRAINTS = [
-  // More is there than can be sold now.
-  'withdrawable',
-  // The base currency keeps its minimum.
-  'base',
-  'per_trade',
-  'per_run',
-  'per_day',
-  'min_trade',
-  'max_trades',
-  'never_sell',
-  // The service takes no trade as small as this.
-  'pair minimum',
-  // The trade would need more parts than one run sends, each as large as the service takes.
-  'pair maximum',
-  'pair not offered',
-  // It is not known how much is under way, so the currency is left alone.
-  'not settled',
-  // The reference rates have no rate for it.
-  'no rate',
-  // The guard has only worst rates, and none for this direction of the pair.
-  'no worst rate',
-] as const;
-export type Restraint = (typeof RESTRAINTS)[number];
-
 /** Where one currency stands in the plan. */
 export type Position = {
   readonly currency: string;
@@ -123,6 +98,7 @@ export type Position = {
   readonly wanted: { readonly side: 'buy' | 'sell'; readonly value: string } | null;
   /** The amount that is traded, the sum of all its trades. */
   readonly traded: string;
+  /** Why less is traded than the target asks for, or nothing; null: nothing holds the trade back. */
   readonly restraint: Restraint | null;
 };
 

@@ -60,6 +60,25 @@ export function keepsGuard(bound: PriceBound, sold: string, bought: string): boo
 }
 
 /**
+ * How far a guard lies below a price that keeps it. `far`: more than a fifth. `unusual`: ten times and more, so that it
+ * guards nothing. `upside down`: so far, and near the price once its rate is turned round.
+ */
+export type Distance = 'near' | 'far' | 'unusual' | 'upside down';
+
+export function distanceOf({ buyFactor, sellFactor }: PriceBound, sold: string, bought: string): Distance {
+  const [got, least] = [multiply(bought, buyFactor), multiply(sold, sellFactor)];
+  if (compare(multiply(got, FIFTH_LESS), least) <= 0) return 'near';
+  if (compare(got, multiply(least, TEN)) < 0) return 'far';
+  const [turned, price] = [multiply(sold, buyFactor), multiply(bought, sellFactor)];
+  const isNear =
+    compare(multiply(turned, FIFTH_LESS), price) <= 0 && compare(multiply(price, FIFTH_LESS), turned) <= 0;
+  return isNear ? 'upside down' : 'unusual';
+}
+
+const FIFTH_LESS = '0.8';
+const TEN = '10';
+
+/**
  * The price of a conversion beside the worst price that its guard takes, both in one direction, with 8 digits. For messages.
  */
 export function besideGuard(bound: PriceBound, sold: string, bought: string, pair: Pair): string {

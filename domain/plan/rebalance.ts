@@ -8,7 +8,8 @@
 import { add, compare, isPositive, multiply, notNegative, quotient, round, subtract, sum } from '../money.ts';
 import { currenciesOf, type RebalancePolicy, type Target } from '../policy.ts';
 import type { Pair } from '../service/records.ts';
-import type { Position, Restraint } from './plan.ts';
+import type { Position } from './plan.ts';
+import type { Restraint } from './restraints.ts';
 import type { Holding } from './holding.ts';
 import type { PriceBound, Worth } from './price-bounds.ts';
 
@@ -91,8 +92,9 @@ function positionOf(draft: Draft): Position {
 
 function basePosition({ rebalance, holdingOf }: RebalanceInput): Position {
   const { currency, min } = rebalance.base;
+  const { withdrawable, projected } = holdingOf(currency);
   const still = { target: null, low: min, high: null, wanted: null, traded: '0', restraint: null };
-  return { currency, ...holdingOf(currency), ...still };
+  return { currency, withdrawable, projected, ...still };
 }
 
 // The trades that the targets ask for.
@@ -101,12 +103,21 @@ function basePosition({ rebalance, holdingOf }: RebalanceInput): Position {
 function draftOf(target: Target, input: RebalanceInput, total: string | null): Draft {
   const { currency } = target;
   const holding = input.holdingOf(currency);
+  const { withdrawable, projected } = holding;
   const bounds = boundsOf(target, input, total);
-  const draft = { currency, ...holding, wanted: null, amount: '0', restraint: null, needsFromSales: '0' };
+  const draft = {
+    currency,
+    withdrawable,
+    projected,
+    wanted: null,
+    amount: '0',
+    restraint: null,
+    needsFromSales: '0',
+  };
   if (bounds === null) return { ...draft, target: null, low: null, high: null, restraint: missing(input) };
   const { target: kept, low, high } = bounds;
   const bounded = { ...draft, target: kept, low, high };
-  if (holding.projected === null) return { ...bounded, restraint: 'not settled' };
+  if (holding.projected === null) return { ...bounded, restraint: holding.unknown };
   const wanted = wantedOf(holding.projected, bounds, input.decimalsOf(currency));
   return { ...bounded, wanted, amount: wanted?.value ?? '0' };
 }
@@ -114,11 +125,9 @@ function draftOf(target: Target, input: RebalanceInput, total: string | null): D
 /** Why the bounds of a share cannot be computed: this takes every projected balance and every rate. */
 function missing({ rebalance, holdingOf, worthOf }: RebalanceInput): Restraint {
   const all = currenciesOf(rebalance);
-  return all.some((currency) => worthOf(currency) === null)
-    ? 'no rate'
-    : all.some((currency) => holdingOf(currency).projected === null)
-      ? 'not settled'
-      : 'no rate';
+  if (all.some((currency) => worthOf(currency) === null)) return 'no rate';
+  const unknown = all.map(holdingOf).find(({ projected }) => projected === null);
+  return unknown?.unknown ?? 'no rate';
 }
 
 function boundsOf({ currency, goal }: Target, input: RebalanceInput, total: string | null): Bounds | null {

@@ -7,10 +7,12 @@ import type { Traded } from '../writes/leg-state.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { ConfirmCall, Confirmed, ConfirmedWithdrawal } from './calls.ts';
 import { takeOver, type Carried } from './carry.ts';
-import { acceptedOf, moveTo, newLeg, newPayment, tradeOf } from './items.ts';
+import { acceptedOf, moveTo, newPayment } from './items.ts';
 import type { Reading } from './parts.ts';
+import { notAsPlanned } from './pauses.ts';
 import { StepFailed, failed, type Ports } from './ports.ts';
 import { fixAmounts } from './release.ts';
+import { missTrade } from './state.ts';
 
 /** What taking over needs of a run, or of a chunk. */
 type TakingOver = Pick<Reading, 'state' | 'pauses' | 'leaveLongHistory'> & {
@@ -25,10 +27,9 @@ export async function takeOverShown(run: TakingOver, plan: Plan, carried: Carrie
   const { state, ports } = run;
   if (!takeOver(state, carried, ports)) return;
   const call = { plan: headOf(plan), legs: [], payments: [] };
-  const legs = state.legs.flatMap((record) => {
-    const traded = tradeOf(record);
-    return traded === null ? [] : [{ leg: record.leg, tradeId: traded.tradeId }];
-  });
+  const legs = state.legs.flatMap(({ leg, stage }) =>
+    stage.kind === 'handed on' ? [{ leg, tradeId: stage.trade.tradeId }] : [],
+  );
   if (legs.length > 0) takeTrades(run, (await confirm(run, { ...call, legs })).trades);
   // What the trades have brought says how much a payment pays.
   fixAmounts(state);
@@ -37,7 +38,9 @@ export async function takeOverShown(run: TakingOver, plan: Plan, carried: Carrie
     const accepted = acceptedOf(record);
     if (accepted === null) return [];
     const { id, account, currency } = payment;
-    return [{ id, account, currency, amount, withdrawalId: accepted.withdrawalId }];
+    const { withdrawalId, reference } = accepted;
+    const isLater = reference !== payment.reference;
+    return [{ id, account, currency, amount, withdrawalId, ...(isLater && { reference }) }];
   });
   if (payments.length > 0) takeWithdrawals(run, (await confirm(run, { ...call, payments })).withdrawals);
 }
@@ -60,20 +63,27 @@ async function confirm(
   }
 }
 
-/** A leg whose trade the service does not show begins anew. It is looked up before anything is sent. */
+/** What each trade has brought is what the service shows of it. */
 function takeTrades({ state }: TakingOver, shown: readonly Traded[]): void {
   for (const record of state.legs) {
     const { stage } = record;
-    if (stage.kind !== 'traded') continue;
-    const trade = shown.find(({ tradeId }) => tradeId === stage.traded.tradeId);
-    if (trade === undefined) record.stage = newLeg();
-    else stage.traded = { ...trade, quoted: stage.traded.quoted };
+    if (stage.kind !== 'handed on') continue;
+    const { trade, ...rest } = stage;
+    const read = shown.find(({ tradeId }) => tradeId === trade.tradeId);
+    if (read === undefined) {
+      missTrade(state, record, notAsPlanned(record.leg.id, `trade ${trade.tradeId}`).problem);
+      continue;
+    }
+    const traded = { ...read, quoted: trade.quoted };
+    // A poll reads the trade once more before what it has brought is paid on.
+    record.stage = { ...rest, kind: 'traded', traded, settled: null };
   }
 }
 
 /**
- * The same of payments. A record is that of one payment. What was paid and still is stays paid; the others are followed to
- * their status of now.
+ * A payment whose record the service does not show as planned begins anew: it can only be sent under its own key. A record
+ * is that of one payment. What has ended, and still has by its status, stays ended; the others are followed to their status
+ * of now.
  */
 function takeWithdrawals({ state, ports }: TakingOver, shown: readonly ConfirmedWithdrawal[]): void {
   const byId = new Map(shown.map((one) => [one.withdrawalId, one]));
@@ -86,16 +96,22 @@ function takeWithdrawals({ state, ports }: TakingOver, shown: readonly Confirmed
       record.stage = newPayment();
       continue;
     }
-    const { amount, isPaid, ...rest } = found;
+    const { amount, isPaid, hasFailed, ...rest } = found;
     const accepted = { ...rest, reference: rest.reference ?? record.payment.reference };
     record.amount ??= amount;
-    if (record.stage.kind === 'paid' && isPaid) {
-      moveTo(record, { kind: 'paid', accepted: { ...accepted, atMs: known.atMs } });
+    const { stage } = record;
+    const ended = { ...accepted, atMs: known.atMs };
+    if (stage.kind === 'paid' && isPaid) {
+      moveTo(record, { kind: 'paid', accepted: ended });
+      continue;
+    }
+    if (stage.kind === 'failed' && hasFailed === true) {
+      moveTo(record, { kind: 'failed', accepted: ended, endedIn: stage.endedIn });
       continue;
     }
     // Whether it is late counts from now on, unless it was under way before.
-    const atMs = record.stage.kind === 'accepted' ? known.atMs : ports.nowMs();
-    const wasPaid = record.stage.kind === 'paid' || known.isAnew === true;
+    const atMs = stage.kind === 'accepted' ? known.atMs : ports.nowMs();
+    const wasPaid = stage.kind === 'paid' || known.isAnew === true;
     moveTo(record, { kind: 'accepted', accepted: { ...accepted, atMs, ...(wasPaid && { isAnew: true }) } });
   }
 }

@@ -231,6 +231,7 @@ const isConfirmedWithdrawal = shapeOf<ConfirmedWithdrawal>({
   ...ACCEPTED,
   reference: orNull(isText),
   isPaid: isFlag,
+  hasFailed: ifAny(isFlag),
 });
 export const isConfirmed = unionOf<Confirmed>({
   shown: { trades: listOf(isTraded), withdrawals: listOf(isConfirmedWithdrawal) },
@@ -344,6 +345,15 @@ export const isScheduledAnswer = unionOf<
   open: STARTED,
   ended: STARTED,
   'day off': STARTED,
+  refused: { problems: isProblems },
+});
+
+/** Of `tryScheduled` (`workflows/calls.ts`), which `schedule apply` reads as the result of a workflow. */
+export const isTrialAnswer = unionOf<
+  { readonly kind: 'able' } | { readonly kind: 'not yet' | 'refused'; readonly problems: readonly Problem[] }
+>({
+  able: {},
+  'not yet': { problems: isProblems },
   refused: { problems: isProblems },
 });
 

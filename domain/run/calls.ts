@@ -31,6 +31,11 @@ export type RunInput = InPlace & {
   /** Texts of the files that the policy names (reference rates), by the name in the policy. */
   readonly files: Readonly<Record<string, string>>;
   /**
+   * Of a payout whose policy names destinations: the accounts that may be paid (`domain/destinations.ts`). They are a part of
+   * `policyHash`.
+   */
+  readonly destinations?: string;
+  /**
    * What a person has said yes to (`movesOf`). A plan that moves anything else is not carried out. Absent: no person was
    * asked.
    */
@@ -356,16 +361,24 @@ export type ChunksAnswer = {
 export type ConfirmCall = {
   readonly plan: PlanHead;
   readonly legs: readonly { readonly leg: Leg; readonly tradeId: string }[];
-  /** `amount`: null while it is not known how much the leg has brought. */
+  /**
+   * `amount`: null while it is not known how much the leg has brought. `reference`: of a later generation, as it was handed
+   * on; absent: the payment's own.
+   */
   readonly payments: readonly (Pick<Payment, 'id' | 'account' | 'currency'> & {
     readonly amount: string | null;
     readonly withdrawalId: string;
+    readonly reference?: string;
   })[];
 };
-/** `reference`: null where it is the payment's own, so that names do not count twice. `isPaid`: its status is a paid one. */
+/**
+ * `reference`: null where it is the payment's own, so that names do not count twice. `isPaid`: its status is a paid one;
+ * `hasFailed`: a failed one.
+ */
 export type ConfirmedWithdrawal = Omit<Accepted, 'reference'> & {
   readonly reference: string | null;
   readonly isPaid: boolean;
+  readonly hasFailed?: true;
 };
 export type Confirmed =
   /** The records that the service shows, and that are as planned for the item. */

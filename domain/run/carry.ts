@@ -138,6 +138,10 @@ function carryLeg({ leg, stage }: LegRecord): CarriedLeg | null {
       const isNew = isAsNew(stage.state, NEW_LEG) && !stage.needsHuman;
       return isNew ? null : { id, ...stage, state: differences(stage.state, NEW_LEG) };
     }
+    case 'handed on': {
+      const { atMs, trade, worse } = stage;
+      return { id, kind: 'traded', atMs, worse, ...trade };
+    }
     case 'traded': {
       const { kind, atMs, traded, worse } = stage;
       return { id, kind, atMs, worse, tradeId: traded.tradeId, quoted: traded.quoted };
@@ -285,12 +289,9 @@ function legFrom(item: CarriedLeg | undefined, heir: Heir): LegStage {
       };
     }
     case 'traded': {
-      const { kind, atMs, worse, tradeId, quoted } = item;
-      const traded = { ...UNREAD, tradeId, quoted };
-      // A poll reads the trade before what it has brought is paid on.
-      return heir.knowsLegs
-        ? { kind, atMs, traded, worse, settled: null }
-        : { kind, atMs, traded, worse: null, settled: null, isAnew: true };
+      const { atMs, worse, tradeId, quoted } = item;
+      const stage = { kind: 'handed on', atMs, trade: { tradeId, quoted } } as const;
+      return heir.knowsLegs ? { ...stage, worse } : { ...stage, worse: null, isAnew: true };
     }
     case 'not traded': {
       const { id: _, ...stage } = item;
@@ -302,9 +303,6 @@ function legFrom(item: CarriedLeg | undefined, heir: Heir): LegStage {
 function knownLeg(state: LegState, heir: Heir): LegState {
   return heir.knowsLegs ? known(state, heir) : asForgotten(state);
 }
-
-/** Of a trade that was handed on, before the service has shown it. */
-const UNREAD = { quoteId: '', sellAmount: '0', buyAmount: '0', status: '' };
 
 function paymentFrom(item: CarriedPayment | undefined, payment: Payment, heir: Heir): PaymentStage {
   switch (item?.kind) {

@@ -68,9 +68,6 @@ export type ChunkStanding = {
   readonly number: number;
   readonly heard: string | null;
   readonly isSending: boolean;
-  /** With how many payments the chunk was started. */
-  readonly planned: number;
-  /** Empty before the first go of the chunk. */
   readonly payments: readonly PaymentRecord[];
   readonly waiting: Waiting | null;
 };
@@ -116,13 +113,8 @@ function summedUp(all: readonly Unpaid[]): readonly Unpaid[] {
 }
 
 /** Counts the payments. The sums are made apart, because they cost more than all the rest. */
-export function countsIn({
-  planned,
-  payments,
-  waiting,
-}: Pick<ChunkStanding, 'planned' | 'payments' | 'waiting'>): ChunkCounts {
-  const counts = { ...NONE, planned, open: planned - payments.length };
-  if (isShown(waiting)) counts.waiting += counts.open;
+export function countsIn({ payments, waiting }: Pick<ChunkStanding, 'payments' | 'waiting'>): ChunkCounts {
+  const counts = { ...NONE, planned: payments.length };
   for (const record of payments) {
     if (acceptedOf(record) !== null) {
       counts.accepted += 1;

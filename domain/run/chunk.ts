@@ -3,61 +3,48 @@
  * and stays open until the run has ended. So a reset of the run or of the chunk finds it there. It pays and follows as
  * every run does (`pay`, `track`). Nothing leaves without the go, which is asked for again before every write.
  *
- *               a go            payments are open
- *     waiting ───────▶ resting ◀─────────────────▶ paying
- *        │                │      nothing is open     │
- *        └────────────────┴──── its run has ended ───┴──▶ over
+ *               a go          nothing is left to send
+ *     waiting ───────▶ paying ◀──────────────────────▶ following
+ *        │                │    payments are to be sent     │
+ *        └────────────────┴──── its run has ended ─────────┴──▶ over
  *
  * It asks its run for the go in each phase, and once more after `over`: when there is news, or when it was reset.
  */
 import { isUnpayable } from '../batch.ts';
 import { holdsOf, type Holds } from './claims.ts';
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
-import { paymentOf, unpayable } from '../plan/batch-items.ts';
-import { LOOK_ALIKE } from '../writes/look-alikes.ts';
-import { isShown } from '../waits.ts';
-import type { Alike } from '../writes/withdrawal.ts';
+import { paymentOf, planOfChunk, unpayable } from '../plan/batch-items.ts';
+import { lookAlikeOf } from '../writes/look-alikes.ts';
+import { isShown, type Wait } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { Call, ChunkInput, GoAnswer, GoCall } from './calls.ts';
 import { takeOverShown } from './again.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { ChunkStanding } from './chunk-state.ts';
-import { NOBODY, isOpenPayment, isUnsent, paymentProblem, type PaymentRecord } from './items.ts';
+import { NOBODY, isOpenPayment, isUnsent, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { Pauses } from './pauses.ts';
-import { HistoryIsLong, RunRefused, StepFailed, failed, runThatGoesOn, type Ports } from './ports.ts';
-import { refusalsIn, stopOf } from './stop-rule.ts';
 import {
-  adoptPlan,
-  doubtWithdrawal,
-  followAnew,
-  newRecord,
-  takeUp,
-  undoneIn,
-  type RunState,
-} from './state.ts';
+  RunRefused,
+  StepFailed,
+  Writes,
+  failed,
+  runThatGoesOn,
+  type Ports,
+  type SharedPorts,
+} from './ports.ts';
+import { refusalsIn, stopOf } from './stop-rule.ts';
+import { adoptPlan, followAnew, newRecord, takeUp, type RunState } from './state.ts';
 import { track } from './track.ts';
 
 /** What a chunk awaits or asks of the world. */
-export type ChunkPorts = Pick<
-  Ports,
-  | 'createWithdrawals'
-  | 'awaitWithdrawals'
-  | 'confirmOutcomes'
-  | 'waitUntil'
-  | 'nowMs'
-  | 'historyIsLong'
-  | 'show'
-  | 'originalRunId'
-  | 'firstRunId'
-  | 'runId'
-  | 'tellRun'
-> & {
-  readGo(call: GoCall): Promise<GoAnswer>;
-  /** Tells the coordinator to read this chunk again. This decides nothing. */
-  tellCoordinator(): Promise<void>;
-};
+export type ChunkPorts = SharedPorts &
+  Pick<Ports, 'createWithdrawals' | 'show'> & {
+    readGo(call: GoCall): Promise<GoAnswer>;
+    /** Tells the coordinator to read this chunk again. This decides nothing. */
+    tellCoordinator(): Promise<void>;
+  };
 
 type GoOf = Extract<GoAnswer, { kind: 'go' }>;
 
@@ -66,11 +53,11 @@ const LONGEST_SILENCE_MS = 600_000;
 
 type Phase =
   /** Its run has given no go yet. */
-  | { readonly kind: 'waiting' }
-  /** It has a go, and nothing of it is sent or followed now. */
-  | { readonly kind: 'resting'; readonly go: GoOf }
-  /** Payments are open: it sends them one slice after the other (`isSending`), and follows them. */
-  | { readonly kind: 'paying'; readonly go: GoOf; readonly isSending: boolean }
+  | { readonly kind: 'waiting'; readonly go: null }
+  /** It sends one slice after the other. */
+  | { readonly kind: 'paying'; readonly go: GoOf }
+  /** Nothing is to be sent now. It follows what was accepted, or rests when all payments have ended. */
+  | { readonly kind: 'following'; readonly go: GoOf }
   /** Its run has ended. Null: it has given no go. */
   | { readonly kind: 'over'; readonly go: GoOf | null };
 
@@ -82,57 +69,67 @@ export class Chunk implements Paying {
   releases = 0;
   hasToldEnd = false;
   readonly #carried: Carried | null;
-  #phase: Phase = { kind: 'waiting' };
+  readonly #writes: Writes;
+  #phase: Phase = { kind: 'waiting', go: null };
   /** Who asked when the coordinator was heard last; null: it was not heard yet. */
   #heard: string | null = null;
   /** True when the coordinator has sent news since the chunk last asked for its go. */
   #hasNews = false;
-  /** It was not known whether the chunk has a go, so that it asks again after this time; null: it was known. */
-  #patienceMs: number | null = null;
+  /** How often in a row the question for the go has brought no answer to it. */
+  #timesUnanswered = 0;
   /** How the chunk stood when it last told the coordinator. */
   #told = '';
-  /** How many calls that write are under way. */
-  #writes = 0;
 
   /** @param carried what an earlier history of the same chunk knew; null at its start */
   constructor(input: ChunkInput, state: RunState, ports: ChunkPorts, carried: Carried | null) {
     this.input = input;
     this.state = state;
-    this.ports = {
-      ...ports,
-      show: () => {
-        this.#restIfDone();
-        ports.show();
-      },
-    };
-    this.pauses = new Pauses(this.ports, carried !== null);
+    this.ports = ports;
+    this.pauses = new Pauses(ports, carried !== null);
+    this.#writes = new Writes(ports);
     this.#carried = carried;
+    state.payments = input.payments.map((row) => newRecord(paymentOf(input.run, row)));
+    // Before its first go, the chunk reports what the history before it knew. With the go, the service confirms this.
+    if (carried?.head === undefined) return;
+    adoptPlan(state, planOfChunk(input.run, input.payments, carried.head));
+    takeOver(state, carried, ports);
   }
 
   async complete(): Promise<void> {
     do {
-      if (this.#go !== null) this.#phase = { kind: 'resting', go: this.#go };
-      await this.#askForGo();
-      await this.#untilOver();
+      const go = this.#go;
+      this.#phase = go === null ? { kind: 'waiting', go } : { kind: 'following', go };
+      await Promise.all([this.#listen(), this.#payAndFollow(), this.#tellNews()]);
       // Its run may have been started again or reset while it asked, and counts on whom it has told: the answer of
-      // `#wasReset` may come earlier in a replay than that signal did.
+      // `runThatGoesOn` may come earlier in a replay than that signal did.
     } while (this.#hasNews || (await this.#wasReset()));
     this.state.ended = true;
     this.pauses.goesOn(this.state);
     this.ports.show();
   }
 
-  async #untilOver(): Promise<void> {
-    while (this.#phase.kind !== 'over') {
-      if (this.state.payments.some(isOpenPayment)) {
-        this.#phase = { kind: 'paying', go: this.#requireGo(), isSending: true };
-        this.ports.show();
-        await Promise.all([pay(this), track(this), this.#listen()]);
-        await this.#tellNews();
-      } else {
-        await this.#untilNews();
-        await this.#askForGo();
-      }
+  /** Asks for the go, and again when the coordinator has news, until the run has ended. */
+  async #listen(): Promise<void> {
+    while (!this.isOver()) {
+      const afterMs = await this.#askForGo();
+      const isNews = (): boolean => this.#hasNews || this.isOver();
+      await this.ports.waitUntil(isNews, afterMs, 'Waits for news of its run; then it asks the run');
+    }
+  }
+
+  async #payAndFollow(): Promise<void> {
+    await this.ports.waitUntil(() => this.#phase.kind !== 'waiting');
+    if (!this.isOver()) await Promise.all([pay(this), track(this)]);
+  }
+
+  /** Tells the coordinator how the chunk stands, whenever that has changed. */
+  async #tellNews(): Promise<void> {
+    const isToBeTold = (): boolean => this.#go !== null && this.#standing !== this.#told;
+    for (;;) {
+      await this.ports.waitUntil(() => this.isOver() || isToBeTold());
+      if (this.isOver()) return;
+      this.#told = this.#standing;
+      await this.ports.tellCoordinator();
     }
   }
 
@@ -141,116 +138,64 @@ export class Chunk implements Paying {
    * asked last of all. The run goes on with what is undone.
    */
   async #wasReset(): Promise<boolean> {
-    const hasHeard = (runId: string): boolean => this.#heard?.endsWith(`/${runId}`) === true;
-    return (await runThatGoesOn(this.ports, (runId) => !hasHeard(runId))) !== null;
+    return (await runThatGoesOn(this.ports, (runId) => !this.#hasHeard(runId))) !== null;
   }
 
-  /**
-   * While payments are open, the answer of the coordinator may change: the money of a currency comes, or another run
-   * goes on.
-   */
-  async #listen(): Promise<void> {
-    while (!this.isOver()) {
-      await this.#untilNews();
-      if (!this.isOver()) await this.#askForGo();
-    }
-  }
-
-  /**
-   * Waits until the coordinator has news, or until it is time to ask. Meanwhile the chunk tells the coordinator its own
-   * news, which does not put off the question.
-   */
-  async #untilNews(): Promise<void> {
-    const { kind } = this.#phase;
-    let isToAsk = false;
-    const untilToAsk = async (): Promise<void> => {
-      const isNews = (): boolean => this.#hasNews || this.#phase.kind !== kind;
-      await this.ports.waitUntil(
-        isNews,
-        this.#patienceMs ?? LONGEST_SILENCE_MS,
-        'Waits for news of its run; then it asks the run',
-      );
-      isToAsk = true;
-    };
-    const tell = async (): Promise<void> => {
-      for (;;) {
-        await this.ports.waitUntil(() => isToAsk || this.#isToBeTold);
-        await this.#tellNews();
-        if (isToAsk) return;
-      }
-    };
-    await Promise.all([untilToAsk(), tell()]);
-  }
-
-  /** Asks until there is a go, or until the run is over. */
-  async #askForGo(): Promise<void> {
+  /** Asks for the go once. Returns after how many milliseconds the chunk asks again, unless it hears news before. */
+  async #askForGo(): Promise<number> {
     const { ports, pauses, state, input } = this;
-    let hasFailed = false;
-    for (let failures = 0; ;) {
-      if (ports.historyIsLong()) await this.leaveLongHistory();
-      const { asked } = pauses;
-      // News that comes during the question may be missing in the answer.
-      this.#hasNews = false;
-      const heard = this.#heard;
-      const isContinued = this.#carried !== null;
-      // A run that was started again for this chunk has given no go yet.
-      const hasGo = heard !== null && heard === this.#go?.runId;
-      const isOpen = hasGo && state.payments.some(isOpenPayment);
-      const { mode, run, number } = input;
-      // If no activity has been told of a reset yet, the next history must still know of it.
-      const originalRunId = this.#carried?.resetOf ?? ports.originalRunId;
-      const answer = await ports
-        .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen })
-        .catch(failed);
-      const isNews = (): boolean => this.#hasNews;
-      if (answer instanceof StepFailed) {
-        failures += 1;
-        hasFailed = true;
-        await pauses.pause(state, activityFailed(answer.message, failures), asked, isNews);
-        continue;
-      }
-      failures = 0;
-      switch (answer.kind) {
-        case 'over':
-          this.#heard = answer.runId;
-          this.#phase = { kind: 'over', go: this.#go };
-          return this.#endAsHandedOn();
-        case 'reopened':
-          this.#heard = answer.runId;
-          continue;
-        case 'refused':
-          throw new RunRefused(answer.problem.code, 'The chunk cannot go on.', [answer.problem]);
-        case 'wait': {
-          // Each time later.
-          const afterMs = Math.min((this.#patienceMs ?? 0) + answer.wait.afterMs, LONGEST_SILENCE_MS);
-          this.#patienceMs = afterMs;
-          const wait = { ...answer.wait, afterMs };
-          // Payments that are on their way are followed without a go, too.
-          if (this.#go !== null) return pauses.show(state, wait);
-          await pauses.pause(state, wait, asked, isNews);
-          continue;
-        }
-        case 'go':
-          // Another wait, such as of the payments that it follows, still holds.
-          if (hasFailed || this.#patienceMs !== null) pauses.goesOn(state);
-          this.#patienceMs = null;
-          if (this.#go === null) await this.#adopt(answer.plan);
-          return this.#take(answer);
-      }
+    if (ports.historyIsLong()) await this.leaveLongHistory();
+    // News that comes during the question may be missing in the answer.
+    this.#hasNews = false;
+    const heard = this.#heard;
+    // A run that was started again for this chunk has given no go yet.
+    const isOpen = heard !== null && heard === this.#go?.runId && !this.isIdle();
+    const { mode, run, number } = input;
+    const isContinued = this.#carried !== null;
+    const originalRunId = this.#originalRunId;
+    const answer = await ports
+      .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen })
+      .catch(failed);
+    if (answer instanceof StepFailed)
+      return this.#waitForAnswer((times) => activityFailed(answer.message, times));
+    switch (answer.kind) {
+      case 'over':
+        this.#heard = answer.runId;
+        this.#phase = { kind: 'over', go: this.#go };
+        // Where this history had no go, it ends with what the one before it knew, as the service shows it now.
+        if (this.#go === null && this.#carried?.head !== undefined) await this.#adopt(this.#carried.head);
+        break;
+      case 'reopened':
+        this.#heard = answer.runId;
+        this.hear();
+        break;
+      case 'refused':
+        throw new RunRefused(answer.problem.code, 'The chunk cannot go on.', [answer.problem]);
+      case 'wait':
+        return this.#waitForAnswer((times) => {
+          const afterMs = Math.min(times * answer.wait.afterMs, LONGEST_SILENCE_MS);
+          return { ...answer.wait, afterMs };
+        });
+      case 'go':
+        // Another wait, such as of the payments that it follows, still holds.
+        if (this.#timesUnanswered > 0) pauses.goesOn(state);
+        this.#timesUnanswered = 0;
+        if (this.#go === null) await this.#adopt(answer.plan);
+        this.#take(answer);
     }
+    return LONGEST_SILENCE_MS;
   }
 
-  /** The run has ended before this history had a go. So it reports what the history before it knew. */
-  #endAsHandedOn(): void {
-    const { state, ports, input } = this;
-    const carried = this.#carried;
-    if (state.plan !== null || carried?.head === undefined) return;
-    adoptPlan(state, planOf(input, carried.head));
-    takeOver(state, carried, ports);
+  /** It is not known whether the chunk has a go. People are told why, and payments on their way are followed all the same. */
+  #waitForAnswer(waitOf: (times: number) => Wait): number {
+    this.#timesUnanswered += 1;
+    const wait = waitOf(this.#timesUnanswered);
+    this.pauses.show(this.state, wait);
+    return wait.afterMs;
   }
 
   async #adopt(head: PlanHead): Promise<void> {
-    const plan = planOf(this.input, head);
+    const plan = planOfChunk(this.input.run, this.input.payments, head);
     adoptPlan(this.state, plan);
     if (this.#carried !== null) await takeOverShown(this, plan, this.#carried);
   }
@@ -261,8 +206,7 @@ export class Chunk implements Paying {
     let isOther = JSON.stringify(go) !== JSON.stringify(before);
     // The coordinator or the chunk is another Temporal run now. A paid payment may have come back meanwhile.
     if (before?.runId !== go.runId) followAnew(state, ports.nowMs());
-    // A chunk that rests does so until paying, following and listening have all ended. Then it pays anew.
-    this.#phase = this.#phase.kind === 'paying' ? { ...this.#phase, go } : { kind: 'resting', go };
+    this.#phase = { kind: this.#phase.kind === 'following' ? 'following' : 'paying', go };
     this.#heard = go.runId;
     takeUp(state, go.runId);
     let left = this.#leftOf(go);
@@ -273,7 +217,7 @@ export class Chunk implements Paying {
       const row = input.payments[index];
       const impossible = row !== undefined && isUnpayable(letter) ? unpayable(row, letter, go.heldBy) : null;
       const unwanted = impossible ?? (go.stopped === null ? null : { ...go.stopped, item: payment.id });
-      const alike = alikeOf(go, index);
+      const alike = lookAlikeOf(go.alike?.[index], go.alikeIds?.[index]);
       // A payment that waits for a person takes no place among the first payments. Another one goes instead.
       const hasPlace = left > 0 || alike?.kind === 'held';
       const isReleased = unwanted !== null || (hasPlace && go.released.includes(payment.currency));
@@ -283,7 +227,7 @@ export class Chunk implements Paying {
     }
     // Payments that wait are checked again.
     if (isOther) this.releases += 1;
-    if (before === null && go.beginsQuietly) this.#told = this.#standing({ isSending: true });
+    if (before === null && go.beginsQuietly) this.#told = this.#standing;
     ports.show();
   }
 
@@ -322,67 +266,59 @@ export class Chunk implements Paying {
       number: this.input.number,
       heard: this.#go?.runId ?? null,
       isSending: this.isSending,
-      planned: this.input.payments.length,
       payments,
       waiting,
     };
   }
 
-  /** What the chunk reports. Before its first go, its payments are pending. */
-  get reported(): RunState {
-    const { state, input } = this;
-    if (state.plan !== null) return state;
-    return { ...state, payments: input.payments.map((row) => newRecord(paymentOf(input.run, row))) };
-  }
-
   /** The answer to other runs, as in `holdsOf`. */
   holds(names: readonly string[] | null): Holds {
-    const { runId, originalRunId } = this.ports;
-    const isFirst = this.input.isFirst && this.#carried === null && originalRunId === runId;
-    return holdsOf(this.state, { runId, heard: this.#go?.runId ?? null, isFirst }, names);
+    const { runId } = this.ports;
+    const isReset = this.#originalRunId !== runId;
+    const isFirst = this.input.isFirst && this.#carried === null && !isReset;
+    const holds = holdsOf(this.state, { runId, heard: this.#go?.runId ?? null, isFirst }, names);
+    // Before its first go, a chunk that was reset knows only what came before the reset.
+    return { ...holds, hasPlan: holds.hasPlan && (this.#go !== null || !isReset) };
   }
 
   /** What the coordinator must hear at once. It need not hear each time a payment is accepted or paid. */
-  #standing({ isSending }: { readonly isSending: boolean } = this): string {
+  get #standing(): string {
     const { payments, waiting } = this.state;
     const ended = payments.flatMap((record) => paymentProblem(record)?.code ?? []);
     const waits = [waiting, ...payments.map((record) => record.waiting)].filter(isShown);
     const codes = new Set(waits.map(({ problem }) => problem.code));
-    const isOpen = payments.some(isOpenPayment);
-    return [this.#go?.runId, isSending, isOpen, ended.length, ...codes].join();
-  }
-
-  get #isToBeTold(): boolean {
-    return this.#go !== null && this.#standing() !== this.#told;
-  }
-
-  async #tellNews(): Promise<void> {
-    if (!this.#isToBeTold) return;
-    this.#told = this.#standing();
-    await this.ports.tellCoordinator();
+    return [this.#go?.runId, this.isSending, this.isIdle(), ended.length, ...codes].join();
   }
 
   get isSending(): boolean {
-    return this.#phase.kind === 'paying' && this.#phase.isSending;
+    return this.#phase.kind === 'paying';
   }
 
   set isSending(isSending: boolean) {
-    if (this.#phase.kind !== 'paying' || this.#phase.isSending === isSending) return;
-    this.#phase = { ...this.#phase, isSending };
+    const { kind, go } = this.#phase;
+    if (go === null || kind === 'over' || isSending === this.isSending) return;
+    this.#phase = { kind: isSending ? 'paying' : 'following', go };
     this.ports.show();
   }
 
-  /** What the next history of the chunk begins with. A history that had no go hands on just what it was given. */
+  /** If no activity has been told of a reset yet, the next history must still know of it. */
+  get #originalRunId(): string {
+    return this.#carried?.resetOf ?? this.ports.originalRunId;
+  }
+
+  #hasHeard(runId: string): boolean {
+    return this.#heard?.endsWith(`/${runId}`) === true;
+  }
+
+  /** What the next history of the chunk begins with. */
   handOn(): Carried {
-    const { runId, originalRunId } = this.ports;
+    const { runId } = this.ports;
     const { plan } = this.state;
-    // After a reset, another history may have had a go. Then what was known before does not count any more.
-    if (plan === null && this.#carried !== null && runId === originalRunId) return this.#carried;
-    const isUnheard = runId !== originalRunId && this.#heard?.endsWith(`/${runId}`) !== true;
+    const resetOf = this.#originalRunId;
     return {
       ...carry(this.state, { runId, knownAs: runId }),
       ...(plan !== null && { head: headOf(plan) }),
-      ...(isUnheard && { resetOf: originalRunId }),
+      ...(resetOf !== runId && !this.#hasHeard(runId) && { resetOf }),
     };
   }
 
@@ -400,14 +336,12 @@ export class Chunk implements Paying {
   }
 
   async write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed> {
-    if (this.ports.historyIsLong()) await this.leaveLongHistory();
     await this.#untilMaySend();
-    this.#writes += 1;
-    try {
-      return await call().catch(failed);
-    } finally {
-      this.#writes -= 1;
-    }
+    return this.#writes.make(call);
+  }
+
+  leaveLongHistory(): Promise<never> {
+    return this.#writes.leaveLongHistory();
   }
 
   /**
@@ -421,17 +355,8 @@ export class Chunk implements Paying {
       return stopOf(go.rules, [refusalsIn(this.state.payments, go.runId)]) !== null;
     };
     if (!isReached()) return;
-    await this.#tellNews();
-    await this.ports.waitUntil(
-      () => !isReached(),
-      LONGEST_SILENCE_MS,
-      'Its run says whether the batch stops',
-    );
-  }
-
-  async leaveLongHistory(): Promise<never> {
-    await this.ports.waitUntil(() => this.#writes === 0);
-    throw new HistoryIsLong();
+    const why = 'Its run says whether the batch stops';
+    await this.ports.waitUntil(() => !isReached(), LONGEST_SILENCE_MS, why);
   }
 
   get sideBySide(): number {
@@ -442,8 +367,8 @@ export class Chunk implements Paying {
     return this.#go?.callSize ?? 1;
   }
 
-  undoneIn(): readonly string[] {
-    return undoneIn(this.state);
+  release(): void {
+    this.hear();
   }
 
   takeUp(runId: string | null): boolean {
@@ -452,12 +377,6 @@ export class Chunk implements Paying {
     // another one or cannot be asked.
     if (isTaken || runId !== this.#go?.runId || this.#hasRoom()) this.hear();
     return isTaken;
-  }
-
-  doubt(records: readonly PaymentRecord[]): void {
-    for (const record of records) doubtWithdrawal(record);
-    // As in `takeUp`: its run releases them.
-    this.hear();
   }
 
   endedIn(runId: string | null): string {
@@ -469,46 +388,21 @@ export class Chunk implements Paying {
     return false;
   }
 
-  /** Paying, tracking and listening all end once nothing is open. */
-  isOver(): boolean {
-    return this.#phase.kind !== 'paying';
+  isIdle(): boolean {
+    return !this.state.payments.some(isOpenPayment);
   }
 
-  /**
-   * In the moment in which nothing is open any more, news of another run may open payments again. All the same the chunk
-   * rests, so that paying, tracking and listening end. Then all three begin again.
-   */
-  #restIfDone(): void {
-    if (this.#phase.kind !== 'paying' || this.state.payments.some(isOpenPayment)) return;
-    this.#phase = { kind: 'resting', go: this.#phase.go };
+  isOver(): boolean {
+    return this.#phase.kind === 'over';
   }
 
   /** The newest go; null: there was none. */
   get #go(): GoOf | null {
-    return this.#phase.kind === 'waiting' ? null : this.#phase.go;
+    return this.#phase.go;
   }
 
   #requireGo(): GoOf {
     if (this.#go === null) throw new RangeError('There is no go yet.');
     return this.#go;
   }
-}
-
-/** What the go says about withdrawals that look like this payment; null: there is none. */
-function alikeOf({ alike, alikeIds = {} }: GoOf, index: number): Alike | null {
-  const letter = alike?.[index];
-  if (letter === LOOK_ALIKE.held) return { kind: 'held', recordId: alikeIds[index] ?? null };
-  return letter === LOOK_ALIKE.approved ? { kind: 'approved' } : null;
-}
-
-/** The part of the plan that belongs to this chunk. */
-function planOf({ run, payments }: ChunkInput, head: PlanHead): Plan {
-  return {
-    ...head,
-    policy: { name: run.policy, hash: '' },
-    legs: [],
-    positions: [],
-    batch: null,
-    payments: payments.map((row) => paymentOf(run, row)),
-  };
 }

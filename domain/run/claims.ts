@@ -28,7 +28,7 @@ export type Holds = {
   readonly heard: string | null;
   /** True for a chunk of which no other Temporal run can have sent anything. */
   readonly isFirst: boolean;
-  /** False: it has read no plan yet, and so knows none of its items. */
+  /** False: it has read no plan since it was started or reset, so that it may hold more than it tells. */
   readonly hasPlan: boolean;
   readonly items: readonly HeldItem[];
 };
@@ -61,14 +61,18 @@ export function holdsOf(
   names: readonly string[] | null,
 ): Holds {
   const asked = new Set(names);
-  const items = [
-    ...legs.map((leg): HeldItem => [leg.leg.id, legOutcome(leg), tradeOf(leg)?.tradeId ?? null]),
-    ...payments.map((record): HeldItem => [
-      record.payment.id,
-      paymentOutcome(record),
-      acceptedOf(record)?.withdrawalId ?? null,
-    ]),
-  ].filter(([id, , recordId]) => (names === null ? recordId !== null : asked.has(id.toLowerCase())));
+  const items = (
+    plan === null
+      ? []
+      : [
+          ...legs.map((leg): HeldItem => [leg.leg.id, legOutcome(leg), tradeOf(leg)?.tradeId ?? null]),
+          ...payments.map((record): HeldItem => [
+            record.payment.id,
+            paymentOutcome(record),
+            acceptedOf(record)?.withdrawalId ?? null,
+          ]),
+        ]
+  ).filter(([id, , recordId]) => (names === null ? recordId !== null : asked.has(id.toLowerCase())));
   return { ...who, hasPlan: plan !== null, items };
 }
 
@@ -134,12 +138,11 @@ export type OtherPayment = { readonly name: string; readonly isWanted: boolean; 
  */
 export function isHeld(chunk: Holds, coordinator: Coordinator, payment: OtherPayment): boolean {
   const isOpen = coordinator.kind === 'open';
-  const item = itemOf(chunk, payment.name);
-  if (item !== null) {
-    const [, outcome] = item;
-    return outcome !== 'NOT_PAID' || (isOpen && chunk.heard !== `${coordinator.runId}/${chunk.runId}`);
-  }
-  // The chunk has not taken it up yet.
+  const [, outcome] = itemOf(chunk, payment.name) ?? [];
+  if (outcome !== undefined && outcome !== 'NOT_PAID') return true;
+  if (outcome === 'NOT_PAID' && chunk.hasPlan)
+    return isOpen && chunk.heard !== `${coordinator.runId}/${chunk.runId}`;
+  // The chunk has not taken it up yet, or may have paid it since what it tells.
   const isAsPlanned = chunk.isFirst && (!isOpen || coordinator.runId === payment.madeFor);
   if (!payment.isWanted) return isOpen && !isAsPlanned;
   return coordinator.kind !== 'ended' || !chunk.isFirst;
@@ -160,7 +163,7 @@ export type By =
   | { readonly kind: 'item'; readonly run: string; readonly item: string }
   /** Every run that may have it has answered, and none counts it as its own. */
   | { readonly kind: 'nobody' }
-  /** No run that has answered has it. These do not answer, or a chunk of theirs does not. */
+  /** No run that has answered has it. These, or a chunk of theirs, do not answer, or may hold more than they tell. */
   | { readonly kind: 'silent'; readonly runs: readonly RunName[] };
 
 export type Claim = { readonly recordId: string; readonly by: By };
@@ -176,9 +179,9 @@ export class Answers {
     this.#wanted = new Set(recordIds);
   }
 
-  /** @param holds what the run, or a chunk of it, holds; null: it does not answer */
-  add(run: RunName, holds: Pick<Holds, 'items'> | null): void {
-    if (holds === null) this.#silent.set(runName(run), run);
+  /** @param holds what the run, or a chunk of it, tells; null: it does not answer */
+  add(run: RunName, holds: Pick<Holds, 'items' | 'hasPlan' | 'isFirst'> | null): void {
+    if (holds === null || !(holds.hasPlan || holds.isFirst)) this.#silent.set(runName(run), run);
     for (const [item, , recordId] of holds?.items ?? [])
       if (recordId !== null && this.#wanted.has(recordId) && !this.#owners.has(recordId))
         this.#owners.set(recordId, { kind: 'item', run: runName(run), item });

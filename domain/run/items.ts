@@ -6,7 +6,8 @@ import type { Leg, Payment } from '../plan/plan.ts';
 import type { Problem } from '../problems.ts';
 import type { Waiting } from '../waits.ts';
 import { NEW_LEG, type LegState, type Traded } from '../writes/leg-state.ts';
-import { NEW_PAYMENT, type Accepted as Shown, type Alike, type PaymentState } from '../writes/withdrawal.ts';
+import type { LookAlike } from '../writes/look-alikes.ts';
+import { NEW_PAYMENT, type Accepted as Shown, type PaymentState } from '../writes/withdrawal.ts';
 
 /** A leg that is being quoted and traded. `needsHuman`: its last call has left it to a person. */
 export type ConvertingLeg = { readonly kind: 'converting'; state: LegState; needsHuman: boolean };
@@ -27,13 +28,21 @@ export type TradedLeg = {
   /** Handed on by a history that is not known. Whether it came out worse than planned is asked once more. */
   readonly isAnew?: true;
 };
+/**
+ * An earlier history has handed on the id of its trade, and the service has not shown that trade to this history yet. So what
+ * it has brought is not known.
+ */
+export type HandedOnLeg = Pick<TradedLeg, 'atMs' | 'worse' | 'isAnew'> & {
+  readonly kind: 'handed on';
+  readonly trade: Pick<Traded, 'tradeId' | 'quoted'>;
+};
 /** `quoteId`: the leg's last quote, which was not traded. */
 export type UntradedLeg = Ended & {
   readonly kind: 'not traded';
   readonly quoteId: string | null;
   readonly problem: Problem;
 };
-export type LegStage = ConvertingLeg | TradedLeg | UntradedLeg;
+export type LegStage = ConvertingLeg | HandedOnLeg | TradedLeg | UntradedLeg;
 
 /** A payment to be sent once its leg is decided: until then `release` is null. `needsHuman`: as for a leg. */
 export type UnsentPayment = {
@@ -61,7 +70,7 @@ export const NOBODY = '';
  * A payment that need not wait for its leg any more. `unwanted`: why it is not sent all the same; null: it is sent.
  * `alike`: as in `Wanted`.
  */
-export type Release = { readonly unwanted: Problem | null; readonly alike?: Alike };
+export type Release = { readonly unwanted: Problem | null; readonly alike?: LookAlike };
 
 /** The service's record of a payment: when it was taken for accepted, epoch milliseconds, and its last known status. */
 export type Accepted = Omit<Shown, 'amount' | 'status'> & {
@@ -129,6 +138,8 @@ export function legOutcome({ stage }: LegRecord): LegOutcome {
   switch (stage.kind) {
     case 'converting':
       return stage.needsHuman ? 'NEEDS_HUMAN' : 'PENDING';
+    case 'handed on':
+      return 'PENDING';
     case 'traded':
       return 'TRADED';
     case 'not traded':
@@ -155,6 +166,8 @@ export function legProblem({ leg, stage }: LegRecord): Problem | null {
   switch (stage.kind) {
     case 'converting':
       return null;
+    case 'handed on':
+      return stage.worse?.problem ?? null;
     case 'traded':
       return stage.settled === false
         ? settlementFailed(leg.id, stage.traded)
@@ -188,6 +201,7 @@ export function openLeg({ stage }: LegRecord): ConvertingLeg | TradedLeg | null 
       return stage;
     case 'traded':
       return stage.worse?.isHeld === true || stage.isAnew === true ? stage : null;
+    case 'handed on':
     case 'not traded':
       return null;
   }
@@ -210,12 +224,13 @@ export function isUnsent(record: PaymentRecord): record is UnsentRecord {
   return record.stage.kind === 'unsent' && record.stage.release !== null;
 }
 
-/** The trade of a leg; null while the service has shown none. */
+/** The trade of a leg; null while the service has shown none to this history. */
 export function tradeOf({ stage }: LegRecord): Traded | null {
   switch (stage.kind) {
     case 'traded':
       return stage.traded;
     case 'converting':
+    case 'handed on':
     case 'not traded':
       return null;
   }

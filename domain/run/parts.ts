@@ -1,14 +1,13 @@
 /** What the parts of a run take of it: paying and tracking (`Paying`) take less than carrying out a leg (`Carrying`). */
 import type { Plan } from '../plan/plan.ts';
 import type { Call, RunInput } from './calls.ts';
-import type { PaymentRecord } from './items.ts';
 import type { Ports, StepFailed } from './ports.ts';
 import type { RunState } from './state.ts';
 import type { Pauses } from './pauses.ts';
 
 /** What paying and tracking take. */
 export type Paying = {
-  readonly state: Pick<RunState, 'payments' | 'evidence' | 'waiting'>;
+  readonly state: Pick<RunState, 'legs' | 'payments' | 'evidence' | 'waiting'>;
   readonly ports: Pick<
     Ports,
     'createWithdrawals' | 'awaitWithdrawals' | 'waitUntil' | 'nowMs' | 'historyIsLong' | 'show'
@@ -29,12 +28,10 @@ export type Paying = {
   write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed>;
   /** Goes on in a new history, as soon as no call that writes is under way. */
   leaveLongHistory(): Promise<never>;
-  /** Temporal runs in which something has ended that another one takes up at once. */
-  undoneIn(): readonly string[];
   /** An answer has come from this Temporal run: takes up what another one has ended. Null: nothing is taken up. */
   takeUp(runId: string | null): boolean;
-  /** The service shows that these payments have not the records that a call has named. They are looked up anew. */
-  doubt(records: readonly PaymentRecord[]): void;
+  /** Payments are to be sent that were not before: sees to it that they are released. */
+  release(): void;
   /**
    * The Temporal run in which an item ends: the one that has answered. For a chunk that has no go at the moment (null), it is
    * the one whose go the chunk had last: when that one gives its go again, the item stays as it has ended.
@@ -44,7 +41,9 @@ export type Paying = {
   isLast(): boolean;
   /** Whether what keeps people's instructions was told that the run ends. */
   hasToldEnd: boolean;
-  /** Nothing is open any more. */
+  /** Nothing is open now. */
+  isIdle(): boolean;
+  /** Nothing is open any more, so that paying and tracking end. */
   isOver(): boolean;
 };
 

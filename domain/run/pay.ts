@@ -31,27 +31,25 @@ export async function pay(paying: Paying): Promise<void> {
   // As they stood before the calls that led to a wait: what was told or released meanwhile ends it at once.
   let { asked } = pauses;
   let { releases } = paying;
-  for (;;) {
+  while (!paying.isOver()) {
     const unsent = state.payments.filter(isUnsent);
     const size = state.payments.length <= SMALL_RUN ? 1 : paying.callSize;
     const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, size);
+    paying.isSending = due.length > 0;
     if (due.length === 0) {
-      paying.isSending = false;
       if (unsent.length === 0) {
         // While others are followed, a leg may be decided, or what another Temporal run has ended be taken up.
         await ports.waitUntil(() => paying.isOver() || state.payments.some(isUnsent));
-        if (paying.isOver()) return;
       } else {
         const nextMs = Math.min(...unsent.map(leftOf));
         // A person who wakes the run wants every payment looked at now. So does a leg that has brought money.
-        const isNews = (): boolean => paying.releases !== releases;
+        const isNews = (): boolean => paying.releases !== releases || paying.isOver();
         const isEarly = await pauses.sleep(nextMs, asked, isNews, whyOf(unsent, ports.nowMs()));
         if (isEarly) leftMs.clear();
         else for (const [record, ms] of leftMs) leftMs.set(record, ms - nextMs);
       }
       asked = pauses.asked;
       releases = paying.releases;
-      paying.isSending = true;
       continue;
     }
     for (const record of due) record.isAtWork = true;

@@ -70,6 +70,20 @@ export type Ports = {
   show(): void;
 };
 
+/** What a run and its chunks ask of Temporal in the same way. */
+export type SharedPorts = Pick<
+  Ports,
+  | 'confirmOutcomes'
+  | 'awaitWithdrawals'
+  | 'waitUntil'
+  | 'nowMs'
+  | 'tellRun'
+  | 'historyIsLong'
+  | 'runId'
+  | 'originalRunId'
+  | 'firstRunId'
+>;
+
 /**
  * Asks, last of all, which Temporal run this is. Returns that run if `goesOn` finds something to do in it;
  * null: the run may end. When a worker stands still for seconds, Temporal may record the answer before the
@@ -121,4 +135,29 @@ export function failed(error: unknown): StepFailed {
 /** Not a failure: the run must go on in a new history, with what it knows carried over. */
 export class HistoryIsLong extends Error {
   override readonly name = 'HistoryIsLong';
+}
+
+/** Calls that write. A new history never begins during one of them: what the call learns would be lost. */
+export class Writes {
+  readonly #ports: Pick<Ports, 'historyIsLong' | 'waitUntil'>;
+  #underWay = 0;
+
+  constructor(ports: Pick<Ports, 'historyIsLong' | 'waitUntil'>) {
+    this.#ports = ports;
+  }
+
+  async make<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed> {
+    if (this.#ports.historyIsLong()) await this.leaveLongHistory();
+    this.#underWay += 1;
+    try {
+      return await call().catch(failed);
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  async leaveLongHistory(): Promise<never> {
+    await this.#ports.waitUntil(() => this.#underWay === 0);
+    throw new HistoryIsLong();
+  }
 }

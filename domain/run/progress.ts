@@ -248,6 +248,8 @@ function legStep(record: LegRecord): string {
     case 'converting':
       if (stage.needsHuman) return legOutcome(record);
       return stage.state.quote === null ? 'quoting' : 'trading';
+    case 'handed on':
+      return 'reading its trade again';
     case 'traded':
       return `${legOutcome(record)}${stage.settled === true ? ', settled' : ''}`;
     case 'not traded':

@@ -15,6 +15,7 @@ export function isDecided(record: LegRecord, isCancelled: boolean): boolean {
   const { stage } = record;
   switch (stage.kind) {
     case 'converting':
+    case 'handed on':
       return false;
     case 'traded':
       return openLeg(record) === null && (stage.settled !== null || isCancelled);
@@ -113,6 +114,7 @@ function broughtNothing(record: PaymentRecord, leg: string, found: LegRecord | u
 function whyNothing(record: LegRecord): Problem | null {
   switch (record.stage.kind) {
     case 'converting':
+    case 'handed on':
       return null;
     case 'traded':
       return record.stage.settled === false ? legProblem(record) : null;

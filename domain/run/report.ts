@@ -12,12 +12,13 @@ import {
   type ChunkState,
   type ChunkTotal,
 } from './chunk-state.ts';
-import { costOf, leftOf, type Cost, type Left } from '../plan/cost.ts';
+import { costOf, leftOf, type Cost, type Left, type Sides } from '../plan/cost.ts';
 import type { LegAmount, LegReason, Position } from '../plan/plan.ts';
 import { rateOf } from '../plan/price-bounds.ts';
+import { leftUndone } from '../plan/restraints.ts';
 import { compare } from '../money.ts';
 import { runName } from '../references.ts';
-import type { Problem } from '../problems.ts';
+import { makeProblem, type Problem } from '../problems.ts';
 import { isShown, type Waiting } from '../waits.ts';
 import {
   acceptedOf,
@@ -314,7 +315,7 @@ type Part = {
 
 function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): Report {
   const legs = isFirst ? state.legs : [];
-  const ended = problemsOf({ legs, payments });
+  const ended = problemsOf({ legs, payments, ended: state.ended });
   const items = [...legs, ...payments];
   const ofRun = isFirst ? [state.waiting, ...state.chunks.map(({ waiting }) => waiting)] : [];
   const waits = [...ofRun, ...items.map(({ waiting }) => waiting)].filter(isShown);
@@ -332,7 +333,7 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
     legs: legs.map(reportLeg),
     payments: shown,
     totals,
-    problems: [...(isFirst ? state.refusals : []), ...ended, ...awaited],
+    problems: [...(isFirst ? [...state.refusals, ...leftIn(state)] : []), ...ended, ...awaited],
     evidence: isFirst ? state.evidence : [],
   };
 }
@@ -349,19 +350,57 @@ export function statusOf(state: RunState): ReportStatus {
   if (codes.includes('CANCELLED')) return 'CANCELLED';
   const { planned, paid } = countsOf(state.chunks);
   const items = [...state.legs, ...state.payments];
-  const done = items.filter(isDone).length + paid;
-  if (done === items.length + planned && state.refusals.length === 0) return 'COMPLETED';
-  return done === 0 ? 'FAILED' : 'PARTIAL';
+  return endedStatus({
+    items: items.length + planned,
+    done: items.filter(isDone).length + paid,
+    isRefused: state.refusals.length > 0,
+    isLeft: leftIn(state).length > 0,
+  });
+}
+
+/**
+ * The status of a run that has ended and was not cancelled, for the run itself and and for a report that is made anew from the service's records.
+ * `isRefused`: the run as a whole was. `isLeft`: a currency may be outside its target, though every leg is traded.
+ */
+export function endedStatus(of: {
+  readonly items: number;
+  readonly done: number;
+  readonly isRefused: boolean;
+  readonly isLeft: boolean;
+}): 'COMPLETED' | 'PARTIAL' | 'FAILED' {
+  if (of.done === of.items && !of.isRefused) return of.isLeft ? 'PARTIAL' : 'COMPLETED';
+  return of.done === 0 ? 'FAILED' : 'PARTIAL';
+}
+
+/**
+ * The currencies of a rebalancing that its plan has left though they may be outside their targets. The payments of a batch
+ * say themselves whether they were paid.
+ */
+export function leftIn({ run, plan, ended }: RunState): readonly Problem[] {
+  return !ended || plan === null || plan.batch !== null ? [] : leftUndone(run, plan.positions);
 }
 
 function problemsOf({
   legs,
   payments,
+  ended,
 }: {
   readonly legs: readonly LegRecord[];
   readonly payments: readonly PaymentRecord[];
+  readonly ended: boolean;
 }): readonly Problem[] {
-  return [...legs.map(legProblem), ...payments.map(paymentProblem)].filter((problem) => problem !== null);
+  const ofLegs = legs.map((record) => legProblem(record) ?? (ended ? unawaited(record) : null));
+  return [...ofLegs, ...payments.map(paymentProblem)].filter((problem) => problem !== null);
+}
+
+/** Only a run that was cancelled ends before a trade has settled. */
+function unawaited({ leg, stage }: LegRecord): Problem | null {
+  if (stage.kind !== 'traded' || stage.settled !== null) return null;
+  const { tradeId } = stage.traded;
+  return makeProblem('CANCELLED', leg.id, {
+    message: `Trade ${tradeId} is made. The run was cancelled before it had settled, and does not know whether its ${leg.buy} has come.`,
+    fix: 'See it by `report --refresh`. Start the run with --go-on to wait for it.',
+  });
 }
 
 function isDone({ stage }: LegRecord | PaymentRecord): boolean {
@@ -373,6 +412,7 @@ function isDone({ stage }: LegRecord | PaymentRecord): boolean {
     case 'paid':
       return true;
     case 'converting':
+    case 'handed on':
     case 'not traded':
     case 'unsent':
     case 'accepted':
@@ -403,6 +443,7 @@ function reportLeg(record: LegRecord): ReportLeg {
   const { leg, stage } = record;
   const planned = leg.amount;
   const traded = tradeOf(record);
+  const amounts = traded ?? (stage.kind === 'handed on' ? null : asPlanned(planned));
   const reference = leg.guard?.referenceRate ?? null;
   return {
     id: leg.id,
@@ -412,21 +453,29 @@ function reportLeg(record: LegRecord): ReportLeg {
     why: leg.why.kind,
     planned: planned === null ? null : { side: planned.side, value: planned.value },
     guard: leg.guard?.text ?? null,
-    sellAmount: traded?.sellAmount ?? (planned?.side === 'sell' ? planned.value : null),
-    buyAmount: traded?.buyAmount ?? (planned?.side === 'buy' ? planned.value : null),
+    sellAmount: amounts?.sellAmount ?? null,
+    buyAmount: amounts?.buyAmount ?? null,
     rate: traded === null ? null : rateOf(traded.sellAmount, traded.buyAmount),
     cost: traded === null || reference === null ? null : costOf(reference, leg, traded),
     quoteId: quoteIdOf(record),
-    tradeId: traded?.tradeId ?? null,
+    tradeId: stage.kind === 'handed on' ? stage.trade.tradeId : (traded?.tradeId ?? null),
     outcome: legOutcome(record),
     settled: stage.kind === 'traded' ? stage.settled : null,
   };
+}
+
+/** The amount that the plan says of a leg, while it is not traded. */
+function asPlanned(planned: LegAmount | null): Partial<Sides> {
+  if (planned === null) return {};
+  return planned.side === 'sell' ? { sellAmount: planned.value } : { buyAmount: planned.value };
 }
 
 function quoteIdOf({ stage }: LegRecord): string | null {
   switch (stage.kind) {
     case 'converting':
       return stage.state.quote?.id ?? null;
+    case 'handed on':
+      return null;
     case 'traded':
       return stage.traded.quoteId;
     case 'not traded':

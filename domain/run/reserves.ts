@@ -40,8 +40,7 @@ export function reservedIn(state: RunState, runId: string | null): readonly Rese
     // The payment is sent only once its leg is traded, and this leg is known not to be traded.
     const cannotBeSent = needed?.kind === 'converting' && !isUntold(needed.state);
     const isKnownUnsent = cannotBeSent && !stage.state.sent && stage.state.doubt === null;
-    // The trade was handed on by an earlier history, and has not been read again yet.
-    const isUnread = amount === null && needed?.kind === 'traded';
+    const isUnread = amount === null && needed?.kind === 'handed on';
     if (isAtWork || isUnread || (isUntold(stage.state) && !isKnownUnsent)) untold.add(currency);
   }
   // This adds what a batch pays once it is bought. How much it still pays of other currencies, only its

@@ -11,15 +11,15 @@ import { carry, type Carried } from './carry.ts';
 import { isDone } from './chunk-state.ts';
 import { conduct, releasedIn, tellEnd } from './conduct.ts';
 import { convert } from './convert.ts';
-import { NOBODY, acceptedOf, isOpenPayment, tradeOf, type LegRecord, type PaymentRecord } from './items.ts';
+import { NOBODY, acceptedOf, isOpenPayment, tradeOf, type LegRecord } from './items.ts';
 import { isResting } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
 import { pay } from './pay.ts';
-import { HistoryIsLong, RunRefused, failed, runThatGoesOn, type Ports, type StepFailed } from './ports.ts';
+import { RunRefused, Writes, runThatGoesOn, type Ports, type StepFailed } from './ports.ts';
 import { readPlan } from './read-plan.ts';
 import { fixAmounts, isDecided, release } from './release.ts';
 import { settle } from './settle.ts';
-import { adoptPlan, doubtWithdrawal, isUndone, takeUp, undoneIn, type RunState } from './state.ts';
+import { adoptPlan, isUndone, takeUp, type RunState } from './state.ts';
 import { track } from './track.ts';
 import { Pauses } from './pauses.ts';
 
@@ -45,8 +45,7 @@ export class Run implements Carrying {
   #head: PlanHead | null = null;
   /** A cancel that is being recorded as an instruction, or is recorded; null while there is none. */
   #cancelKept: Promise<void> | null = null;
-  /** How many calls that write are under way. */
-  #writes = 0;
+  readonly #writes: Writes;
   /** True while the chunks of a batch are still read and told. */
   #isConducting = false;
 
@@ -56,6 +55,7 @@ export class Run implements Carrying {
     this.state = state;
     this.ports = ports;
     this.pauses = new Pauses(ports, carried !== null);
+    this.#writes = new Writes(ports);
     this.#carried = carried;
   }
 
@@ -90,7 +90,7 @@ export class Run implements Carrying {
     this.#head = headOf(plan);
     adoptPlan(this.state, plan);
     if (this.#carried !== null) await takeOverShown(this, plan, this.#carried);
-    this.#release();
+    this.release();
     this.ports.show();
     do await Promise.all(this.#parts());
     while (await this.#takesUpAgain());
@@ -129,14 +129,16 @@ export class Run implements Carrying {
       await convert(this, record);
       fixAmounts(state);
       await settle(this, record);
-      this.#release();
+      this.release();
       if (isOver()) return;
       ports.show();
       await ports.waitUntil(() => isOver() || isAtWork());
     }
   }
 
-  #release(): void {
+  release(): void {
+    // A payment in doubt has lost the amount that only the doubted answer had named.
+    fixAmounts(this.state);
     release(this.state, this.plan.rules.limits);
     this.releases += 1;
   }
@@ -156,6 +158,10 @@ export class Run implements Carrying {
       legs.every((record) => isDecided(record, cancelled)) &&
       !payments.some(({ stage }) => stage.kind === 'unsent')
     );
+  }
+
+  isIdle(): boolean {
+    return this.isOver();
   }
 
   /** Nothing is open: no leg, and no payment. */
@@ -228,21 +234,12 @@ export class Run implements Carrying {
    */
   takeUp(runId: string | null): boolean {
     const isTaken = runId !== null && takeUp(this.state, runId);
-    if (isTaken) this.#release();
+    if (isTaken) this.release();
     return isTaken;
-  }
-
-  doubt(records: readonly PaymentRecord[]): void {
-    for (const record of records) doubtWithdrawal(record);
-    this.#release();
   }
 
   endedIn(runId: string | null): string {
     return runId ?? NOBODY;
-  }
-
-  undoneIn(): readonly string[] {
-    return undoneIn(this.state);
   }
 
   // What the parts of a run need of the run.
@@ -270,19 +267,11 @@ export class Run implements Carrying {
   /** Runs a call that writes. A cancel is recorded first. */
   async write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed> {
     if (this.state.cancelled) await this.keepCancel();
-    if (this.ports.historyIsLong()) await this.leaveLongHistory();
-    this.#writes += 1;
-    try {
-      return await call().catch(failed);
-    } finally {
-      this.#writes -= 1;
-    }
+    return this.#writes.make(call);
   }
 
-  /** Goes on in a new history, but never during a call that writes: what the call learns would be lost. */
-  async leaveLongHistory(): Promise<never> {
-    await this.ports.waitUntil(() => this.#writes === 0);
-    throw new HistoryIsLong();
+  leaveLongHistory(): Promise<never> {
+    return this.#writes.leaveLongHistory();
   }
 
   // A history that goes on in another one.

@@ -6,7 +6,7 @@ import { isAwaited } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
 import { isOpenPayment, type LegRecord, type TradedLeg } from './items.ts';
 import { isTradeAsTold } from './shown.ts';
-import { doubtTrade, undoneIn } from './state.ts';
+import { doubtTrade, missTrade, undoneIn } from './state.ts';
 import { backedOff, itemFailed, notAsPlanned, statusUnknown } from './pauses.ts';
 import { StepFailed, failed } from './ports.ts';
 import { fundedIn } from './funding.ts';
@@ -83,8 +83,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
       run.takeUp(settlement.runId);
       return;
     case 'missing':
-      // The service may have traded it all the same, so nothing else is traded.
-      return pauses.pause(record, notAsPlanned(record.leg.id, `trade ${stage.traded.tradeId}`), asked);
+      return missTrade(state, record, notAsPlanned(record.leg.id, `trade ${stage.traded.tradeId}`).problem);
     case 'news':
     case 'settled':
     case 'failed':

@@ -3,22 +3,19 @@
  * sees a pending activity can answer in its place, and can name the record of another item or of another run. Pure.
  */
 import { compare } from '../money.ts';
-import { generationOf } from '../references.ts';
-import { isWithdrawalAsPlanned, sidesOf, tradeDifference } from '../writes/lookups.ts';
+import { isTradeAsPlanned, isWithdrawalAsPlanned, sidesOf } from '../writes/lookups.ts';
 import type { ShownTrade, ShownWithdrawal } from './calls.ts';
 import { acceptedOf, type LegRecord, type PaymentRecord, type TradedLeg } from './items.ts';
 
-/** A record without a reference may be the leg's. Its amounts must be the ones of which the payments are computed. */
+/** The amounts of the record must be the ones of which the payments are computed. */
 export function isTradeAsTold(
   { leg }: Pick<LegRecord, 'leg'>,
   { traded }: Pick<TradedLeg, 'traded'>,
   record: ShownTrade,
 ): boolean {
-  const { clientReferenceId: name } = record;
   const sides = sidesOf(record);
   return (
-    (name === null || generationOf(leg.reference, name) !== null) &&
-    tradeDifference(leg, record) === null &&
+    isTradeAsPlanned(leg, record) &&
     compare(sides.sellAmount, traded.sellAmount) === 0 &&
     compare(sides.buyAmount, traded.buyAmount) === 0
   );

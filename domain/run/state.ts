@@ -10,6 +10,7 @@ import type { Waiting } from '../waits.ts';
 import type { Problem } from '../problems.ts';
 import { asForgotten } from '../writes/doubt.ts';
 import { NEW_LEG } from '../writes/leg-state.ts';
+import { OPEN, type Phase } from '../writes/phase.ts';
 import { NEW_PAYMENT } from '../writes/withdrawal.ts';
 import { newChunks, type ChunkRecord } from './chunk-state.ts';
 import {
@@ -126,7 +127,7 @@ type Undone = { readonly legs: readonly LegRecord[]; readonly payments: readonly
  * A payment waits for its undone leg. A leg is tried again only if no payment of the plan depends on it, or
  * one does that is not paid.
  */
-function undoneOf({ legs, payments }: RunState): Undone {
+function undoneOf({ legs, payments }: Pick<RunState, 'legs' | 'payments'>): Undone {
   return {
     legs: legs.filter((record) => {
       const dependants = payments.filter(({ payment }) => payment.dependsOn === record.leg.id);
@@ -147,7 +148,7 @@ export function isUndone({ legs, payments }: RunState): boolean {
 }
 
 /** The Temporal runs that have ended something which another Temporal run takes up at once. */
-export function undoneIn(state: RunState): readonly string[] {
+export function undoneIn(state: Pick<RunState, 'legs' | 'payments'>): readonly string[] {
   const { legs, payments } = undoneOf(state);
   return [...new Set([...legs, ...payments].flatMap((record) => endedIn(record) ?? []))];
 }
@@ -184,9 +185,23 @@ export function followAnew({ payments }: RunState, nowMs: number): void {
  * The service shows that the trade which a call has named is not the leg's. Nothing that the call said of the leg counts: a
  * worker may have traded it. So the leg is in doubt, and is looked up by its own reference before anything is sent (M1).
  */
-export function doubtTrade({ payments }: Pick<RunState, 'payments'>, record: LegRecord): void {
+export function doubtTrade(state: Pick<RunState, 'payments'>, record: LegRecord): void {
   record.contradicted = tradeOf(record)?.tradeId ?? null;
-  Object.assign(record, { stage: { ...newLeg(), state: asForgotten(NEW_LEG) }, waiting: null });
+  forgetTrade(state, record, OPEN);
+}
+
+/**
+ * The service does not show the trade that a call, or an earlier history, has named. It may have been made all the same. So
+ * the leg is looked up by its own reference, and where no lookup finds its trade a person decides: it is never traded again by
+ * itself (M1).
+ */
+export function missTrade(state: Pick<RunState, 'payments'>, record: LegRecord, problem: Problem): void {
+  forgetTrade(state, record, { kind: 'spent', problem });
+}
+
+function forgetTrade({ payments }: Pick<RunState, 'payments'>, record: LegRecord, phase: Phase): void {
+  const stage = { ...newLeg(), state: { ...asForgotten(NEW_LEG), phase } };
+  Object.assign(record, { stage, waiting: null });
   for (const each of payments)
     if (each.stage.kind === 'unsent' && bringerOf(each.payment) === record.leg.id)
       each.amount = fixedAmountOf(each.payment);
@@ -194,11 +209,13 @@ export function doubtTrade({ payments }: Pick<RunState, 'payments'>, record: Leg
 
 /**
  * The service shows that the withdrawal which a call has named is not the payment's, or it is named for another payment
- * too. As with a leg, nothing that the call said counts. The payment is looked up by its own reference, and can only be sent
+ * too. As with a leg, nothing that the call said counts, its amount neither: the caller takes that from the leg again. The
+ * payment is looked up by its own reference, and can only be sent
  * under its own key, which the service pays once (M1).
  */
 export function doubtWithdrawal(record: PaymentRecord): void {
   record.contradicted = acceptedOf(record)?.withdrawalId ?? null;
+  record.amount = fixedAmountOf(record.payment);
   Object.assign(record, { stage: { ...newPayment(), state: asForgotten(NEW_PAYMENT) }, waiting: null });
 }
 
@@ -206,6 +223,7 @@ export function doubtWithdrawal(record: PaymentRecord): void {
 function endedIn({ stage }: LegRecord | PaymentRecord): string | null {
   switch (stage.kind) {
     case 'converting':
+    case 'handed on':
     case 'traded':
     case 'unsent':
     case 'accepted':

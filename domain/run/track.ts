@@ -12,6 +12,7 @@ import { NOBODY, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentP
 import { backedOff, statusUnknown } from './pauses.ts';
 import { StepFailed, failed } from './ports.ts';
 import { isWithdrawalAsTold, payersOf } from './shown.ts';
+import { doubtWithdrawal, undoneIn } from './state.ts';
 
 /** What people are told of an accepted payment that has no terminal status. */
 type Follow = { isWatched: boolean; isUnknown: boolean; isLate: boolean };
@@ -45,7 +46,8 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
   for (;;) {
     // While a payment is unsent, `pay` goes on in a new history, between two calls that write.
     if (!payments.some(isUnsent) && ports.historyIsLong()) await paying.leaveLongHistory();
-    await ports.waitUntil(() => paying.isOver() || (!paying.isSending && payments.some(isFollowed)));
+    const isToPoll = (): boolean => !paying.isSending && !paying.isIdle() && payments.some(isFollowed);
+    await ports.waitUntil(() => paying.isOver() || isToPoll());
     if (paying.isOver()) return;
     const followed = payments.filter(isFollowed);
     const known = new Set(followed.map(({ stage }) => stage.accepted));
@@ -55,7 +57,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     const { asked } = pauses;
     const { answer, giveUp } = ports.awaitWithdrawals({
       ...callOf(paying),
-      undoneIn: paying.undoneIn(),
+      undoneIn: undoneIn(state),
       isLast: paying.isLast(),
       items: followed.map(({ payment, stage: { kind, accepted } }) => ({
         id: payment.id,
@@ -71,7 +73,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       isOpen = false;
     };
     answer.then(close, close);
-    await ports.waitUntil(() => !isOpen || paying.isOver() || isOutdated());
+    await ports.waitUntil(() => !isOpen || paying.isOver() || paying.isIdle() || isOutdated());
     if (isOpen) {
       giveUp();
       await answer.catch(() => undefined);
@@ -111,7 +113,8 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     }
     if (doubted.size > 0) {
       paying.hasToldEnd = false;
-      paying.doubt([...doubted]);
+      for (const record of doubted) doubtWithdrawal(record);
+      paying.release();
     }
     paying.takeUp(runId);
     stops = wait === null ? 0 : stops + 1;

@@ -17,6 +17,19 @@ import { CREATED_SLACK_MS } from './lookups.ts';
  */
 export const LOOK_ALIKE = Object.freeze({ held: 'l', approved: 'a', none: '.' } as const);
 
+/** The look-alikes of one payment. */
+export type LookAlike =
+  /** A person must decide before the payment is first sent. `recordId`: one of these withdrawals; null: it is not named. */
+  | { readonly kind: 'held'; readonly recordId: string | null }
+  /** A person has approved them: they are not this payment, so they do not stop it. */
+  | { readonly kind: 'approved' };
+
+/** @param letter of the payment; absent: it has no look-alikes */
+export function lookAlikeOf(letter: string | undefined, recordId: string | undefined): LookAlike | null {
+  if (letter === LOOK_ALIKE.held) return { kind: 'held', recordId: recordId ?? null };
+  return letter === LOOK_ALIKE.approved ? { kind: 'approved' } : null;
+}
+
 /** Makes one short text of several: SHA-256, which workflow code does not have. */
 type Digest = (texts: readonly string[]) => string;
 

@@ -124,9 +124,16 @@ export function tradeDifference(
   return `its ${side} amount is ${recorded ?? 'not given'}, planned was ${value}`;
 }
 
-/** True for a trade that carries the leg's reference and agrees with the plan. */
-export function isTradeAsPlanned(leg: Leg, trade: Trade): boolean {
-  return isTradeOf(leg, null, trade) && tradeDifference(leg, trade) === null;
+/**
+ * True for a trade that agrees with the plan, and carries the leg's reference or none. Every trade that we send carries one;
+ * but a person may have named one without (`resolve --executed`), and a service that leaves it out must not make us trade
+ * the leg twice. So a trade without a reference is never found for a leg, and a leg that has its id keeps it.
+ */
+export function isTradeAsPlanned(leg: Leg, trade: Omit<Trade, 'createdAt' | 'settlementWindow'>): boolean {
+  const { clientReferenceId: name } = trade;
+  return (
+    (name === null || generationOf(leg.reference, name) !== null) && tradeDifference(leg, trade) === null
+  );
 }
 
 /** Both amounts of a trade, whichever of them was asked for. */

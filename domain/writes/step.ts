@@ -12,6 +12,7 @@ import type { Closed } from '../halt.ts';
 import type { ListScan } from './lookups.ts';
 import type { Leg, LegAmount, Plan, PlanHead } from '../plan/plan.ts';
 import type { Money } from '../policy.ts';
+import type { RunName } from '../references.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import type { ServiceFacts } from '../service/facts.ts';
@@ -97,7 +98,11 @@ type Answers = {
  * The amount that is still asked for, on the side that the leg fixes; or why it is not known now; or why the leg is not
  * traded at all.
  */
-export type Demand = { readonly demand: string } | { readonly wait: Wait } | { readonly problem: Problem };
+/** `takenBy`: the open runs because of which the policy asks for less; mostly none. */
+export type Demand =
+  | { readonly demand: string; readonly takenBy: readonly RunName[] }
+  | { readonly wait: Wait }
+  | { readonly problem: Problem };
 
 /** The free money by currency; or why it is not known now. */
 export type FreeMoney = { readonly free: Readonly<Record<string, string>> } | { readonly wait: Wait };

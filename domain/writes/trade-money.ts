@@ -113,7 +113,8 @@ function* lookForFunds(
     return { kind: 'wait', state, wait: { ...told.wait, problem: { ...problem, item: leg.id } } };
   }
   const free = told.free[sell] ?? '0';
-  if (isNeedless(told.free[buy] ?? '0')) return { kind: 'end', problem: balancesChanged(leg, '0') };
+  if (isNeedless(told.free[buy] ?? '0'))
+    return { kind: 'end', problem: balancesChanged(context, leg, { demand: '0', takenBy: [] }) };
   const reserved = notNegative(subtract(there(sell), free));
   if (!suffices(free)) return asShort(state, notFunded(context, leg, { needed, funding, free, reserved }));
   return asThere(context, state, free);

@@ -1,10 +1,10 @@
 /** Compares a quote and a trade with what was asked for, with the guard, the limits and the quote itself (M4). */
 import { compare, equal, round } from '../money.ts';
 import { decimalsOf } from '../currencies.ts';
-import type { Problem } from '../problems.ts';
+import { makeProblem, type Problem } from '../problems.ts';
 import { brokenTradeLimit, type TradedBefore } from '../plan/limits.ts';
 import type { Leg } from '../plan/plan.ts';
-import { besideGuard, keepsGuard } from '../plan/price-bounds.ts';
+import { besideGuard, distanceOf, keepsGuard, type PriceBound } from '../plan/price-bounds.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { QuoteInHand, Traded } from './leg-state.ts';
 import type { Context } from './step.ts';
@@ -58,7 +58,8 @@ export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): P
   }
   if (guard === null) return null;
   const { bound } = guard;
-  if (bound !== null && keepsGuard(bound, quote.sellAmount, quote.buyAmount)) return null;
+  if (bound !== null && keepsGuard(bound, quote.sellAmount, quote.buyAmount))
+    return context.plan.rules.unusualGuard === null ? unusualGuard(leg, bound, quote) : null;
   const figures = bound === null ? '' : `: ${besideGuard(bound, quote.sellAmount, quote.buyAmount, leg)}`;
   return {
     code: 'OUTSIDE_GUARD',
@@ -66,6 +67,16 @@ export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): P
     message: `The quote gives ${quote.buyAmount} ${leg.buy} for ${quote.sellAmount} ${leg.sell}${figures} (a price ${guard.text}).`,
     fix: guardAdvice(context, leg),
   };
+}
+
+/** A guard so far below the price lets every price pass. Most likely its rate is a mistake. */
+function unusualGuard(leg: Leg, bound: PriceBound, { sellAmount, buyAmount }: QuoteInHand): Problem | null {
+  const distance = distanceOf(bound, sellAmount, buyAmount);
+  if (distance === 'near' || distance === 'far') return null;
+  const why = distance === 'upside down' ? 'its rate is upside down' : 'it lies ten times below, or more';
+  return makeProblem('GUARD_UNUSUAL', leg.id, {
+    message: `The guard would take any price: ${why}. The quote gives ${besideGuard(bound, sellAmount, buyAmount, leg)}.`,
+  });
 }
 
 /** Takes a quote in hand. It lives as long as the service grants, counted by our clock from just before the request left. */

@@ -5,7 +5,7 @@ import { makeProblem, type Problem } from '../problems.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
 import { replacingCommand } from '../replacement.ts';
 import type { Leg } from '../plan/plan.ts';
-import { runName } from '../references.ts';
+import { runName, type RunName } from '../references.ts';
 import type { Context, Funding } from './step.ts';
 
 export function notFunded(
@@ -36,11 +36,27 @@ export function notFunded(
   };
 }
 
-export function balancesChanged(leg: Leg, demand: string): Problem {
+/**
+ * @param asked what the policy asks for by the balances of now, and because of which open runs it is not more: their trades
+ * may still fail
+ */
+export function balancesChanged(
+  { plan: { run } }: Pick<Context, 'plan'>,
+  leg: Leg,
+  { demand, takenBy }: { readonly demand: string; readonly takenBy: readonly RunName[] },
+): Problem {
   const { id, amount } = leg;
   const currency = plannedMoneyOf(leg)?.currency ?? '';
+  const before = `Leg "${id}" was to ${amount?.side ?? 'trade'} ${amount?.value ?? ''} ${currency} by balances of before`;
+  const left = isPositive(demand) ? `only ${demand}` : 'nothing of it';
+  if (takenBy.length === 0)
+    return makeProblem('BALANCES_CHANGED', id, {
+      message: `${before}; by those of now the policy asks for ${left}.`,
+    });
+  const takers = takenBy.map(runName).join(', ');
   return makeProblem('BALANCES_CHANGED', id, {
-    message: `Leg "${id}" was to ${amount?.side ?? 'trade'} ${amount?.value ?? ''} ${currency} by balances of before; by those of now the policy asks for ${isPositive(demand) ? `only ${demand}` : 'nothing of it'}.`,
+    message: `${before}; ${takers} ${takenBy.length === 1 ? 'has' : 'have'} reserved what is there and may still take it, which leaves ${left}.`,
+    fix: `Nothing to do where that is traded. Where it is not, type \`npx cambist replay ${runName(run)}\` today: the leg is traded if the balances of then ask for it.`,
   });
 }
 

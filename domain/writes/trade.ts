@@ -577,7 +577,7 @@ function* itsTurn(
     return stop(wait(state, { ...told.wait, problem: { ...told.wait.problem, item: leg.id } }));
   if ('problem' in told) return stop(yield* end(item, state, told.problem));
   const { demand } = told;
-  if (compare(demand, amount) < 0) return stop(yield* end(item, state, balancesChanged(leg, demand)));
+  if (compare(demand, amount) < 0) return stop(yield* end(item, state, balancesChanged(context, leg, told)));
   return { kind: 'go on', isAsPlanned: false };
 }
 

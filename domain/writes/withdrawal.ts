@@ -14,6 +14,7 @@ import {
   waitMs,
   type AfterWithdrawal,
 } from '../service/reply-rules.ts';
+import type { LookAlike } from './look-alikes.ts';
 import { GENERATIONS_AT_ONCE, eightOf, type Eight, type InstructionsAbout } from '../people/instructions.ts';
 import {
   LOOK_BACK_MS,
@@ -142,15 +143,8 @@ export type Wanted = {
   /** Why the run does not want the payment any more (its leg was not traded); null when it does. */
   readonly unwanted: Problem | null;
   /** Withdrawals that look like this payment; absent: there are none. */
-  readonly alike?: Alike;
+  readonly alike?: LookAlike;
 };
-
-/** Withdrawals that pay the same amount to the same account, and for which no run of ours accounts. */
-export type Alike =
-  /** A person must decide before the payment is first sent. `recordId`: one of these withdrawals; null: it is not named. */
-  | { readonly kind: 'held'; readonly recordId: string | null }
-  /** A person has approved them: they are not this payment, so they do not stop it. */
-  | { readonly kind: 'approved' };
 
 /** A payment during one call, as every step needs it. */
 type Item = {
@@ -158,7 +152,7 @@ type Item = {
   readonly payment: Payment;
   readonly amount: string;
   readonly ahead: string;
-  readonly alike: Alike | null;
+  readonly alike: LookAlike | null;
   readonly subject: Subject<PaymentState, Withdrawal, PaymentStep>;
   readonly ready: Ready<PaymentState, Withdrawal>;
 };

@@ -117,13 +117,15 @@ export async function readChunkResult(client: Client, workflowId: string): Promi
 export async function endedHolds(client: Client, shown: Shown): Promise<Holds | null> {
   const result = await resultOf(client, shown);
   const page: Partial<ReportPage> | undefined = result?.firstPage;
-  if (page?.rows === undefined || page.next !== null) return null;
+  const heard = result?.heard ?? null;
+  // Without a go it may hold more than it tells, or nothing: only the chunk can say which.
+  if (page?.rows === undefined || page.next !== null || heard === null) return null;
   const items = page.rows
     .map(paymentOfRow)
     .flatMap(({ id, outcome, withdrawalId }): Holds['items'] =>
       withdrawalId === null ? [] : [[id, outcome, withdrawalId]],
     );
-  return { runId: shown.runId, heard: result?.heard ?? null, isFirst: false, hasPlan: true, items };
+  return { runId: shown.runId, heard, isFirst: false, hasPlan: true, items };
 }
 
 type Shown = Pick<WorkflowExecutionInfo, 'workflowId' | 'runId' | 'status'>;

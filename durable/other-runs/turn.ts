@@ -39,8 +39,8 @@ const MANY_OPEN = 50;
 export function turnsOf(of: TurnOf) {
   return {
     take: (run: RunName, isPlanning: boolean) => takeTurn(of, run, isPlanning),
-    giveBack: (run: RunName, mayHaveTraded: boolean) =>
-      tell(of, (handle) => handle.signal(giveTurnBackSignal, runName(run), mayHaveTraded)),
+    giveBack: (run: RunName, tradedAtMs: number | null) =>
+      tell(of, (handle) => handle.signal(giveTurnBackSignal, runName(run), tradedAtMs)),
     reopen: (run: RunName) => reopen(of, run),
     readReserved: (others: readonly string[]) => readReserved(of, others),
   };

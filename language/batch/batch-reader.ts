@@ -4,27 +4,28 @@
  * no memory.
  */
 import { createHash } from 'node:crypto';
-import { moneyText, WITHDRAWAL_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
+import { decimalsOf, moneyText, WITHDRAWAL_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
 import { compare, normalise } from '../../domain/money.ts';
-import type { BatchColumns, Limits, Money, PayoutPolicy, PolicyRules } from '../../domain/policy.ts';
+import type { BatchFormat, Limits, Money, PayoutPolicy, PolicyRules } from '../../domain/policy.ts';
 import type { Destinations } from '../load-destinations.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint } from '../text/yaml-source.ts';
 import {
   accountComplaint,
-  amountComplaint,
   currencyComplaint,
-  idComplaint,
   otherCellComplaint,
   ownCellComplaint,
-  type Verdict,
+  readAmount,
+  readId,
+  type Complain,
+  type Read,
 } from './cells.ts';
 import { destinationComplaint } from './destinations.ts';
 import { Findings } from './findings.ts';
-import type { Piece, RowPiece } from './pieces.ts';
+import type { LineText, Piece, RowPiece } from './pieces.ts';
 import { PlainBytes } from './plain-bytes.ts';
 import { readPieces } from './read-pieces.ts';
-import { againstExpected, Totals } from './totals.ts';
+import { againstExpected, Totals, type CurrencyTotal } from './totals.ts';
 
 /** One payment of a batch. */
 export type BatchRow = {
@@ -44,7 +45,7 @@ export type BatchRules = {
   readonly file: string;
   readonly policy: Pick<PayoutPolicy, 'environment'> & {
     readonly rules: Pick<PolicyRules, 'limits'>;
-    readonly payout: Pick<PayoutPolicy['payout'], 'columns'>;
+    readonly payout: Pick<PayoutPolicy['payout'], 'format'>;
   };
   /** Null: any account may be paid. */
   readonly destinations: Destinations | null;
@@ -54,6 +55,9 @@ export type BatchRules = {
   readonly mostFindings: number;
 };
 
+/** An id that helps to find a row: short, and on one line. */
+const SHOWN_ID = /^[^\p{C}\p{Zl}\p{Zp}]{1,40}$/u;
+
 /** A file with more payments is split into several batches. */
 const MOST_ROWS = 100_000;
 
@@ -61,22 +65,24 @@ export class BatchReader {
   readonly totals = new Totals();
   readonly findings: Findings;
   readonly #rules: BatchRules;
-  readonly #columns: BatchColumns;
+  readonly #format: BatchFormat;
   readonly #own: ReadonlySet<string>;
   readonly #source: PlainBytes;
   /** The lines on which each id, and each payment of an amount to an account, was seen first. */
   readonly #ids = new Map<string, number>();
   readonly #payments = new Map<string, number>();
+  /** The first row of each currency of which every amount so far has three digits behind its point. */
+  readonly #thousands = new Map<string, RowPiece>();
   /** Currencies about which something has been reported already. */
   readonly #told = new Set<string>();
 
   /** @param chunks the bytes of the file */
   constructor(chunks: AsyncIterable<Uint8Array>, rules: BatchRules) {
     this.#rules = rules;
-    this.#columns = rules.policy.payout.columns;
-    this.#own = new Set(Object.values(this.#columns));
-    this.#source = new PlainBytes(chunks);
-    this.findings = new Findings(rules.file, rules.mostFindings);
+    this.#format = rules.policy.payout.format;
+    this.#own = new Set(Object.values(this.#format.columns));
+    this.#source = new PlainBytes(chunks, this.#format.encoding);
+    this.findings = new Findings(rules.file, rules.mostFindings, (at) => this.#alsoOf(at));
   }
 
   /**
@@ -85,7 +91,7 @@ export class BatchReader {
    */
   async *rows(): AsyncGenerator<BatchRow> {
     let last: Piece | null = null;
-    for await (const piece of readPieces(this.#source, this.#columns, () => {})) {
+    for await (const piece of readPieces(this.#source, this.#format, () => {})) {
       last = piece;
       if (this.totals.rows >= MOST_ROWS && isRow(piece)) {
         this.findings.mistake(
@@ -113,6 +119,13 @@ export class BatchReader {
               () => complaint,
             );
           break;
+        case 'ignored':
+          this.findings.warning(
+            piece,
+            () => ({ start: 0, end: piece.text.length }),
+            () => IGNORED,
+          );
+          break;
         case 'row': {
           const row = this.#checked(piece);
           if (row !== null) yield row;
@@ -128,6 +141,7 @@ export class BatchReader {
         () => stopped.complaint,
       );
     }
+    this.#remarkOnThousands();
     if (this.totals.rows > 0 || this.findings.mistakes.count > 0) return;
     const { line, text } = last ?? { line: 1, text: '' };
     this.findings.mistake(
@@ -135,6 +149,14 @@ export class BatchReader {
       () => ({ start: 0, end: 0 }),
       () => EMPTY,
     );
+  }
+
+  /** `row 6, payment inv-1042`: where a spreadsheet has it, and what the file calls it. */
+  #alsoOf(at: LineText & { readonly cells?: RowPiece['cells'] }): string | null {
+    const id = at.cells?.[this.#format.columns.id] ?? '';
+    const named = SHOWN_ID.test(id) ? [`payment ${id}`] : [];
+    const parts = [...(at.row === undefined ? [] : [`row ${at.row}`]), ...named];
+    return parts.length === 0 ? null : parts.join(', ');
   }
 
   /** Counts a row whose amount or currency cannot be read. */
@@ -150,18 +172,22 @@ export class BatchReader {
       account: accountColumn,
       currency: currencyColumn,
       amount: amountColumn,
-    } = this.#columns;
+    } = this.#format.columns;
     const { decimals } = this.#rules;
     const before = this.findings.mistakes.count;
-    const id = this.#cell(piece, idColumn, idComplaint);
-    const account = this.#cell(piece, accountColumn, accountComplaint);
-    const currency = this.#cell(piece, currencyColumn, (text) => currencyComplaint(text, decimals));
-    const value = this.#cell(piece, amountColumn, (text) => amountComplaint(text, currency, decimals));
+    const id = this.#cell(piece, idColumn, (text) => readId(text, this.#format));
+    const account = this.#cell(piece, accountColumn, (text) => accountComplaint(text) ?? text);
+    const currency = this.#cell(piece, currencyColumn, (text) => currencyComplaint(text, decimals) ?? text);
+    const { numbers } = this.#format;
+    const value = this.#cell(piece, amountColumn, (text) =>
+      readAmount(text, { currency, decimals, numbers }),
+    );
     const others: Record<string, string> = Object.create(null) as Record<string, string>;
     for (const [column, text] of Object.entries(piece.cells)) {
       if (this.#own.has(column)) continue;
       others[column] = text;
-      this.#note(piece, column, otherCellComplaint(text));
+      const complain = otherCellComplaint(text);
+      if (complain !== null) this.#note(piece, column, complain);
     }
     if (id !== null) this.#checkId(piece, id);
     if (account !== null) this.#checkDestination(piece, account, currency);
@@ -176,33 +202,33 @@ export class BatchReader {
     return { line: piece.line, id, account, currency, amount: value, others };
   }
 
-  /** The text of a cell that is read; null when it is wrong, which has been noted. */
-  #cell(piece: RowPiece, column: string, check: (text: string) => Verdict): string | null {
+  /** What a cell says that is read; null when it is wrong, which has been noted. */
+  #cell(piece: RowPiece, column: string, read: (text: string) => Read): string | null {
     const text = piece.cells[column];
-    const verdict = text === undefined ? missingComplaint : this.#verdictOf(piece, column, text, check);
-    return this.#note(piece, column, verdict) || text === undefined ? null : text;
+    const found = text === undefined ? missingComplaint : this.#read(piece, column, text, read);
+    if (typeof found === 'string') return found;
+    this.#note(piece, column, found);
+    return null;
   }
 
-  #verdictOf(piece: RowPiece, column: string, text: string, check: (text: string) => Verdict): Verdict {
+  #read(piece: RowPiece, column: string, text: string, read: (text: string) => Read): Read {
     const odd = piece.odd.get(column);
     switch (odd) {
       case 'no text':
-        return () => untypedComplaint(column, text, column === this.#columns.amount);
+        return () => untypedComplaint(column, text, column === this.#format.columns.amount);
       case 'escaped':
         return () => ESCAPED;
       case undefined:
-        return text === '' ? emptyComplaint : (ownCellComplaint(text) ?? check(text));
+        return text === '' ? emptyComplaint : (ownCellComplaint(text) ?? read(text));
     }
   }
 
-  #note(piece: RowPiece, column: string, verdict: Verdict): boolean {
-    if (verdict === null) return false;
+  #note(piece: RowPiece, column: string, complain: Complain): void {
     this.findings.mistake(
       piece,
       () => piece.placeOf(column),
-      () => verdict(quoted(column)),
+      () => complain(quoted(column)),
     );
-    return true;
   }
 
   /** Two ids that differ only in capitals are refused: they would make references that a person could mix up. */
@@ -211,10 +237,10 @@ export class BatchReader {
     if (first === null) return;
     this.findings.mistake(
       piece,
-      () => piece.placeOf(this.#columns.id),
+      () => piece.placeOf(this.#format.columns.id),
       () => ({
         mistake: 'DUPLICATE_ID',
-        message: `${quoted(id)} is already on line ${first}; capitals make no difference`,
+        message: `${quoted(id)}${this.#format.slugs ? `, which the text becomes,` : ''} is already on line ${first}; capitals make no difference`,
         fix: 'give each payment an id of its own, or delete the row',
       }),
     );
@@ -223,7 +249,7 @@ export class BatchReader {
   #checkDestination(piece: RowPiece, account: string, currency: string | null): void {
     const found = destinationComplaint(this.#rules.destinations, { account, currency });
     if (found !== null)
-      this.findings.mistake(piece, () => piece.placeOf(this.#columns[found.cell]), found.complaint);
+      this.findings.mistake(piece, () => piece.placeOf(this.#format.columns[found.cell]), found.complaint);
   }
 
   /** Checks the limits of the policy, and what the interface says about the currency. An amount equal to a limit passes. */
@@ -232,8 +258,9 @@ export class BatchReader {
     const { rules, environment } = this.#rules.policy;
     const { limits } = rules;
     const total = this.totals.count(money);
+    this.#noteThousands(piece, currency, total);
     const amount = (complaint: () => Complaint): void =>
-      this.findings.mistake(piece, () => piece.placeOf(this.#columns.amount), complaint);
+      this.findings.mistake(piece, () => piece.placeOf(this.#format.columns.amount), complaint);
     const single = limitIn(limits?.perPayment, currency);
     if (single !== null && compare(value, single) > 0)
       amount(() =>
@@ -249,7 +276,7 @@ export class BatchReader {
     if (environment === 'live' && missing.length > 0)
       this.findings.mistake(
         piece,
-        () => piece.placeOf(this.#columns.currency),
+        () => piece.placeOf(this.#format.columns.currency),
         () => ({
           mistake: 'LIMIT_MISSING',
           message: `in live every currency needs its limits; ${currency} is not in ${missing.map((name) => `\`${name}\``).join(' nor in ')}`,
@@ -259,7 +286,7 @@ export class BatchReader {
     if (!WITHDRAWAL_CURRENCIES.includes(currency))
       this.findings.warning(
         piece,
-        () => piece.placeOf(this.#columns.currency),
+        () => piece.placeOf(this.#format.columns.currency),
         () => ({
           mistake: 'CURRENCY_NOT_WITHDRAWABLE',
           message: `the interface does not list ${quoted(currency)} among the currencies that can be withdrawn`,
@@ -268,13 +295,38 @@ export class BatchReader {
       );
   }
 
+  /** Notes whether every amount of a currency so far could be read with the point between thousands. */
+  #noteThousands(piece: RowPiece, currency: string, { payments }: CurrencyTotal): void {
+    const { columns, numbers } = this.#format;
+    if (numbers.group !== null || decimalsOf(currency, this.#rules.decimals) <= THOUSAND) return;
+    const isDoubtful = /^[1-9][0-9]{0,2}[.,][0-9]{3}$/.test(piece.cells[columns.amount] ?? '');
+    if (!isDoubtful) this.#thousands.delete(currency);
+    else if (payments === 1) this.#thousands.set(currency, piece);
+  }
+
+  #remarkOnThousands(): void {
+    for (const { currency, payments, sum } of this.totals.currencies) {
+      const piece = this.#thousands.get(currency);
+      if (piece === undefined) continue;
+      this.findings.warning(
+        piece,
+        () => piece.placeOf(this.#format.columns.amount),
+        () => ({
+          mistake: 'AMOUNT_THOUSANDS',
+          message: `every amount in ${currency} has three digits behind the point; the ${payments === 1 ? 'payment is' : `${payments} payments are`} ${this.#inWords({ currency, value: sum })} in all`,
+          fix: 'if the point separates thousands, write `numbers: { decimal: ",", group: "." }` into the policy',
+        }),
+      );
+    }
+  }
+
   #checkLookAlike(piece: RowPiece, account: string, money: Money): void {
     const { currency, value } = money;
     const first = noteFirst(this.#payments, `${account} ${currency} ${normalise(value)}`, piece.line);
     if (first === null) return;
     this.findings.warning(
       piece,
-      () => piece.placeOf(this.#columns.amount),
+      () => piece.placeOf(this.#format.columns.amount),
       () => ({
         mistake: 'LOOK_ALIKE',
         message: `${this.#inWords(money)} to ${account} is on line ${first} already`,
@@ -348,6 +400,15 @@ function untypedComplaint(column: string, text: string, isAmount: boolean): Comp
     fix: 'write it in quotes',
   };
 }
+
+const IGNORED: Complaint = {
+  mistake: 'ROW_IGNORED',
+  message: 'the row is no payment, as `ignore` in the policy says',
+  fix: 'see that this is right',
+};
+
+/** So many digits stand between the signs that separate thousands. */
+const THOUSAND = 3;
 
 const EMPTY: Complaint = {
   mistake: 'EMPTY',

@@ -1,5 +1,6 @@
 /** What the cells of a payment may contain, and the complaint about a cell that may not. */
 import { decimalsOf, KNOWN_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
+import type { BatchFormat, BatchNumbers } from '../../domain/policy.ts';
 import { isPart } from '../../domain/references.ts';
 import { nearest } from '../text/nearest.ts';
 import {
@@ -15,11 +16,12 @@ import { account as accountSchema, currency as currencySchema, hints } from '../
 import { quoted } from '../text/printable.ts';
 import type { Complaint } from '../text/yaml-source.ts';
 
-/**
- * Null: the cell has no mistake. Otherwise a function that makes the complaint; it is not called for a mistake that is only
- * counted. `name` is the column, as messages show it.
- */
-export type Verdict = ((name: string) => Complaint) | null;
+/** Makes the complaint about a cell. It is not called for a mistake that is only counted. `name` is the column, as messages show it. */
+export type Complain = (name: string) => Complaint;
+/** Null: the cell has no mistake. */
+export type Verdict = Complain | null;
+/** What a cell says, or the complaint about it. */
+export type Read = string | Complain;
 
 const AMOUNT = new RegExp(`^${POSITIVE_DECIMAL}$`);
 const ACCOUNT = accountSchema({ description: '' });
@@ -28,9 +30,25 @@ const KNOWN: ReadonlySet<string> = new Set(KNOWN_CURRENCIES);
 /** Most cells look like this, and need no further check. */
 const PLAIN = /^[A-Za-z0-9][ -~]*$/;
 
-/** The name of a payment, which becomes a part of its reference. */
-export function idComplaint(text: string): Verdict {
-  if (isPart(text)) return null;
+/**
+ * The id of a payment, which becomes a part of its reference: the text, or what `as: slug` makes of it. A slug is part of what identifies
+ * money, so its rule never changes: compatibility decomposition (NFKD) without marks, and a "-" for each run of other characters.
+ */
+export function idOf(text: string, { slugs }: Pick<BatchFormat, 'slugs'>): string {
+  if (!slugs) return text;
+  const bare = text.normalize('NFKD').replaceAll(/\p{M}/gu, '');
+  return bare.replaceAll(/[^A-Za-z0-9_-]+/g, '-').replaceAll(/^[-_]+|-+$/g, '');
+}
+
+export function readId(text: string, format: Pick<BatchFormat, 'slugs'>): Read {
+  const id = idOf(text, format);
+  if (isPart(id)) return id;
+  if (format.slugs)
+    return () => ({
+      mistake: 'ID',
+      message: `${quoted(text)} becomes ${quoted(id)}, which is not an id: 1 to ${MOST_ID_CHARACTERS} characters`,
+      fix: 'give the payment an id with letters or digits, and not so long',
+    });
   return () => ({
     mistake: 'ID',
     message:
@@ -39,7 +57,7 @@ export function idComplaint(text: string): Verdict {
         : `${quoted(text)} is not an id: 1 to ${MOST_ID_CHARACTERS} of A-Z, a-z, 0-9, "_" and "-", a letter or digit first`,
     fix: isPart(text.trim())
       ? `write ${text.trim()}, without blanks around it`
-      : "write an id such as inv-1042; it becomes part of the payment's reference",
+      : 'write an id such as inv-1042, or write `columns: { id: { column: …, as: slug } }` into the policy',
   });
 }
 
@@ -73,28 +91,38 @@ function adviceOf(schema: typeof ACCOUNT, text: string): Complaint {
   return complain({ text: text.slice(0, 250), quoted: true });
 }
 
-/** Digits with at most one point, greater than zero; no more decimals than its currency, where that is known. */
-export function amountComplaint(text: string, currency: string | null, decimals: Decimals): Verdict {
-  if (!AMOUNT.test(text)) {
+/**
+ * An amount greater than zero, as the policy says that the file writes it: digits with at most one point. It has no more decimals than
+ * its currency, where that is known; zeros behind these are cut off, since nothing is lost.
+ */
+export function readAmount(
+  text: string,
+  { currency, decimals, numbers }: { currency: string | null; decimals: Decimals; numbers: BatchNumbers },
+): Read {
+  const plain = plainAmount(text, numbers);
+  if (plain === null || !AMOUNT.test(plain)) {
     const start = text.slice(0, 250);
     return () => ({
       mistake: 'AMOUNT',
-      message: `${quoted(text)} is not an amount: ${amountReason(start)}`,
-      fix: amountFix(start),
+      message: `${quoted(text)} is not an amount: ${isUsual(numbers) || plain !== null ? amountReason(plain ?? start) : `the policy says that amounts are written as ${exampleOf(numbers)}`}`,
+      fix: isUsual(numbers)
+        ? amountFix(start)
+        : `write it as ${exampleOf(numbers)}, or correct \`numbers\` in the policy`,
     });
   }
-  if (currency === null) return null;
-  const most = decimalsOf(currency, decimals);
-  if (fractionDigits(text) <= most) return null;
+  const most = currency === null ? Infinity : decimalsOf(currency, decimals);
+  if (fractionDigits(plain) <= most) return plain;
+  const cut = cutTo(plain, most);
+  // Unless the policy says what separates thousands, the point of "1.000" may do so.
+  const thousands = numbers.group === null ? /^([1-9][0-9]{0,2})[.,]([0-9]{3})$/.exec(text) : null;
+  if (thousands === null && isZero(plain.slice(cut.length))) return cut;
   return () => {
-    const cut = cutTo(text, most);
-    const thousands = /^([1-9][0-9]{0,2})\.([0-9]{3})$/.exec(text);
     return {
       mistake: 'AMOUNT_DECIMALS',
-      message: `${quoted(text)} has ${fractionDigits(text)} decimals; ${currency} has ${most}`,
+      message: `${quoted(text)} has ${fractionDigits(plain)} decimals; ${currency ?? ''} has ${most}`,
       fix:
         thousands !== null
-          ? `write ${thousands[1]}${thousands[2]} if the point separates thousands, else at most ${most} decimals`
+          ? `write ${thousands[1]}${thousands[2]} if the point separates thousands (or \`numbers\` into the policy), else at most ${most} decimals`
           : isZero(cut)
             ? `write at least ${smallest(most)}`
             : `write ${most === 0 ? 'no' : `at most ${most}`} decimals, such as ${cut} (cut off)`,
@@ -102,15 +130,54 @@ export function amountComplaint(text: string, currency: string | null, decimals:
   };
 }
 
+/** Whether amounts are written as Cambist writes them. */
+function isUsual({ decimal, group }: BatchNumbers): boolean {
+  return decimal === '.' && group === null;
+}
+
+function exampleOf({ decimal, group }: BatchNumbers): string {
+  return `1${group === 'space' ? ' ' : (group ?? '')}857${decimal}05`;
+}
+
+/** What may stand between thousands. */
+const GROUPS = { '.': '[.]', ',': '[,]', "'": "['\u2019]", space: '[ \u00A0\u2009\u202F]' } as const;
+const WRITTEN = new Map<string, RegExp>();
+
+/** The amount with a point and nothing between its thousands; null: it is not written as the policy says. Thousands are separated everywhere or nowhere. */
+function plainAmount(text: string, { decimal, group }: BatchNumbers): string | null {
+  const key = `${decimal}${group ?? ''}`;
+  const groups = group === null ? '' : `|[0-9]{1,3}(${GROUPS[group]})[0-9]{3}(?:\\2[0-9]{3})*`;
+  const written = WRITTEN.get(key) ?? new RegExp(`^([0-9]+${groups})(?:[${decimal}]([0-9]+))?$`);
+  WRITTEN.set(key, written);
+  const match = written.exec(text);
+  if (match === null) return null;
+  const fraction = match.at(-1);
+  const whole = (match[1] ?? '').replaceAll(/[^0-9]/g, '');
+  return fraction === undefined ? whole : `${whole}.${fraction}`;
+}
+
 function amountFix(text: string): string {
   const either = /^([1-9][0-9]{0,2}),([0-9]{3})$/.exec(text);
   if (either !== null)
-    return `write ${either[1]}${either[2]} if the comma separates thousands, ${either[1]}.${either[2]} if it is the decimal point`;
+    return `write ${either[1]}${either[2]} if the comma separates thousands, ${either[1]}.${either[2]} if it is the decimal point; or \`numbers\` into the policy`;
   const suggestion = suggestedAmount(text);
-  return suggestion === null || isZero(suggestion)
-    ? 'write digits with a point: 1000.00'
-    : `write ${suggestion}`;
+  if (suggestion === null || isZero(suggestion)) return 'write digits with a point: 1000.00';
+  const style = STYLES.find(({ pattern }) => pattern.test(text));
+  const declared = style === undefined ? '' : `, or \`numbers: ${style.numbers}\` into the policy`;
+  return `write ${suggestion}${declared}`;
 }
+
+/** How people write amounts otherwise, and what a policy says of it. */
+const STYLES = [
+  { pattern: /^[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+$/, numbers: '{ decimal: ",", group: "." }' },
+  { pattern: /^[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?$/, numbers: '{ decimal: ".", group: "," }' },
+  { pattern: /^[0-9]{1,3}(?:['\u2019][0-9]{3})+(?:\.[0-9]+)?$/, numbers: `{ decimal: ".", group: "'" }` },
+  {
+    pattern: /^[0-9]{1,3}(?:[ \u00A0\u2009\u202F][0-9]{3})+,[0-9]+$/,
+    numbers: '{ decimal: ",", group: space }',
+  },
+  { pattern: /^[0-9]+,[0-9]{1,2}$/, numbers: '{ decimal: "," }' },
+] as const;
 
 /** Refuses in every column a formula that a spreadsheet would run, and a character that hides what is paid. */
 export function otherCellComplaint(text: string): Verdict {

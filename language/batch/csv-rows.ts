@@ -17,18 +17,31 @@ import { ENDLESS_ROW, MOST_ROW_BYTES, type PlainBytes } from './plain-bytes.ts';
 const SEPARATORS = [',', ';', '\t', '|'] as const;
 type Separator = (typeof SEPARATORS)[number];
 
-/** The separator that the first line has most often, outside quotes. */
-export function separatorOf(firstLine: string): Separator {
+/** The line by which a file tells a spreadsheet its separator. It is no row. */
+const SEPARATOR_LINE = /^sep=([,;\t|])$/i;
+
+/**
+ * How the lines of a file are written, as its beginning shows: the separator that it names, or that its first line has most often outside
+ * quotes, and the line end.
+ */
+export function layoutOf(beginning: string): CsvLayout {
+  const [firstLine = ''] = beginning.trimStart().split(/[\r\n]/, 1);
+  const lineEnd = /\r\n|\n|\r/.exec(beginning.trimStart())?.[0] ?? '\n';
+  const [, named] = SEPARATOR_LINE.exec(firstLine) ?? [];
+  if (named !== undefined) return { separator: named as Separator, lineEnd };
   const bare = firstLine.replaceAll(/"(?:[^"]|"")*"/g, '');
   const counts = SEPARATORS.map((separator) => bare.split(separator).length);
-  return SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ',';
+  return { separator: SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ',', lineEnd };
 }
 
+export type CsvLayout = { readonly separator: Separator; readonly lineEnd: string };
+
 /** The first line, as the file has it and as it is read. */
-export type CsvHeader = {
+export type CsvHeader = CsvLayout & {
   readonly text: string;
   readonly names: readonly string[];
-  readonly separator: string;
+  /** The line that names the separator, with its end; empty where the file has none. */
+  readonly before: string;
 };
 
 /** The rows of a file; after a mistake in the first line there are none. */
@@ -37,10 +50,10 @@ export async function* csvRows(
   bytes: AsyncIterable<Buffer>,
   {
     separator,
+    lineEnd,
     columns,
     onHeader,
-  }: {
-    readonly separator: Separator;
+  }: CsvLayout & {
     readonly columns: BatchColumns;
     /** Called with the first line before the first row, if the line has no mistake. */
     readonly onHeader: (header: CsvHeader) => void;
@@ -75,21 +88,28 @@ export async function* csvRows(
   let line = 1;
   let records = 0;
   let names: readonly string[] | null = null;
+  let before = '';
   for await (const { record, raw } of parser as AsyncIterable<Parsed>) {
     if (broken.afterRecords !== null && records >= broken.afterRecords) break;
     records += 1;
-    const standing: LineText = { line, text: raw.replace(/\r?\n$|\r$/, '') };
+    const text = raw.replace(/\r?\n$|\r$/, '');
+    const standing: LineText = { line, text, ...(records !== line && { row: records }) };
     line += 1 + lineEndsIn(standing.text);
-    if (record.length === 1 && standing.text.trim() === '') continue;
+    // Spreadsheets write rows of empty cells behind the last one.
+    if (record.every((cell) => cell.trim() === '')) continue;
     if (names !== null) {
       yield rowOf(standing, record, names, separator);
+      continue;
+    }
+    if (records === 1 && SEPARATOR_LINE.test(standing.text)) {
+      before = `${standing.text}${lineEnd}`;
       continue;
     }
     const mistakes = headerMistakes(standing, record, separator, columns);
     yield* mistakes;
     if (mistakes.length > 0) return;
     names = record;
-    onHeader({ text: standing.text, names, separator });
+    onHeader({ text: standing.text, names, separator, lineEnd, before });
   }
   if (broken.afterRecords === null || source.stopped !== null) return;
   const standing = { line, text: broken.text.slice(0, 4_096) };
@@ -198,7 +218,6 @@ function rowOf(
   }
   if (record.length !== names.length)
     return mistakeOf(standing, raggedComplaint(record.length, names.length, separator));
-  if (record.every((cell) => cell === '')) return mistakeOf(standing, EMPTY_ROW);
   const cells: Record<string, string> = Object.create(null) as Record<string, string>;
   for (const [index, name] of names.entries()) cells[name] = record[index] ?? '';
   const placeOf = (column: string): Place =>
@@ -217,12 +236,6 @@ function raggedComplaint(cells: number, columns: number, separator: Separator): 
       cells > columns ? `put a cell that holds ${shown} in quotes` : 'write every cell, also the empty ones',
   };
 }
-
-const EMPTY_ROW: Complaint = {
-  mistake: 'CELLS',
-  message: 'every cell of the row is empty',
-  fix: 'delete the row',
-};
 
 const STRAY_QUOTE: Complaint = {
   mistake: 'SYNTAX',

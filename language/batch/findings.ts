@@ -9,13 +9,18 @@ import type { LineText } from './pieces.ts';
 export class Findings {
   readonly #file: string;
   readonly #most: number;
+  readonly #alsoOf: (at: LineText) => string | null;
   readonly #mistakes: Kept = { count: 0, first: [] };
   readonly #warnings: Kept = { count: 0, first: [] };
 
-  /** @param most at most this many mistakes and as many warnings are kept */
-  constructor(file: string, most: number) {
+  /**
+   * @param most at most this many mistakes and as many warnings are kept
+   * @param alsoOf what a person finds a row by, besides its line; null: nothing
+   */
+  constructor(file: string, most: number, alsoOf: (at: LineText) => string | null) {
     this.#file = file;
     this.#most = most;
+    this.#alsoOf = alsoOf;
   }
 
   /** Notes a mistake, which refuses the batch. */
@@ -41,11 +46,13 @@ export class Findings {
     if (kept.first.length >= this.#most) return;
     const { mistake, message, fix } = complain();
     const { line, text, start, end } = lineOf(at, placeOf());
+    const also = this.#alsoOf(at);
     kept.first.push({
       code: `BATCH_${mistake}`,
       file: this.#file,
       line,
       column: start + 1,
+      ...(also !== null && { also }),
       message,
       fix,
       excerpt: excerptOf(text, { start, end }),

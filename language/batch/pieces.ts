@@ -2,8 +2,8 @@
 import type { Complaint, Place } from '../text/yaml-source.ts';
 import type { ControlTotals } from './totals.ts';
 
-/** A text and the line of the file (from 1) on which it begins. */
-export type LineText = { readonly line: number; readonly text: string };
+/** A text and the line of the file (from 1) on which it begins. `row`: its row in a spreadsheet (from 1), where that is another number. */
+export type LineText = { readonly line: number; readonly text: string; readonly row?: number };
 
 /** One payment, as the file has it. */
 export type RowPiece = LineText & {
@@ -31,19 +31,21 @@ export type Piece =
       readonly complaint: Complaint;
       readonly isRow: boolean;
     })
+  /** A row that is no payment, as the policy says. */
+  | (LineText & { readonly kind: 'ignored' })
   /** The count and the sums that the file gives for its own rows. No line may follow. */
   | (LineText & { readonly kind: 'trailer'; readonly expected: ControlTotals });
 
 /** A mistake of a whole line. */
 export function mistakeOf(
-  { line, text }: LineText,
+  { line, text, row }: LineText,
   complaint: Complaint,
   {
     place = { start: 0, end: text.length },
     isRow = true,
   }: { readonly place?: Place; readonly isRow?: boolean } = {},
 ): Piece {
-  return { kind: 'mistake', line, text, place, complaint, isRow };
+  return { kind: 'mistake', line, text, ...(row !== undefined && { row }), place, complaint, isRow };
 }
 
 /** No payment needs a longer row. */

@@ -3,6 +3,7 @@
  * text in UTF-8. Anything else (another encoding, a row without end) stops the reading, with its place.
  */
 import { isUtf8 } from 'node:buffer';
+import type { BatchEncoding } from '../../domain/policy.ts';
 import type { Complaint } from '../text/yaml-source.ts';
 import { mistakeOf, type Piece } from './pieces.ts';
 
@@ -16,6 +17,8 @@ export class PlainBytes {
   stopped: Piece | null = null;
   /** Whether the text begins as JSON does; known with the first piece. */
   isJson = false;
+  /** Whether the file begins with a byte order mark; known with the first piece. */
+  hasMark = false;
   readonly #chunks: AsyncIterable<Uint8Array>;
   /** The number of lines that have been given out. */
   #lines = 0;
@@ -23,8 +26,8 @@ export class PlainBytes {
   #rowBytes = 0;
   #rowLine = 1;
 
-  constructor(chunks: AsyncIterable<Uint8Array>) {
-    this.#chunks = chunks;
+  constructor(chunks: AsyncIterable<Uint8Array>, encoding: BatchEncoding) {
+    this.#chunks = encoding === 'utf-8' ? chunks : inUtf8(chunks, encoding);
   }
 
   /** Each piece ends with a line, but the last one may not. */
@@ -59,9 +62,10 @@ export class PlainBytes {
   }
 
   *#checked(bytes: Buffer, isFirst: boolean): Generator<Buffer> {
-    const other = isFirst ? otherEncoding(bytes) : null;
-    if (other !== null) return this.#stop(1, bytes, notUtf8(other));
-    const text = isFirst && bytes.subarray(0, 3).equals(BOM) ? bytes.subarray(3) : bytes;
+    const wrong = isFirst ? (otherForm(bytes) ?? otherEncoding(bytes)) : null;
+    if (wrong !== null) return this.#stop(1, bytes, wrong);
+    if (isFirst) this.hasMark = bytes.subarray(0, 3).equals(BOM);
+    const text = isFirst && this.hasMark ? bytes.subarray(3) : bytes;
     if (isFirst) this.isJson = /^\s*[{[]/.test(text.subarray(0, 1_000).toString('utf8'));
     const good = isUtf8(text) ? text : this.#beforeBadLine(text);
     this.#count(good);
@@ -77,7 +81,7 @@ export class PlainBytes {
       const end = next < 0 ? bytes.length : next + 1;
       const one = bytes.subarray(start, end);
       if (!isUtf8(one)) {
-        this.#stop(line, one, notUtf8('another encoding, most likely Windows-1252 or Latin-1'));
+        this.#stop(line, one, notUtf8('another encoding, most likely Windows-1252', 'windows-1252'));
         return bytes.subarray(0, start);
       }
       line += 1;
@@ -119,21 +123,72 @@ export class PlainBytes {
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Another encoding that the first bytes show; null: none. */
-function otherEncoding(bytes: Buffer): string | null {
+/** The text in UTF-8. A character that is broken becomes U+FFFD. */
+async function* inUtf8(
+  chunks: AsyncIterable<Uint8Array>,
+  encoding: BatchEncoding,
+): AsyncGenerator<Uint8Array> {
+  let decoder: InstanceType<typeof TextDecoder> | null = null;
+  for await (const chunk of chunks) {
+    // The byte order mark tells the order of UTF-16; without it the low byte comes first, as in files of Windows.
+    decoder ??= new TextDecoder(chunk[0] === 0xfe && chunk[1] === 0xff ? 'utf-16be' : encoding, {
+      ignoreBOM: true,
+    });
+    yield Buffer.from(decoder.decode(chunk, { stream: true }));
+  }
+  yield Buffer.from(decoder?.decode() ?? '');
+}
+
+/** How files of other programs begin, and what they are. */
+const OTHER_FORMS: readonly { readonly begins: RegExp; readonly name: string }[] = [
+  { begins: /^PK\u0003\u0004/, name: 'a workbook of a spreadsheet (.xlsx or .ods), or another zip file' },
+  { begins: /^\u00D0\u00CF\u0011\u00E0/, name: 'an old workbook of a spreadsheet (.xls)' },
+  { begins: /^%PDF/, name: 'a PDF' },
+  {
+    begins: /^\s*<(?:\?xml|Document|!DOCTYPE|html)/i,
+    name: 'XML, such as a payment file of a bank (pain.001)',
+  },
+  { begins: /^101 [0-9 ]{9,}/, name: 'an ACH file (NACHA)' },
+  { begins: /^(?:\{1:|:20:)/, name: 'a SWIFT message (MT101)' },
+];
+
+/** The complaint about a file of another form, such as a workbook; null: it may be a batch file. */
+function otherForm(bytes: Buffer): Complaint | null {
+  const start = bytes.toString('latin1', 0, 200).replace(/^\u00EF\u00BB\u00BF/, '');
+  const found = OTHER_FORMS.find(({ begins }) => begins.test(start));
+  if (found === undefined) return null;
+  return {
+    mistake: 'FORM',
+    message: `the file is ${found.name}; payments are read from CSV and JSON Lines`,
+    fix: 'save or export the payments as CSV (in a spreadsheet: "CSV UTF-8"), with a first line that names the columns',
+  };
+}
+
+/** The complaint about another encoding that the first bytes show; null: they show none. */
+function otherEncoding(bytes: Buffer): Complaint | null {
   const [first, second] = bytes;
-  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return 'UTF-16';
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
+    return notUtf8('UTF-16', 'utf-16');
+  if (bytes.subarray(0, 6).equals(BOM_AS_LATIN))
+    return {
+      mistake: 'ENCODING',
+      message: 'the file is UTF-8, and the policy says another encoding',
+      fix: 'delete `encoding` in the policy',
+    };
   // Every other byte of plain text in UTF-16 is zero.
   const start = bytes.subarray(0, 64);
   const zeros = start.filter((byte) => byte === 0).length;
-  return zeros * 4 >= start.length ? 'UTF-16, or no text at all' : null;
+  return zeros * 4 >= start.length ? notUtf8('UTF-16, or no text at all', 'utf-16') : null;
 }
 
-function notUtf8(found: string): Complaint {
+/** The byte order mark of UTF-8 after it was read as Windows-1252. */
+const BOM_AS_LATIN = Buffer.from('\u00EF\u00BB\u00BF');
+
+function notUtf8(found: string, encoding: BatchEncoding): Complaint {
   return {
     mistake: 'ENCODING',
     message: `the file is not UTF-8 from here on; it looks like ${found}`,
-    fix: 'save it as UTF-8 (in a spreadsheet: "CSV UTF-8"); nothing behind this place was read',
+    fix: `save it as UTF-8 (in a spreadsheet: "CSV UTF-8"), or write \`encoding: ${encoding}\` into the policy; nothing behind this place was read`,
   };
 }
 

@@ -2,8 +2,9 @@
  * The results of a batch: each row as the file has it, and behind it the outcome of its payment. CSV stays CSV, with its
  * separator; JSON Lines stay JSON Lines. The file was checked before, so nothing in it runs in a spreadsheet.
  */
-import type { BatchColumns } from '../../domain/policy.ts';
+import type { BatchFormat } from '../../domain/policy.ts';
 import { printable } from '../text/printable.ts';
+import { idOf } from './cells.ts';
 import type { CsvHeader } from './csv-rows.ts';
 import type { RowPiece } from './pieces.ts';
 import { PlainBytes } from './plain-bytes.ts';
@@ -22,30 +23,38 @@ const COLUMNS = {
 export type RowResult = { readonly [Name in keyof typeof COLUMNS]?: string | null };
 
 /**
- * The lines of the results, without their ends.
- * @param resultOf called once for each row, in the order of the file
+ * The lines of the results, with the line ends, the separator and the byte order mark of the file. They are UTF-8; where the file is in
+ * another encoding, a byte order mark tells a spreadsheet so.
+ * @param resultOf called once for each row, in the order of the file, with the id of its payment
  */
 export async function* resultLines(
   bytes: AsyncIterable<Uint8Array>,
-  columns: BatchColumns,
+  format: BatchFormat,
   resultOf: (id: string) => Promise<RowResult>,
 ): AsyncGenerator<string> {
   const headers: CsvHeader[] = [];
+  const source = new PlainBytes(bytes, format.encoding);
   let isFirst = true;
-  for await (const piece of readPieces(new PlainBytes(bytes), columns, (one) => headers.push(one))) {
+  for await (const piece of readPieces(source, format, (one) => headers.push(one))) {
     if (piece.kind !== 'row') continue;
     const [header = null] = headers;
-    const result = await resultOf(piece.cells[columns.id] ?? '');
+    const result = await resultOf(idOf(piece.cells[format.columns.id] ?? '', format));
     if (header === null) {
-      yield jsonLine(piece, result);
-      continue;
+      yield `${isFirst ? markOf(source, format) : ''}${jsonLine(piece, result)}\n`;
+    } else {
+      const { text, names, separator, lineEnd, before } = header;
+      const lineOf = (own: string, added: (field: (typeof FIELDS)[number]) => string): string =>
+        `${[own, ...FIELDS.map(added)].join(separator)}${lineEnd}`;
+      if (isFirst)
+        yield `${markOf(source, format)}${before}${lineOf(text, (field) => free(COLUMNS[field], names))}`;
+      yield lineOf(piece.text, (field) => cellOf(result[field] ?? null, separator));
     }
-    const { separator } = header;
-    if (isFirst)
-      yield [header.text, ...FIELDS.map((field) => free(COLUMNS[field], header.names))].join(separator);
     isFirst = false;
-    yield [piece.text, ...FIELDS.map((field) => cellOf(result[field] ?? null, separator))].join(separator);
   }
+}
+
+function markOf({ hasMark }: PlainBytes, { encoding }: BatchFormat): string {
+  return hasMark || encoding !== 'utf-8' ? '\u{FEFF}' : '';
 }
 
 const FIELDS = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];

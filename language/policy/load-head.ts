@@ -202,6 +202,7 @@ export function toHead(
       },
       shortfall: parsed.shortfall,
       limits,
+      unusualGuard: parsed.guard?.unusual ?? null,
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Policies of kind payout: the rules that join several fields, and the record. */
 import type { z } from 'zod';
 import { parseDuration } from '../../calendar/business-date.ts';
-import type { PayoutFund, PayoutPolicy, StopRule, WorstRate } from '../../domain/policy.ts';
+import type { BatchFormat, PayoutFund, PayoutPolicy, StopRule, WorstRate } from '../../domain/policy.ts';
 import { checkStructure } from '../text/check-structure.ts';
 import type { Reserved } from '../text/check-structure.ts';
 import { readPercent, readRate, unquotedComplaint } from '../text/leaves.ts';
@@ -27,6 +27,11 @@ export function readPayout(source: YamlSource, decimals: Decimals): PayoutPolicy
   const parsed = checkStructure(PayoutSchema, source, RESERVED);
   checkFund(source);
   checkColumns(source);
+  checkNumbers(source);
+  requireOneOf(source, ['payout', 'ignore'], ['id', 'account', 'currency', 'amount'], {
+    message: '`ignore` names no row',
+    fix: 'write the text that such a row has in a column: `{ id: Summe }`',
+  });
   checkStopRule(source);
   checkGuard(source);
   checkLimits(source, decimals);
@@ -100,7 +105,8 @@ function checkColumns(source: YamlSource): void {
   const names = ['id', 'account', 'currency', 'amount'] as const;
   const seen = new Map<string, string>();
   for (const name of names) {
-    const path: Path = ['payout', 'columns', name];
+    const whole: Path = ['payout', 'columns', name];
+    const path: Path = source.shapeAt(whole) === 'map' ? [...whole, 'column'] : whole;
     const column = source.clean(path) ?? name;
     const other = seen.get(column);
     seen.set(column, other ?? name);
@@ -112,6 +118,18 @@ function checkColumns(source: YamlSource): void {
       fix: 'name two different columns',
     });
   }
+}
+
+/** One sign cannot separate both, the decimals and the thousands. */
+function checkNumbers(source: YamlSource): void {
+  const numbers: Path = ['payout', 'numbers'];
+  const group = source.clean([...numbers, 'group']);
+  if (group === null || group !== source.clean([...numbers, 'decimal'])) return;
+  source.report(source.placeAt([...numbers, 'group']), {
+    mistake: 'CONTRADICTION',
+    message: `${quoted(group)} cannot separate both the decimals and the thousands`,
+    fix: 'name the sign that separates thousands, or delete `group`',
+  });
 }
 
 function checkStopRule(source: YamlSource): void {
@@ -210,14 +228,14 @@ type Parsed = z.output<typeof PayoutSchema>;
 
 /** The record of a policy in which every check has passed. */
 function toPayoutPolicy(parsed: Parsed): PayoutPolicy {
-  const { fund, columns, parallel, stop_after: stopAfter, canary, dedupe, destinations } = parsed.payout;
+  const { fund, parallel, stop_after: stopAfter, canary, dedupe, destinations } = parsed.payout;
   return {
     kind: 'payout',
     ...toHead(parsed, toPaidLimits(parsed.limits), (parsed.guard?.worst_rate ?? []).map(toWorstRate)),
     schedule: null,
     payout: {
       fund: toFund(fund),
-      columns,
+      format: toFormat(parsed.payout),
       rules: {
         parallel,
         stopAfter: toStopRule(stopAfter),
@@ -226,6 +244,22 @@ function toPayoutPolicy(parsed: Parsed): PayoutPolicy {
       },
       destinations: destinations ?? null,
     },
+  };
+}
+
+function toFormat({ columns, numbers, encoding, ignore }: Parsed['payout']): BatchFormat {
+  const { id, ...others } = columns;
+  const names = { id: typeof id === 'string' ? id : id.column, ...others };
+  const ignored = (['id', 'account', 'currency', 'amount'] as const).flatMap((column) => {
+    const text = ignore?.[column];
+    return text === undefined ? [] : [[names[column], text]];
+  });
+  return {
+    columns: names,
+    slugs: typeof id !== 'string',
+    numbers: { decimal: numbers?.decimal ?? '.', group: numbers?.group ?? null },
+    encoding,
+    ignore: ignored.length === 0 ? null : (Object.fromEntries(ignored) as Record<string, string>),
   };
 }
 

@@ -14,6 +14,29 @@ export function policyHash(text: string): string | null {
 }
 
 /**
+ * The hash of what a run is started with: what its policy says, and the destinations beside it, as the text of
+ * `domain/destinations.ts`; null: any account may be paid.
+ */
+export function hashWith(policy: string, destinations: string | null): string {
+  if (destinations === null) return policy;
+  return createHash('sha256')
+    .update(`cambist-destinations-1\n${policy}\n${destinations}`, 'utf8')
+    .digest('hex');
+}
+
+/** The same for an input of a run; null where its policy cannot be read. */
+export function hashOfInput({
+  policyText,
+  destinations,
+}: {
+  readonly policyText: string;
+  readonly destinations?: string;
+}): string | null {
+  const policy = policyHash(policyText);
+  return policy === null ? null : hashWith(policy, destinations ?? null);
+}
+
+/**
  * The schedule says when a run starts, not what it does. Another time of day must not turn the policy of an existing
  * run into a changed one.
  */

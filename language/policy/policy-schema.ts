@@ -4,6 +4,7 @@
  * own group to `policyJsonSchema` and one arm to the loader.
  */
 import { z } from 'zod';
+import { BATCH_ENCODINGS } from '../../domain/policy.ts';
 import {
   account,
   amount,
@@ -21,6 +22,7 @@ import {
   fileBeside,
   hinted,
   itemId,
+  label,
   money,
   percent,
   policyName,
@@ -65,6 +67,11 @@ const byReference = {
   ).optional(),
   worst_cost: basisPoints({
     description: 'No trade that costs more than this against the reference; equal passes. 25bps is 0.25 %.',
+  }).optional(),
+  unusual: label({
+    description:
+      'Why the guard may lie ten times and more below the price. Without it such a guard trades nothing, since its rate is most likely upside down.',
+    example: 'a floor against errors only',
   }).optional(),
 };
 
@@ -419,6 +426,13 @@ function column(what: string, usual: string) {
   );
 }
 
+function ignored(what: string) {
+  return label({
+    description: `The text in the column of the ${what}.`,
+    example: 'Summe',
+  }).optional();
+}
+
 const payout = hinted(
   z.strictObject({
     fund: hinted(
@@ -437,7 +451,24 @@ const payout = hinted(
     ),
     columns: hinted(
       z.strictObject({
-        id: column('the ids of the payments', 'id'),
+        id: hinted(
+          z.union([
+            columnName({ description: 'The column of the ids of the payments.', example: 'id' }),
+            z.strictObject({
+              column: column('the ids of the payments', 'id'),
+              as: hinted(z.literal('slug'), {
+                description:
+                  'slug: letters lose their accents, and what no id can contain becomes "-": R-2026/0001 is paid as R-2026-0001.',
+                example: 'slug',
+              }),
+            }),
+          ]),
+          {
+            description:
+              'The column of the ids of the payments, and how its texts become ids. Default: id, as they are.',
+            example: '{ column: Beleg-Nr, as: slug }',
+          },
+        ).default('id'),
         account: column('the withdrawal accounts', 'account'),
         currency: column('the currencies', 'currency'),
         amount: column('the amounts', 'amount'),
@@ -448,6 +479,38 @@ const payout = hinted(
         example: '{ id: ref, currency: ccy }',
       },
     ).prefault({}),
+    numbers: hinted(
+      z.strictObject({
+        decimal: hinted(z.enum(['.', ',']), {
+          description: 'What separates the decimals of an amount.',
+          example: '","',
+        }),
+        group: hinted(z.enum(['.', ',', "'", 'space']), {
+          description: 'What may separate the thousands of an amount; space: any blank. Default: nothing.',
+          example: '"."',
+        }).optional(),
+      }),
+      {
+        description: 'How the amounts of the batch file are written. Default: digits with a point, 1857.05.',
+        example: '{ decimal: ",", group: "." }',
+      },
+    ).optional(),
+    encoding: hinted(z.enum(BATCH_ENCODINGS), {
+      description: 'The encoding of the batch file. Default utf-8.',
+      example: 'windows-1252',
+    }).default('utf-8'),
+    ignore: hinted(
+      z.strictObject({
+        id: ignored('id'),
+        account: ignored('account'),
+        currency: ignored('currency'),
+        amount: ignored('amount'),
+      }),
+      {
+        description: 'A row with each of these texts in its column is no payment, such as a row of totals.',
+        example: '{ id: Summe }',
+      },
+    ).optional(),
     parallel: wholeNumber(1, 50, {
       description: 'How many payments are sent side by side at most. Default 8.',
       example: '8',

@@ -14,6 +14,8 @@ export type PolicyProblem = {
   readonly line: number;
   /** Counted from 1, in UTF-16 units, as editors count. */
   readonly column: number;
+  /** What a person finds the place by, besides the line: `row 6, payment inv-1042`. */
+  readonly also?: string;
   readonly message: string;
   /** The text to write instead, or what else to do. */
   readonly fix: string;
@@ -38,9 +40,9 @@ export function troubleOfPolicy(problem: PolicyProblem): Trouble {
   return { code, place: placeOf(problem), message, fix, excerpt };
 }
 
-/** `mxn.yaml:12:3`, in the form that editors and terminals know. */
-export function placeOf({ file, line, column }: PolicyProblem): string {
-  return `${file}:${line}:${column}`;
+/** `mxn.yaml:12:3`, in the form that editors and terminals know, and what else a person finds it by. */
+export function placeOf({ file, line, column, also }: PolicyProblem): string {
+  return `${file}:${line}:${column}${also === undefined ? '' : ` (${also})`}`;
 }
 
 /**

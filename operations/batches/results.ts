@@ -33,7 +33,7 @@ export async function writeResults(
   const beside = `${path}.${process.pid}.part`;
   const { resultLines } = await import('../../language/batch/results.ts');
   const results = new Results(readPayments(place, facts));
-  const lines = resultLines(opened.chunks, batch.policyFile.policy.payout.columns, (id) => results.of(id));
+  const lines = resultLines(opened.chunks, batch.policyFile.policy.payout.format, (id) => results.of(id));
   try {
     const file = await open(beside, 'w').catch((error: unknown) => {
       throw unwritable(out, error);
@@ -41,7 +41,7 @@ export async function writeResults(
     try {
       let some: string[] = [];
       const write = async (): Promise<void> => {
-        await file.write(some.map((line) => `${line}\n`).join(''));
+        await file.write(some.join(''));
         some = [];
       };
       for await (const line of lines) if (some.push(line) >= LINES) await write();

@@ -39,6 +39,8 @@ export async function tallyBatch(
     limits: batch.policyFile.policy.rules.limits,
     decimalsOf: (currency) => decimalsOf(currency, facts.decimals),
     book: new AccountBook(listed),
+    // The reader of the file has checked them.
+    destinations: null,
     held: heldOf === null ? new Map() : await heldOf(names),
   });
   for await (const { payments, hash } of chunksOfFile(batch))

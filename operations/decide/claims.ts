@@ -27,22 +27,23 @@ const CLAIMANT_WITHIN_MS = 30_000;
 const LOOK_ALIKES_WITHIN_MS = 10_000;
 
 /**
- * `policy.id item` of the other run that counts the record as its own; null when none does.
+ * `policy.id item` of the other item that counts the record as its own, of this run or another one; null when none does.
  * @param plan of the run that asks
- * @throws CommandFailure when a run that may have sent it does not answer
+ * @param item that a person decides about
+ * @throws CommandFailure when a run that may have sent the record does not answer, or may hold more than it tells
  */
 export async function claimantOf(
   { client, mode }: Place,
   { run, credentials }: Pick<Plan, 'run' | 'credentials'>,
+  item: string,
   record: Trade | Withdrawal,
 ): Promise<string | null> {
   const [claim] = await claimsOf(client).whose({ mode, run }, [record], CLAIMANT_WITHIN_MS);
   if (claim === undefined || claim.by.kind === 'nobody') return null;
   const { by } = claim;
-  if (by.kind === 'item') return by.run === runName(run) ? null : `${by.run} ${by.item}`;
+  if (by.kind === 'item') return by.run === runName(run) && by.item === item ? null : `${by.run} ${by.item}`;
   const moves = 'quoteId' in record ? [record.sellCurrency, record.buyCurrency] : [record.currency];
   for (const other of by.runs) {
-    if (runName(other) === runName(run)) continue;
     // A plan can be read without a worker, and shows whether the run can have sent the record.
     const plan = await readFirstPlan(client, mode, other);
     if (plan === null || plan.credentials.organisation !== credentials.organisation) continue;
@@ -56,8 +57,8 @@ export async function claimantOf(
       {
         code: 'OTHER_RUN_SILENT',
         place: runName(other),
-        message: `it does not answer, or a chunk of it does not, so whether record ${record.id} is one of its own is not known`,
-        fix: 'See that a worker runs (`npx cambist worker`), then type the same again.',
+        message: `the run or a chunk of it does not answer, or has read no plan since it was started again, so whether record ${record.id} is one of its own is not known`,
+        fix: `See that a worker runs (\`npx cambist worker\`), and what the run waits for (\`npx cambist status ${runName(other)}\`). Then type the same again.`,
       },
     ]);
   }

@@ -20,11 +20,13 @@ import { keepInstruction, wakeRun } from './keep-instruction.ts';
 import { nextAsRead } from './next-start.ts';
 import { ALL_FAILED, Known, allFailed, named, refusal, type Opening } from './payable-again.ts';
 import type { Place } from '../place.ts';
+import { requireRemembered } from './forgotten.ts';
 import { requireOwnPlan, requirePlan } from './plan-made.ts';
+import { readInstructions } from '../../durable/instructions/read.ts';
 import type { PolicyFile } from '../policy-file.ts';
 import { requireService } from '../preflight.ts';
 import { readRun } from '../follow/read-run.ts';
-import { readInput, requireRun } from '../follow/runs.ts';
+import { describeRun, readInput, requireRun } from '../follow/runs.ts';
 import { requireSameBatch, type ReadBatch } from '../batches/same.ts';
 import { requireSamePolicy } from '../start/same-policy.ts';
 import { startRun } from '../start/workflow.ts';
@@ -67,7 +69,13 @@ export async function judgeOpenings(
   asked: AskedAgain,
 ): Promise<{ readonly openings: Openings; readonly remark: string | null }> {
   const { place, settings, run, policyFile, batch, request, now } = asked;
-  const facts = await requireRun(place, run);
+  const [there, kept] = await Promise.all([
+    describeRun(place.client, place.mode, run),
+    readInstructions({ client: place.client, mode: place.mode, run }),
+  ]);
+  if (there?.isOpen !== true)
+    await requireRemembered(place, settings, { run, zone: policyFile.policy.zone, facts: there, kept });
+  const facts = there ?? (await requireRun(place, run));
   await requireSamePolicy(place, { run, policyFile, facts });
   if (batch !== null) await requireSameBatch(place, { run, batch, facts });
   if (facts.isOpen) {

@@ -405,15 +405,15 @@ function requireAgreement(
   }
 }
 
-/** A record without a name of ours may be another run's. @throws CommandFailure when it is */
+/** A record without a name of ours may be another item's. @throws CommandFailure when it is */
 async function requireUnclaimed(theCase: Case, record: Trade | Withdrawal): Promise<void> {
-  const claimant = await claimantOf(theCase.place, theCase.plan, record);
+  const claimant = await claimantOf(theCase.place, theCase.plan, theCase.item, record);
   if (claimant === null) return;
   throw new CommandFailure('refused by us', [
     {
       code: 'RECORD_DIFFERS',
       place: `--executed ${record.id}`,
-      message: `it is the record of another run’s item, ${claimant}; nothing was recorded`,
+      message: `it is the record of another item, ${claimant}; nothing was recorded`,
       fix: 'Name the record of this item, or decide otherwise.',
     },
   ]);
@@ -449,11 +449,11 @@ function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, 
   }
 }
 
-/** A worker does not let a decision judge a record that was made shortly before it, unless another run counts it as its own. */
+/** A worker does not let a decision judge a record that was made shortly before it, unless another item counts it as its own. */
 async function requireNoneYoung(theCase: Case, couldBe: Seen['couldBe']): Promise<void> {
   for (const record of youngOnes(couldBe, theCase.nowMs)) {
     // One after the other: there is mostly none, and seldom more than one.
-    if ((await claimantOf(theCase.place, theCase.plan, record)) !== null) continue;
+    if ((await claimantOf(theCase.place, theCase.plan, theCase.item, record)) !== null) continue;
     const untilMs = Date.parse(record.createdAt) + CREATED_SLACK_MS;
     refuse(
       theCase,

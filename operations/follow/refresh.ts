@@ -7,6 +7,7 @@ import type { LenientRecord, Trade, Withdrawal } from '../../domain/service/reco
 import { firstReference, reference, type RunName } from '../../domain/references.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import {
+  endedStatus,
   totalsSeen,
   type Report,
   type ReportLeg,
@@ -40,8 +41,8 @@ const EARLIEST_ZONE_MS = 14 * 3_600_000;
 const MOST_BY_ID = 50;
 
 /**
- * Reads the record of every item. An item with an id is asked for by its id. An item without one is looked for by its name
- * in the list. When there are many items, all of them are looked for in the list first.
+ * Reads the record of every item. An item with an id is asked for by its id. An item without one, or whose record has failed,
+ * is looked for by its name in the list. When there are many items, all of them are looked for in the list first.
  * @throws CommandFailure when a list that is needed cannot be read whole
  */
 export async function readLive(
@@ -98,17 +99,20 @@ async function readItems<T extends Trade | Withdrawal>(
       live.set(id, { id: reply.value.record.id, status: reply.value.record.status });
     }
   };
+  const isFailed = ({ status }: { readonly status: string }): boolean => how.failed.includes(status);
   const isLong = items.length > MOST_BY_ID;
   if (!isLong) await askById(items);
-  const left = items.filter(({ id }) => !live.has(id));
+  // What has failed may have been paid since, as a later generation, which the list shows under the same name.
+  const isOpen = ({ id }: Named): boolean => {
+    const known = live.get(id) ?? null;
+    return known === null || isFailed(known);
+  };
+  const left = items.filter(isOpen);
   if (left.length === 0) return live;
   const byRecord = new Map(
     left.flatMap(({ id, recordId }) => (recordId === null ? [] : [[recordId, id] as const])),
   );
-  const byName = new Map(
-    left.flatMap(({ id, recordId }) => (recordId === null ? [[reference(how.run, id), id] as const] : [])),
-  );
-  const isFailed = ({ status }: { readonly status: string }): boolean => how.failed.includes(status);
+  const byName = new Map(left.map(({ id }) => [reference(how.run, id), id] as const));
   const itemOf = (record: T): string | undefined =>
     byRecord.get(record.id) ?? byName.get(firstReference(how.nameIn(record) ?? ''));
   const { records, stopped } = await scanList(how.list, {
@@ -122,13 +126,9 @@ async function readItems<T extends Trade | Withdrawal>(
     const isBetter = known === null || (isFailed(known) && !isFailed(record));
     if (item !== undefined && isBetter) live.set(item, { id: record.id, status: record.status });
   }
-  const unseen = left.filter(({ id }) => !live.has(id));
-  if (isLong) await askById(unseen);
-  for (const { id } of unseen) {
-    if (live.has(id)) continue;
-    if (stopped !== null) throw serviceFailure(stopped, how.address);
-    live.set(id, null);
-  }
+  if (isLong) await askById(left.filter(({ id }) => !live.has(id)));
+  if (stopped !== null && left.some(isOpen)) throw serviceFailure(stopped, how.address);
+  for (const { id } of left) if (!live.has(id)) live.set(id, null);
   return live;
 }
 
@@ -166,14 +166,15 @@ export function refreshReport(
           `${payment.id}: the report has "${before ?? 'no word'}", the service says "${payment.status ?? ''}".`,
         ];
   });
+  const problems = [...report.problems, ...news];
   return {
     report: {
       ...report,
-      status: statusNow(report.status, [...legs, ...payments]),
+      status: statusNow(report, [...legs, ...payments]),
       legs,
       payments,
       totals: totalsSeen(report.totals, payments),
-      problems: [...report.problems, ...news],
+      problems,
       evidence: [...report.evidence, ...read],
     },
     differences: [...news.map(({ item, message }) => `${item ?? ''}: ${message}`), ...changed],
@@ -255,10 +256,23 @@ function appeared(item: string, what: string, status: string): Problem {
   });
 }
 
-/** How a closed run has ended by its outcomes now. A run that goes on, or was cancelled, keeps its status. */
-function statusNow(status: ReportStatus, items: readonly (ReportLeg | ReportPayment)[]): ReportStatus {
+/** How a run that has ended stands by its outcomes now. A run that goes on, or was cancelled, keeps its status. */
+function statusNow(
+  { status, problems }: Report,
+  items: readonly (ReportLeg | ReportPayment)[],
+): ReportStatus {
   if (status !== 'COMPLETED' && status !== 'PARTIAL' && status !== 'FAILED') return status;
-  if (items.length === 0) return status;
-  const done = items.filter(({ outcome }) => outcome === 'TRADED' || outcome === 'PAID').length;
-  return done === items.length ? 'COMPLETED' : done === 0 ? 'FAILED' : 'PARTIAL';
+  // What is wrong with a leg for good, such as a trade that came out worse than planned, is among the problems.
+  const isDone = (item: ReportLeg | ReportPayment): boolean =>
+    'tradeId' in item
+      ? item.outcome === 'TRADED' &&
+        item.settled !== false &&
+        problems.every((problem) => problem.item !== item.id)
+      : item.outcome === 'PAID';
+  return endedStatus({
+    items: items.length,
+    done: items.filter(isDone).length,
+    isRefused: problems.some(({ item }) => item === null),
+    isLeft: problems.some(({ code }) => code === 'TARGET_NOT_REACHED'),
+  });
 }

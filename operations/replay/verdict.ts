@@ -107,9 +107,9 @@ async function readRunOrNull(place: Place, facts: RunFacts): Promise<WholeRunVie
   }
 }
 
-/** A batch's payments are not listed in this report, but its sums are. */
-function hasPlan({ legs, payments, totals }: Report): boolean {
-  return legs.length + payments.length + totals.length > 0;
+/** A batch's payments are not listed in this report, but its sums are. A rebalancing may have planned no trade. */
+function hasPlan({ legs, payments, totals, positions }: Report): boolean {
+  return legs.length + payments.length + totals.length + positions.length > 0;
 }
 
 /** @param by who asks for it, as Temporal's UI shows it */

@@ -82,10 +82,15 @@ type Definition = Pick<
   'spec' | 'policies' | 'action' | 'typedSearchAttributes'
 >;
 
+/** What the schedule gives to the workflow that it starts. */
+export function inputOf({ mode, policy, policyText, policyFile }: Wanted): ScheduledInput {
+  return { mode, policy: policy.name, policyText, policyFile };
+}
+
 /** The same in Temporal's form. It does not say whether the schedule is paused, since people decide that. */
 export function definitionOf(wanted: Wanted): Definition {
-  const { mode, policy, schedule, policyText, policyFile } = wanted;
-  const input: ScheduledInput = { mode, policy: policy.name, policyText, policyFile };
+  const { mode, policy, schedule } = wanted;
+  const input = inputOf(wanted);
   const attributes = [
     { key: policyAttribute, value: policy.name },
     { key: modeAttribute, value: mode },

@@ -3,7 +3,7 @@
  * start the run of a later date, or of a day off. Then it takes the same steps as the command, so that every way of starting
  * finds the same run.
  */
-import { referenceFileOf, type Policy, type ReferenceRates } from '../../domain/policy.ts';
+import { referenceFileOf, type Policy, type ReferenceRates, type Schedule } from '../../domain/policy.ts';
 import { makeProblem, type Problem, type ProblemCode } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -13,8 +13,9 @@ import { scheduledDay, type ScheduledDay } from '../../calendar/schedule.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { troubleOfPolicy, type Trouble } from '../../language/text/problem.ts';
-import type { NotNow, ScheduledAnswer, ScheduledCall } from '../../workflows/calls.ts';
+import type { NotNow, ScheduledAnswer, ScheduledCall, TrialAnswer } from '../../workflows/calls.ts';
 import { INPUT_BYTES, SCHEDULED_START } from '../../workflows/limits.ts';
+import type { ScheduledInput } from '../../workflows/names.ts';
 import type { Settings } from '../../config/config.ts';
 import { readFolderFile } from '../../config/files-folder.ts';
 import { CommandFailure } from '../failure.ts';
@@ -64,13 +65,11 @@ export async function startScheduled(
 async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise<ScheduledAnswer> {
   const { settings, place, now } = worker;
   const { input } = call;
-  const loaded = loadPolicy(input.policyText, input.policyFile, settings.facts.decimals);
-  if (!loaded.ok) return refused(...loaded.problems.map(troubleOfPolicy).map(problemOf));
-  const { policy, hash } = loaded;
-  const foreign = contradicts(policy, call);
-  if (foreign !== null) return refused(foreign);
-  const { schedule, zone } = policy;
-  if (schedule === null) return refused(noSchedule(policy.name));
+  const read = readScheduled(settings, input);
+  if (read.kind === 'refused') return read;
+  const { policyFile, schedule } = read;
+  const { policy } = policyFile;
+  const { zone } = policy;
   const { date, occasion } = occasionOf({ at: schedule.at, zone }, { ...call, ...SCHEDULED_START });
   const run = { policy: policy.name, id: idOfRun(date, todayIn(zone, now() + CLOCKS_APART_MS)) };
   // The days in Temporal may be older than the policy, and end earlier than its calendar.
@@ -81,15 +80,6 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
     if (day.kind !== 'run')
       return { kind: 'day off', date, line: `${date} has no run: ${whyNoRun(day)}. Nothing was started.` };
   }
-  const policyFile: PolicyFile = {
-    file: input.policyFile,
-    text: input.policyText,
-    hash,
-    policy,
-    referenceRates: null,
-    destinations: null,
-    files: {},
-  };
   const isNamed = occasion === 'backfill';
   return startRunOf(date, STARTED_BY[occasion], {
     place,
@@ -104,6 +94,46 @@ async function startOrFind(worker: StartingWorker, call: ScheduledCall): Promise
     onSubmitted: () => {},
     now,
   });
+}
+
+/**
+ * Whether this worker could start the policy by its schedule: it reads what a start reads before it looks at Temporal or the
+ * service. Starts nothing.
+ */
+export async function tryScheduled(
+  settings: Pick<Settings, 'facts' | 'filesFolder'>,
+  input: ScheduledInput,
+): Promise<TrialAnswer> {
+  const read = readScheduled(settings, input);
+  if (read.kind === 'refused') return read;
+  const { policyFile, schedule } = read;
+  const { name } = policyFile.policy;
+  if ((await daysOffOf(schedule.holidays).catch(() => null)) === null) return refused(noCalendar(name));
+  const whole = await withFiles({ policyFile, settings });
+  if (whole.kind === 'read') return { kind: 'able' };
+  const isForEver = whole.problems.some(({ code }) => NEVER_READ.includes(code));
+  return { kind: isForEver ? 'refused' : 'not yet', problems: whole.problems };
+}
+
+/** Why a file is never read, whatever comes into the folder. */
+const NEVER_READ: readonly Problem['code'][] = ['FILES_FOLDER_MISSING', 'FILE_OUTSIDE_FOLDER'];
+
+/** The policy of a schedule, without the files that it names. */
+function readScheduled(
+  { facts }: Pick<Settings, 'facts'>,
+  input: ScheduledInput,
+):
+  | { readonly kind: 'read'; readonly policyFile: PolicyFile; readonly schedule: Schedule }
+  | { readonly kind: 'refused'; readonly problems: readonly Problem[] } {
+  const { policyText: text, policyFile: file } = input;
+  const loaded = loadPolicy(text, file, facts.decimals);
+  if (!loaded.ok) return refused(...loaded.problems.map(troubleOfPolicy).map(problemOf));
+  const { policy, hash } = loaded;
+  const foreign = contradicts(policy, input);
+  if (foreign !== null) return refused(foreign);
+  if (policy.schedule === null) return refused(noSchedule(policy.name));
+  const files = { referenceRates: null, destinations: null, files: {} };
+  return { kind: 'read', policyFile: { file, text, hash, policy, ...files }, schedule: policy.schedule };
 }
 
 async function startRunOf(date: string, startedBy: string, asked: AskedStart): Promise<ScheduledAnswer> {
@@ -132,7 +162,13 @@ type Read =
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
 /** The policy with the rates that it names, read from the worker's own folder. */
-async function withFiles({ policyFile, settings }: AskedStart): Promise<Read> {
+async function withFiles({
+  policyFile,
+  settings,
+}: {
+  readonly policyFile: PolicyFile;
+  readonly settings: Pick<Settings, 'filesFolder'>;
+}): Promise<Read> {
   const name = referenceFileOf(policyFile.policy.guard);
   if (name === null) return { kind: 'read', policyFile };
   const folder = settings.filesFolder;
@@ -179,7 +215,7 @@ const FILE_CODES = {
 } as const satisfies Readonly<Record<string, ProblemCode>>;
 
 /** Why the policy is not the one for which the start was made; null when it is. */
-function contradicts(policy: Policy, { input }: ScheduledCall): Problem | null {
+function contradicts(policy: Policy, input: ScheduledInput): Problem | null {
   if (policy.name !== input.policy)
     return makeProblem('POLICY_NAME_DIFFERS', null, {
       message: `The policy calls itself "${policy.name}", the schedule is of "${input.policy}".`,

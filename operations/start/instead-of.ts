@@ -164,7 +164,7 @@ async function requireNothingListed(settings: Settings, { run, sendWindows }: Pl
   const sinceMs = sendWindows.opensAtMs - LOOK_BACK_MS;
   await atService(settings, async (service, address) => {
     const seen = await findOfRun(service, run, { sinceMs });
-    if (seen.kind === 'stopped') throw serviceFailure(seen.reply, address);
+    if (seen.stopped !== null) throw serviceFailure(seen.stopped, address);
     if (seen.found.length > 0)
       throw refused(run, `the service shows ${seen.found.slice(0, 5).join(', ')} of it`, NEW_RUN);
   });

@@ -126,7 +126,9 @@ export function restOf(report: Report, progress: Progress): Rest {
   const isHeld = progress.items.some(
     ({ waiting }) => waiting?.reason === 'person' || waiting?.reason === 'doubt',
   );
-  return items.length === 0 || items.some(isLeft) || isHeld ? 'something' : 'nothing';
+  // A rebalancing with no trade has planned none: nothing of it can be repeated by mistake.
+  const isUnknown = items.length === 0 && report.positions.length === 0;
+  return isUnknown || items.some(isLeft) || isHeld ? 'something' : 'nothing';
 }
 
 /** A run that ended with something undone stands in the way of the next date's for this long. */

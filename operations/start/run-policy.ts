@@ -10,6 +10,7 @@ import type { Settings } from '../../config/config.ts';
 import { requireBatch } from '../batches/file.ts';
 import { compileNow, requireCompiled, type Compiled } from './compile-now.ts';
 import { CommandFailure } from '../failure.ts';
+import { requireRemembered } from '../decide/forgotten.ts';
 import { goOnEnded, type GoOn } from '../decide/go-on.ts';
 import { isFinished, nextAsRead } from '../decide/next-start.ts';
 import { hasTraded } from '../decide/claims.ts';
@@ -99,6 +100,8 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   const kept = await readInstructions({ client: place.client, mode: place.mode, run });
   const successor = kept === null ? null : successorIn(kept.instructions);
   if (successor !== null && (facts === null || goOn !== null)) throw superseded(run, successor);
+  if (goOn !== null)
+    await requireRemembered(place, asked.settings, { run, zone: policyFile.policy.zone, facts, kept });
   if (facts === null) return { kind: 'start', facts, kept };
   // The run's plan may have been refused, for example because it was not known whose place the run takes. A person who names
   // the place once more starts the run again.
@@ -116,7 +119,7 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
 function leftOf(view: WholeRunView): readonly string[] | null {
   if (view.report.status === 'COMPLETED') return null;
   const next = nextAsRead(view, { takesCancelBack: true });
-  if (next.length === 0) return ['the plan'];
+  if (next.length === 0 && view.report.positions.length === 0) return ['the plan'];
   return next.flatMap(({ next: what, item }) =>
     what === 'done' || what === 'left to --pay-again' ? [] : [item.id],
   );

@@ -1,10 +1,11 @@
 /** Whether a policy file still says the same as when its run was planned. Reads only. */
+import { accountsOf, destinationsText } from '../../domain/destinations.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { replacingCommand } from '../../domain/replacement.ts';
-import { policyHash } from '../../language/policy/policy-hash.ts';
+import { hashOfInput, policyHash } from '../../language/policy/policy-hash.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
-import { readFirstPlan, readPlannedText } from '../../durable/plans.ts';
+import { readFirstPlan, readPlanInput } from '../../durable/plans.ts';
 import type { PolicyFile } from '../policy-file.ts';
 import { readInput, type RunFacts } from '../follow/runs.ts';
 
@@ -23,25 +24,38 @@ export async function requireSamePolicy(place: Place, of: Planned): Promise<void
   const { run, policyFile, facts } = of;
   const plan = await readFirstPlan(place.client, place.mode, run);
   const input = plan === null && facts?.isOpen === true ? await readInput(place.client, facts) : null;
-  const plannedHash = plan?.policy.hash ?? (input === null ? null : policyHash(input.policyText));
+  const plannedHash = plan?.policy.hash ?? (input === null ? null : hashOfInput(input));
   // A change of comments or white space leaves the policy the same.
   if (plannedHash === null || plannedHash === policyFile.hash) return;
-  const planned = input?.policyText ?? (plan && (await readPlannedText(place.client, plan))) ?? '';
+  const planned = input ?? (await readPlanInput(place.client, place.mode, run));
+  const plannedText = planned?.policyText ?? '';
+  // Then only the accounts that may be paid have changed.
+  const isSameText = plannedText !== '' && policyHash(plannedText) === policyHash(policyFile.text);
   throw new CommandFailure(
     'refused by us',
     [
       {
         code: 'POLICY_CHANGED',
         place: runName(run),
-        message: `run ${runName(run)} was planned with another policy than ${policyFile.file} says now; nothing was sent`,
+        message: `run ${runName(run)} was planned with ${isSameText ? 'other destinations' : 'another policy'} than ${policyFile.file} says now; nothing was sent`,
         fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. A second run of this date would not be an edit of this one: it would trade and pay everything again.${whereNothingMoved(of)}`,
       },
     ],
     {
-      before: { label: `the plan of ${runName(run)}`, text: planned },
-      after: { label: policyFile.file, text: policyFile.text },
+      before: {
+        label: isSameText ? `the destinations of ${runName(run)}` : `the plan of ${runName(run)}`,
+        text: isSameText ? (planned?.destinations ?? '') : plannedText,
+      },
+      after: {
+        label: isSameText ? `the destinations of ${policyFile.file}` : policyFile.file,
+        text: isSameText ? textOfDestinations(policyFile) : policyFile.text,
+      },
     },
   );
+}
+
+function textOfDestinations({ destinations }: PolicyFile): string {
+  return destinations === null ? '' : destinationsText(accountsOf(destinations));
 }
 
 /**

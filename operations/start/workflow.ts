@@ -4,6 +4,7 @@
  */
 import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import type { Manifest } from '../../domain/batch.ts';
+import { accountsOf, destinationsText } from '../../domain/destinations.ts';
 import type { ConvertPolicy, Policy } from '../../domain/policy.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { moneyText } from '../../domain/currencies.ts';
@@ -47,6 +48,9 @@ export async function startRun(options: StartOptions): Promise<boolean> {
     policyHash: policyFile.hash,
     policyFile: policyFile.file,
     files: policyFile.files,
+    ...(policyFile.destinations !== null && {
+      destinations: destinationsText(accountsOf(policyFile.destinations)),
+    }),
     ...(options.shown !== null && { shown: options.shown }),
     startedBy: options.startedBy,
     ...(options.batch !== null && { batch: options.batch }),

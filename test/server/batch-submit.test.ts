@@ -278,7 +278,7 @@ test('a file with a mistake starts nothing, and neither does one with other tota
   assertExit(refused, 2);
   assert.match(
     flat(refused.stderr),
-    /^BATCH_AMOUNT \S+\.csv:702:\d+: .* BATCH_REFUSED: \S+\.csv has 1 mistake in 701 payments;/,
+    /^BATCH_AMOUNT \S+\.csv:702:\d+ \(payment \S+\): .* BATCH_REFUSED: \S+\.csv has 1 mistake in 701 payments;/,
   );
   await batch.write(rowsOf(3));
   const short = await command(stage, [...batch.argv, '--expect-count', '4', '--expect-total', '9.00 EUR']);

@@ -319,7 +319,7 @@ describe('what people decide', { concurrency: 8 }, () => {
       claimed,
       4,
       'RECORD_DIFFERS',
-      new RegExp(`another run’s item, ${policy.runText.replaceAll('.', '\\.')} supplier`),
+      new RegExp(`another item, ${policy.runText.replaceAll('.', '\\.')} supplier`),
     );
     await runNow(twin).terminate('the test is over');
   });

@@ -7,13 +7,15 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { readInstructions } from '../../durable/instructions/read.ts';
-import { instructionsIdOf } from '../../workflows/names.ts';
+import { workflowIdOf } from '../../domain/references.ts';
+import { instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { compileNow, requireCompiled } from '../../operations/start/compile-now.ts';
 import { readPolicyFile } from '../../operations/policy-file.ts';
 import { startRun } from '../../operations/start/workflow.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { loadSettings } from '../../config/config.ts';
+import { deleteInTemporal } from '../support/batches.ts';
 import {
   assertExit,
   command,
@@ -53,6 +55,30 @@ describe('which run a start is of', { concurrency: 6 }, () => {
     );
     assertExit(await command(stage, ['status', `${policy.name}.2020-01-05`]), 2);
     assertExit(await run(policy), 0);
+  });
+
+  test('a run whose plan and instructions Temporal has lost does not go on, and pays nothing again; its records are named', async () => {
+    const policy = await putPolicy(stage);
+    assertExit(await run(policy), 0);
+    const moved = movedFor(stage, policy);
+    const [planId, instructionsId] = [
+      planIdOf('SANDBOX', policy.run),
+      instructionsIdOf('SANDBOX', policy.run),
+    ];
+    const workflowIds = [[planId, instructionsId], [workflowIdOf('SANDBOX', policy.run)]];
+    for (const lost of workflowIds) {
+      // One after the other: first what has ended first.
+      await deleteInTemporal(stage, lost);
+      for (const more of [['--go-on'], ['--pay-again', 'supplier', '--reason', 'not there', '--by', 'ana']]) {
+        const refused = await run(policy, ...more);
+        assertExit(refused, 4);
+        assert.match(
+          flat(refused.stderr),
+          /^NO_PLAN .* trade tde_\w+ \(\S+\.usd-mxn-1\), withdrawal wtd_\w+ \(\S+\.supplier\); nothing was sent/,
+        );
+      }
+    }
+    assert.deepEqual(movedFor(stage, policy), moved);
   });
 
   test('an earlier run that never got a plan blocks nothing', async () => {

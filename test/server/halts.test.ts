@@ -139,7 +139,22 @@ test('a halted policy leaves another one going, and a new run of it waits and mo
     const all = await command(stage, ['resume']);
     assert.match(all.stdout, /^In SANDBOX, everything was not halted\.\nHalted: \S+ has halted policy/);
     assertNothingMoved(doubted);
-    assertExit(await command(stage, ['resume', '--policy', policy]), 0);
+    const resume = ['resume', '--policy', policy];
+    const refused = await command(stage, resume, { ask: () => Promise.resolve('no') });
+    assertExit(refused, 4);
+    const flat = (text: string): string => text.replaceAll(/\s+/g, ' ');
+    assert.match(flat(refused.stderr), /has halted policy.*"is doubted".*NOT_CONFIRMED/);
+    // While a person reads the question, somebody else halts the same once more.
+    const since = await command(stage, resume, {
+      ask: async () => {
+        await command(stage, ['halt', '--policy', policy, '--reason', 'by another', '--by', 'ben']);
+        return 'yes';
+      },
+    });
+    assertExit(since, 4);
+    assert.match(flat(since.stderr), /SAID_SINCE.* ben has halted/);
+    assertNothingMoved(doubted);
+    assertExit(await command(stage, [...resume, '--yes'], { ask: () => assert.fail('It asks.') }), 0);
     assertDoneOnce(doubted, await doubted.report());
   } finally {
     await stage.close();

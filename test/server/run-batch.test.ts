@@ -1,6 +1,6 @@
 /** A payout batch from its file to the last payment: submitted, funded, paid and reported, each payment once. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { assertExit, command, flat, reportOf } from '../support/commands.ts';
@@ -69,6 +69,45 @@ test('a batch is paid from what is there, each payment once, and shown when it i
   const again = await command(stage, ['run', ...args, '--id', `${DATE}-weekly`, '--json']);
   assertExit(again, 0);
   assert.equal(stage.sandbox.ledger().withdrawals.length, 30);
+});
+
+const destinations = (accounts: readonly (keyof typeof ACCOUNTS)[]): string =>
+  ['accounts:', ...accounts.map((currency) => `  ${ACCOUNTS[currency]}: { currency: ${currency}, label: x }`)]
+    .join('\n')
+    .concat('\n');
+
+test('a worker with a folder of its own refuses accounts that its destinations lack; changed destinations are another policy', async () => {
+  const taskQueue = uniqueName('destinations');
+  const own = join(stage.folder, uniqueName('own'));
+  await mkdir(own);
+  await writeFile(join(own, 'list.yaml'), destinations(['EUR']));
+  await stage.startWorker({ env: { CAMBIST_TASK_QUEUE: taskQueue, CAMBIST_FILES: own } });
+  const options = { env: { CAMBIST_TASK_QUEUE: taskQueue } };
+  await writeFile(join(stage.folder, 'list.yaml'), destinations(['EUR', 'MXN']));
+  const args = await putBatch(
+    [
+      ['a', ACCOUNTS.EUR, 'EUR', '5.00'],
+      ['b', ACCOUNTS.MXN, 'MXN', '5.00'],
+    ],
+    'fund: { mode: none }\n  destinations: list.yaml',
+  );
+  const booked = stage.sandbox.ledger().withdrawals.length;
+  const refused = await command(stage, ['run', ...args, '--id', `${DATE}-no`, '--json'], options);
+  assertExit(refused, 4);
+  assert.deepEqual(
+    reportOf(refused).problems.map(({ code, item }) => [code, item]),
+    [['PLAN_DESTINATION_UNKNOWN', 'b']],
+  );
+  assert.equal(stage.sandbox.ledger().withdrawals.length, booked);
+
+  await writeFile(join(own, 'list.yaml'), destinations(['EUR', 'MXN', 'USD']));
+  assertExit(await command(stage, ['run', ...args, '--id', `${DATE}-yes`, '--json'], options), 0);
+  assert.equal(stage.sandbox.ledger().withdrawals.length, booked + 2);
+  await writeFile(join(stage.folder, 'list.yaml'), destinations(['EUR', 'MXN', 'USD']));
+  const changed = await command(stage, ['run', ...args, '--id', `${DATE}-yes`], options);
+  assertExit(changed, 4);
+  assert.match(flat(changed.stderr), /POLICY_CHANGED .* was planned with other destinations than/);
+  assert.match(changed.stdout + changed.stderr, new RegExp(`\\+ *${ACCOUNTS.USD}: USD`));
 });
 
 const FUNDED = `fund: { from: USD, mode: net }

@@ -139,7 +139,7 @@ shortfall: hold
         // Who is told that it is not its turn asks again, as a run does.
         if ((await turns.take(run, true)).turn !== 'ours') continue;
         taken += 1;
-        await turns.giveBack(run, true);
+        await turns.giveBack(run, Date.now());
       }
     };
     await turns.reopen(runs[0]);

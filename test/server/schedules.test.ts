@@ -7,7 +7,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { DateTime } from 'luxon';
-import { WorkflowFailedError } from '@temporalio/client';
+import { ScheduleNotFoundError, WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { machineClock } from '../../activities/deps.ts';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -448,5 +448,28 @@ describe('the files of a scheduled policy', () => {
     assert.ok(['FILE_OUTSIDE_FOLDER', 'POLICY_FILE'].includes(refused), refused);
     assert.equal(lineOf(await startedBy(nowhere, nominalMs, { taskQueue })), 'FILES_FOLDER_MISSING');
     for (const policy of [lost, outside, nowhere]) assert.equal(movedFor(policy), 0);
+  });
+
+  test('that a worker does not have are told when the schedule is applied, and what it can never read is refused', async () => {
+    await putRates();
+    // The file is here beside the policy, and not in the folder of the worker.
+    const folder = uniqueName('f');
+    const lost = await put(folder, { guard: guard('lost.yaml') });
+    const ratesHere = `as_of: ${new Date().toISOString()}\nrates: ["17.25 MXN per USD"]\n`;
+    await writeFile(join(stage.folder, folder, 'lost.yaml'), ratesHere);
+    const told = await schedule('apply', lost.file);
+    assertExit(told, 0);
+    assert.match(flat(told.stderr), /warning FILE_NOT_FOUND \S+: The file "lost\.yaml"/);
+    const nowhere = await put('.', { guard: guard('rates/daily.yaml') });
+    const apply = ['schedule', 'apply', nowhere.file];
+    const CAMBIST_TASK_QUEUE = uniqueName('nofiles');
+    const nobody = await command(stage, [...apply, '--dry-run'], { env: { CAMBIST_TASK_QUEUE } });
+    assertExit(nobody, 0);
+    assert.match(flat(nobody.stderr), /warning NO_WORKER \S+: no worker of task queue "\S+" answered/);
+    await stage.startWorker({ env: { CAMBIST_TASK_QUEUE } });
+    const refused = await command(stage, apply, { env: { CAMBIST_TASK_QUEUE } });
+    assertExit(refused, 3);
+    assert.match(flat(refused.stderr), /FILES_FOLDER_MISSING/);
+    await assert.rejects(handleOf(nowhere).describe(), ScheduleNotFoundError);
   });
 });

@@ -158,3 +158,16 @@ test('a run that is cancelled while it waits for settlement pays nothing, also a
     ['trade'],
   );
 });
+
+test('a conversion that is cancelled while it waits for settlement is not green, also after a reset', async () => {
+  const cancelled = story()
+    .given({ policy: { pays: 'nobody', settle: 'status' }, service: { settlesAfterMs: 40 * MINUTE_MS } })
+    .when(after('send trade', { plusMs: MINUTE_MS }), { kind: 'cancel', how: 'button' });
+  const end = await assertUnchanged(cancelled, [minutesAfterEnd(1), reset(99)]);
+  assert.equal(end.report.status, 'CANCELLED');
+  assert.equal(end.report.legs[0]?.outcome, 'TRADED');
+  assert.deepEqual(
+    end.report.problems.map(({ code, item }) => `${code} ${item ?? ''}`),
+    ['CANCELLED usd-mxn-1'],
+  );
+});

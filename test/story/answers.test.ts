@@ -46,18 +46,25 @@ for (const claim of [OTHERS, NOBODYS]) {
   });
 }
 
-for (const moment of ['send quote', 'send trade'] as const) {
+for (const moment of ['send quote', 'send trade'] as const)
   test(`another’s record is typed in place of a trade, before ${moment}: it is traded once, and its own proceeds are paid`, async () => {
     const end = await BESIDE.when(before(moment, { nth: 2 }), OTHERS, SECOND).play();
     assertAllDoneOnce(end);
   });
 
-  test(`nobody’s record is typed in place of a trade, before ${moment}: a person is told, and nothing is traded beside it`, async () => {
-    const end = await story().when(before(moment), NOBODYS).play();
-    // The call that was answered in its place may have left already.
-    assert.ok(end.heldBy('RECORD_DIFFERS').trades.length <= 1);
-  });
-}
+test('nobody’s record is typed in place of a trade, before its quote: a person is told, and nothing is traded', async () => {
+  const end = await story().when(before('send quote'), NOBODYS).play();
+  assert.equal(end.heldBy('RECORD_DIFFERS').trades.length, 0);
+  // Once a person has said that it was not made, it is so.
+  assert.deepEqual(
+    end.report.legs.map(({ outcome }) => outcome),
+    ['NOT_TRADED'],
+  );
+});
+
+test('nobody’s record is typed in place of a trade, which has left: the trade is found, and its proceeds are paid', async () => {
+  assertDoneOnce(await story().when(before('send trade'), NOBODYS).play());
+});
 
 test('given a trade that the service accepts, and shows much later than it says: it is traded once', async () => {
   const end = await story()

@@ -3,7 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { paymentsOf } from '../machines/model/ours.ts';
 import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
-import { LOST_REPLY, START, assertDoneOnce, before, refused, reset, story } from '../machines/model/story.ts';
+import {
+  LOST_REPLY,
+  START,
+  after,
+  assertDoneOnce,
+  before,
+  refused,
+  reset,
+  story,
+} from '../machines/model/story.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -102,4 +111,20 @@ test('two rebalancings that wait for each other’s trades to be listed both end
   await story({ ...PLAIN_DAY, rebalance, longHistory: 6, remedy })
     .given({ service: { readMs: 2_000 }, policy: { startsAt: 'before the date' }, secondAfterMs: 30 })
     .play();
+});
+
+test('given lists that lag, when Temporal’s clock leaps right after a trade, then another policy does not trade the same once more', async () => {
+  const rebalance = {
+    startsWith: { USD: '5000', EUR: '2500', GBP: '0', MXN: '1000' },
+    perTrade: null,
+    perRun: null,
+    perDay: null,
+    maxTrades: null,
+    other: 'policy',
+  } as const;
+  const end = await story({ ...PLAIN_DAY, rebalance })
+    .given({ service: { lagMs: 3_000, settlesAfterMs: 5_000 }, secondAfterMs: 2_000 })
+    .when(after('send trade'), { kind: 'Temporal’s clock', byMs: 2 * HOUR_MS })
+    .play();
+  assert.equal(end.trades.length, 1);
 });

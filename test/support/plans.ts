@@ -21,6 +21,7 @@ export const POLICY_HEAD: PolicyHead = {
     settle: { until: 'funds', lateAfterMs: null },
     shortfall: 'skip',
     limits: null,
+    unusualGuard: null,
   },
 };
 

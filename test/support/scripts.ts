@@ -167,6 +167,7 @@ export function context({
         settle: { until: 'funds', lateAfterMs: null },
         shortfall: 'skip',
         limits: null,
+        unusualGuard: null,
         ...rules,
       },
       lateAfterMs: DEFAULT_SERVICE_FACTS.lateAfterMs,
@@ -195,8 +196,8 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'read instructions': [NOTHING_KEPT],
   'note facts': [true],
   'read claims': [{ claimed: [] }],
-  'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }],
-  'read demand': [{ demand: '1000000' }],
+  'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }],
+  'read demand': [{ demand: '1000000', takenBy: [] }],
   'read free money': [{ free: { USD: '1000000', MXN: '0' } }],
   'read rival': [{ rival: null, silent: null }],
   'read balances': [

@@ -65,12 +65,12 @@ const SHOWN: readonly (readonly [what: string, scripted: Scripted, trade: boolea
     false,
   ],
   [
-    'a trade of nobody’s name, and a payment to another account',
+    'a trade without a reference, and a payment to another account',
     {
       listTrades: async () => page({ ...TRADE, clientReferenceId: null }),
       listWithdrawals: async () => page({ ...WITHDRAWAL, tag: null, withdrawalAccountId: 'wac_other' }),
     },
-    false,
+    true,
     false,
   ],
   [
@@ -110,6 +110,32 @@ for (const [what, scripted, trade, payment] of SHOWN)
     assert.deepEqual(
       answer.withdrawals.map(({ withdrawalId, reference, amount }) => [withdrawalId, reference, amount]),
       payment ? [[WITHDRAWAL.id, null, '17250.00']] : [],
+    );
+  });
+
+for (const [what, tag, handedOn, told] of [
+  ['lists show no tags', null, `${PAYMENT.reference}~2`, `${PAYMENT.reference}~2`],
+  ['the record shows another one', PAYMENT.reference, `${PAYMENT.reference}~2`, null],
+  ['it is of another payment', null, OTHERS, null],
+] as const)
+  test(`the reference of a later generation that was handed on, where ${what}: ${told ?? 'the payment’s own'} is told`, async () => {
+    const { deps } = worker({ ...NOTHING, listWithdrawals: async () => page({ ...WITHDRAWAL, tag }) });
+    const payments = CALL.payments.map((payment) => ({ ...payment, reference: handedOn }));
+    const answer = await inActivity({}, () => confirmOutcomes(deps)({ ...CALL, legs: [], payments }));
+    assert.deepEqual(answer.kind === 'shown' && answer.withdrawals.map(({ reference }) => reference), [told]);
+  });
+
+for (const [status, ...ended] of [
+  ['COMPLETED', true, undefined],
+  ['RETURNED', false, true],
+  ['PENDING', false, undefined],
+] as const)
+  test(`a record that says ${status} is told as ${JSON.stringify(ended)}`, async () => {
+    const { deps } = worker({ ...NOTHING, listWithdrawals: async () => page({ ...WITHDRAWAL, status }) });
+    const answer = await inActivity({}, () => confirmOutcomes(deps)({ ...CALL, legs: [] }));
+    assert.deepEqual(
+      answer.kind === 'shown' && answer.withdrawals.map(({ isPaid, hasFailed }) => [isPaid, hasFailed]),
+      [ended],
     );
   });
 

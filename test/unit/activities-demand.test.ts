@@ -25,14 +25,19 @@ rebalance:
   targets: { USD: { max: "500.00" } }
 guard: { worst_rate: ["16.90 MXN per USD"] }
 `;
-const OURS: OwnTurn = { turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null };
+const OURS: OwnTurn = { turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null };
 const GUARD = {
   bound: { buyFactor: '1', sellFactor: '16.9' },
   text: '',
   staleAtMs: null,
   referenceRate: null,
 };
-const SOLD = { ...LEG, amount: { side: 'sell', value: '1000', fixed: false }, guard: GUARD } as const;
+const SOLD = {
+  ...LEG,
+  amount: { side: 'sell', value: '1000', fixed: false },
+  why: { kind: 'target', currency: 'USD' },
+  guard: GUARD,
+} as const;
 
 type DemandCase = {
   readonly policyText?: string;
@@ -135,6 +140,26 @@ test('what other runs have reserved is not asked for; where that cannot be told,
     amountOf((await asked({ reserved: [{ ...reserved, isTold: false }] })).told),
     'RESERVATION_UNKNOWN',
   );
+  // A rebalancing waits for what its target names. What it only buys or sells for that is bounded by what is there.
+  const untold = (currency: string) =>
+    asked({ policyText: TREASURY, reserved: [{ ...reserved, currency, isTold: false }] });
+  assert.equal(amountOf((await untold('USD')).told), 'RESERVATION_UNKNOWN');
+  assert.equal(amountOf((await untold('MXN')).told), '1000');
+});
+
+test('a leg that is asked for less because of another open run names that run', async () => {
+  const takers = async (more: DemandCase) => {
+    const { told } = await asked({ policyText: TREASURY, ...more });
+    assert.ok('demand' in told, JSON.stringify(told));
+    return [told.demand, ...told.takenBy.map(runName)];
+  };
+  const reserved = { currency: 'USD', takes: '300', changes: '-300', gross: '300', isTold: true };
+  assert.deepEqual(await takers({ reserved: [reserved] }), ['700', 'q.2026-11-21']);
+  // It has reserved some, and enough is left.
+  assert.deepEqual(await takers({ reserved: [reserved], usd: '1800' }), ['1000']);
+  // Without it there would be as little.
+  const none = { ...reserved, takes: '0', changes: '0', gross: '0' };
+  assert.deepEqual(await takers({ reserved: [none], usd: '600' }), ['100']);
 });
 
 test('what funds a batch waits while nobody can tell what another run takes of what it buys or sells', async () => {
@@ -160,7 +185,7 @@ shortfall: hold
 test('without the turn, while lists may lag, and while the service cannot be read, nothing is told', async () => {
   for (const [more, code] of [
     [{ turn: null }, 'LOOKUP_INCOMPLETE'],
-    [{ turn: { ...OURS, tradedAgoMs: 1_000 } }, 'LISTS_MAY_LAG'],
+    [{ turn: { ...OURS, tradedAgoMs: 1_000, tradedAtMs: null } }, 'LISTS_MAY_LAG'],
   ] as const) {
     const { told, requests } = await asked(more);
     assert.equal(amountOf(told), code);

@@ -9,7 +9,13 @@ import type { OwnTurn } from '../../domain/turn.ts';
 import { inActivity, page, worker } from '../support/activities.ts';
 import { NO_ANSWER, TRADE, done } from '../support/scripts.ts';
 
-const OURS: OwnTurn = { turn: 'ours', hasLapsed: false, others: ['q.2026-11-21'], tradedAgoMs: null };
+const OURS: OwnTurn = {
+  turn: 'ours',
+  hasLapsed: false,
+  others: ['q.2026-11-21'],
+  tradedAgoMs: null,
+  tradedAtMs: null,
+};
 const TAKES: Reserved = { currency: 'USD', takes: '300', changes: '-300', gross: '300', isTold: true };
 
 type More = {
@@ -60,7 +66,7 @@ test('what other runs have reserved is not free, but for what they wait for them
 test('what an earlier sale has yet to take is not free', async () => {
   assert.equal(usdOf(await asked([], { atSettlement: true })), '750');
   assert.equal(
-    usdOf(await asked([], { atSettlement: true, turn: { ...OURS, tradedAgoMs: 0 } })),
+    usdOf(await asked([], { atSettlement: true, turn: { ...OURS, tradedAgoMs: 0, tradedAtMs: null } })),
     'LISTS_MAY_LAG',
   );
 });

@@ -116,11 +116,18 @@ limits: { per_day: "100.00 USD" }
 test('whoever plans with balances reads them in its turn, and what others have reserved before them; a fixed amount takes no turn to plan', async () => {
   const steps: string[] = [];
   let tradedAgoMs: number | null = null;
+  let tradedAtMs: number | null = null;
   const reserved = [{ currency: 'USD', takes: '5', changes: '-5', gross: '5', isTold: true }];
   const turn = {
     take: async () => {
       steps.push('turn');
-      return { turn: 'ours', hasLapsed: false, others: ['q.2026-11-21'], tradedAgoMs } as const;
+      return {
+        turn: 'ours',
+        hasLapsed: false,
+        others: ['q.2026-11-21'],
+        tradedAgoMs,
+        tradedAtMs,
+      } as const;
     },
     readReserved: async () => {
       steps.push('reserved');
@@ -154,6 +161,13 @@ test('whoever plans with balances reads them in its turn, and what others have r
   assert.deepEqual(steps.splice(0), ['turn']);
   tradedAgoMs = 60_000;
   assert.equal((await observed(TREASURY, { balances }, {}, { turn })).answer.kind, 'observed');
+
+  // Temporal's clock may have leapt: the worker's counts too.
+  tradedAgoMs = 7_200_000;
+  tradedAtMs = NOW;
+  const leapt = await observed(TREASURY, { balances }, {}, { turn });
+  assert.ok(leapt.answer.kind === 'wait');
+  assert.equal(leapt.answer.wait.problem.code, 'LISTS_MAY_LAG');
 });
 
 test('what another open run of the policy may still trade on its date counts against the limit of a day', async () => {
@@ -167,7 +181,8 @@ test('what another open run of the policy may still trade on its date counts aga
   const date = RUN.id.slice(0, 10);
   const counted = async (others: readonly ReturnType<typeof other>[]) => {
     const turn = {
-      take: async () => ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }) as const,
+      take: async () =>
+        ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
       readReserved: async () => others,
       giveBack: async () => {},
       reopen: async () => {},
@@ -188,17 +203,24 @@ test('what another open run of the policy may still trade on its date counts aga
   ]);
 });
 
-test('what another run may take of the currency that is to be sold, and nobody can tell how much, is waited for', async () => {
-  const asked = async (currency: string) => {
+/** Of the euros and dollars of the treasury, a share of what both are worth together. */
+const SHARES = TREASURY.replace('min: "1.00"', 'share: 10%, band: 1%').replace(
+  /guard: .*/,
+  'guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 25bps }',
+);
+
+test('what another run may take of a currency that the plan counts, and nobody can tell how much, is waited for', async () => {
+  const asked = async (currency: string, policyText = SELL_ALL) => {
     const reserved = [{ currency, takes: '0', changes: '0', gross: '0', isTold: false }];
     const given: string[] = [];
     const turn = {
-      take: async () => ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null }) as const,
+      take: async () =>
+        ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
       readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
       giveBack: async () => void given.push('back'),
       reopen: async () => {},
     };
-    return { ...(await observed(SELL_ALL, {}, {}, { turn })), given };
+    return { ...(await observed(policyText, {}, {}, { turn })), given };
   };
   const { answer, requests, given } = await asked('USD');
   assert.ok(answer.kind === 'wait', JSON.stringify(answer));
@@ -211,6 +233,32 @@ test('what another run may take of the currency that is to be sold, and nobody c
     ['listTrades'],
   );
   assert.equal((await asked('MXN')).answer.kind, 'observed');
+  // A rebalancing counts the currencies that it brings to a target; the base only where a share refers to it.
+  for (const [currency, policyText, kind] of [
+    ['EUR', TREASURY, 'wait'],
+    ['USD', TREASURY, 'observed'],
+    ['USD', SHARES, 'wait'],
+    ['GBP', SHARES, 'observed'],
+  ] as const)
+    assert.equal((await asked(currency, policyText)).answer.kind, kind, `${currency} of ${policyText}`);
+});
+
+test('shortly before nothing may be traded any more, a rebalancing leaves what another run may still take, and plans the rest', async () => {
+  const reserved = [{ currency: 'EUR', takes: '0', changes: '0', gross: '0', isTold: false }];
+  const turn = {
+    take: async () =>
+      ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
+    readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
+    giveBack: async () => {},
+    reopen: async () => {},
+  };
+  const waitsAt = async (at: string) => {
+    const clock = { ...worker().deps.clock, wallMs: () => Date.parse(at) };
+    const { answer } = await observed(TREASURY, {}, {}, { turn, clock });
+    return answer.kind === 'wait' && answer.wait.problem.code === 'RESERVATION_UNKNOWN';
+  };
+  assert.equal(await waitsAt('2026-11-22T01:44:59Z'), true);
+  assert.equal(await waitsAt('2026-11-22T01:45:01Z'), false);
 });
 
 test('while another run has the turn nothing is read, and whose turn it is is told', async () => {
@@ -291,7 +339,8 @@ test('a plan that is not what a person was shown leaves its turn to others, if n
     const heard: string[] = [];
     const turn = {
       take: () => assert.fail('Nobody asks for a turn here.'),
-      giveBack: async (_run: unknown, mayHaveTraded: boolean) => void heard.push(`back, ${mayHaveTraded}`),
+      giveBack: async (_run: unknown, tradedAtMs: number | null) =>
+        void heard.push(`back, ${tradedAtMs !== null}`),
       reopen: async () => void heard.push('reopened'),
       readReserved: () => assert.fail('Nobody plans here.'),
     };

@@ -69,7 +69,7 @@ test('the files of the guide are read as it says', async () => {
   }
 });
 
-test('of many warnings of one kind the first five are shown, and one of another kind besides', async () => {
+test('of many warnings of one kind the first three are shown, and one of another kind before them', async () => {
   const row = (id: number, currency: string): string => `${id},wac_7Hk2mQ9vT4xR,${currency},1.00`;
   const alike = Array.from({ length: 61 }, (_, id) => row(id, 'MXN'));
   const file = fileOf(
@@ -82,9 +82,9 @@ test('of many warnings of one kind the first five are shown, and one of another 
   );
   const { stdout } = await cambist('check', policy, '--batch', file);
   const codes = stdout.match(/BATCH_[A-Z_]+/g) ?? [];
-  const few = Array.from({ length: 5 }, () => 'BATCH_LOOK_ALIKE');
+  const few = Array.from({ length: 4 }, () => 'BATCH_LOOK_ALIKE');
   assert.deepEqual(codes, ['BATCH_CURRENCY_NOT_WITHDRAWABLE', ...few]);
-  assert.match(stdout, /^… and 55 more warnings\. --json lists all\.$/m);
+  assert.match(stdout, /^… and 57 more BATCH_LOOK_ALIKE\.$/m);
   const { stdout: json } = await cambist('check', policy, '--batch', file, '--json');
   assert.equal((JSON.parse(json) as { warnings: unknown[] }).warnings.length, 61);
 });
@@ -109,13 +109,13 @@ test('where there are more than --json lists, it says how many it leaves out', a
   );
 });
 
-test('fifty mistakes are shown and the others counted; --json has them all', async () => {
+test('of many mistakes of one kind three are shown and the others counted; --json has them all', async () => {
   const rows = Array.from({ length: 60 }, (_, index) => `p${index},wac_7Hk2mQ9vT4xR,MXN,0,x`);
   const file = fileOf('many.csv', `ref,account,ccy,amount,note\n${rows.join('\n')}\n`);
   const { exitCode, stdout } = await cambist('check', POLICY, '--batch', file);
   assert.equal(exitCode, 2);
-  assert.equal(stdout.match(/^BATCH_AMOUNT /gm)?.length, 50);
-  assert.match(stdout, /^… and 10 more mistakes\. --json lists all\.$/m);
+  assert.equal(stdout.match(/^BATCH_AMOUNT /gm)?.length, 3);
+  assert.match(stdout, /^… and 57 more BATCH_AMOUNT\.$/m);
   assert.match(stdout, /many\.csv: 60 mistakes in 60 payments\n$/);
   const document: { problems: unknown[]; batch: { mistakes: number } } = JSON.parse(
     (await cambist('check', POLICY, '--batch', file, '--json')).stdout,

@@ -147,7 +147,7 @@ test('the options are those of the design', async () => {
   assert.deepEqual(optionsOf('cancel'), ['--by', '--json', '--reason']);
   const ofHalts = ['--by', '--currency', '--json', '--mode', '--policy', '--reason'];
   assert.deepEqual(optionsOf('halt'), [...ofHalts, '--drill'].toSorted());
-  assert.deepEqual(optionsOf('resume'), ofHalts);
+  assert.deepEqual(optionsOf('resume'), [...ofHalts, '--yes']);
   assert.deepEqual(optionsOf('explain-reset'), ['--event', '--json']);
   assert.deepEqual(optionsOf('replay'), ['--attention', '--event', '--json', '--wait', '--yes']);
 });

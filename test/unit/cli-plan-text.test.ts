@@ -107,6 +107,15 @@ test('the price of this moment stands beside what the guard allows, and is not t
     cost: null,
   });
   assert.match(planOf({ guard }, {}, [price('16999.99')]).text, /The guard refuses it\./);
+  assert.match(
+    planOf({ guard }, {}, [price('21251')]).text,
+    /The guard takes it, and would take one that is a fifth worse/,
+  );
+  const turned = planOf({ guard: '{ worst_rate: "17.00 USD per MXN" }' }, {}, [price('17000')]);
+  assert.match(
+    turned.text,
+    /The rate of the guard is upside down, so that it would take any price: nothing is traded\./,
+  );
   assert.match(planOf({}, {}, [price('17000')]).text, /not traded\.\n/);
   const none: IndicativePrice = { leg: 'usd-mxn-1', kind: 'not quoted', why: 'The service answered NO.' };
   const unquoted = planOf({ guard }, {}, [none]);

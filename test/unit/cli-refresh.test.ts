@@ -106,7 +106,7 @@ const CASES: readonly {
     leg: { id: TRADE_ID, status: 'REJECTED' },
     payment: { id: WITHDRAWAL_ID, status: 'COMPLETED' },
     outcome: 'PAID',
-    status: 'COMPLETED',
+    status: 'PARTIAL',
     codes: ['SETTLEMENT_FAILED'],
     different: true,
     ending: 'refused by the service',
@@ -129,6 +129,28 @@ for (const { name, report, leg = SETTLED, payment, outcome, status, codes, diffe
     assert.equal(total?.paid, outcome === 'PAID' ? '18500' : '0');
   });
 }
+
+test('a run whose only trade will never settle has failed, then as before', () => {
+  const settlement = { code: 'SETTLEMENT_FAILED', item: 'usd-mxn-1', message: 'm', fix: 'f' } as const;
+  const report: Report = {
+    ...PAID,
+    status: 'FAILED',
+    legs: PAID.legs.map((leg) => ({ ...leg, settled: false })),
+    payments: [],
+    problems: [settlement],
+  };
+  const live = { legs: new Map([['usd-mxn-1', { id: TRADE_ID, status: 'REJECTED' }]]), payments: new Map() };
+  const { report: now, differences } = refreshReport(report, live, DEFAULT_SERVICE_FACTS, NOW_MS);
+  assert.equal(now.status, 'FAILED');
+  assert.deepEqual(differences, []);
+});
+
+test('a run that has left a currency outside its target does not become green by being looked at', () => {
+  const left = { code: 'TARGET_NOT_REACHED', item: 'EUR', message: 'm', fix: 'f' } as const;
+  const report: Report = { ...PAID, status: 'PARTIAL', legs: [], payments: [], problems: [left] };
+  const live = { legs: new Map(), payments: new Map() };
+  assert.equal(refreshReport(report, live, DEFAULT_SERVICE_FACTS, NOW_MS).report.status, 'PARTIAL');
+});
 
 test('a word that has only moved on is told, and the outcome left to the run', () => {
   const open: Report = {
@@ -187,6 +209,15 @@ for (const byId of ['whole', 'partial'] as const) {
     assert.deepEqual([...live.payments], [['supplier', { id: WITHDRAWAL_ID, status: 'RETURNED' }]]);
   });
 }
+
+test('a payment that has failed, and was paid since as a later generation, is that payment', async () => {
+  const tag = 'mxn-supplier.2026-11-21.supplier';
+  const later = { ...WITHDRAWAL, id: 'wtd_9', tag: `${tag}~9`, status: 'COMPLETED' };
+  const live = await read(serviceOf({ byId: 'whole', withdrawals: [later] }), PAID);
+  assert.deepEqual(live.payments.get('supplier'), { id: 'wtd_9', status: 'COMPLETED' });
+  // Without the whole list nobody can say that there is none.
+  await assert.rejects(read(serviceOf({ byId: 'whole', cut: true }), PAID), CommandFailure);
+});
 
 test('where that answer cannot be read, the list counts', async () => {
   const trades = [{ ...TRADE, id: TRADE_ID, status: 'SETTLED' }];

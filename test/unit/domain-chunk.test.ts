@@ -82,6 +82,8 @@ class World {
   holds: readonly string[] = [];
   /** Why the accepted ones cannot be followed; null: they can. */
   followWait: Wait | null = null;
+  /** What the service shows of records that were handed on; of the others it shows that they are pending. */
+  shows: Readonly<Record<string, 'COMPLETED' | 'RETURNED' | 'nothing'>>;
   /** Its calls are given no go, and so nobody is named who looks. */
   isWithoutGo = false;
   historyIsLong = false;
@@ -106,12 +108,16 @@ class World {
       readonly originalRunId?: string;
       readonly carried?: Carried;
       readonly payments?: readonly BatchPayment[];
+      readonly isFirst?: boolean;
+      readonly shows?: World['shows'];
     } = {},
   ) {
-    const { go = GO, runId = 'c1', originalRunId = runId, carried = null, payments = PAYMENTS } = more;
+    const { go = GO, runId = 'c1', originalRunId = runId, carried = null } = more;
+    const { payments = PAYMENTS, isFirst = true } = more;
     this.go = go;
+    this.shows = more.shows ?? {};
     this.newestRunId = runId;
-    const input = { run: RUN, mode: 'SANDBOX', number: 1, payments, isFirst: true } as const;
+    const input = { run: RUN, mode: 'SANDBOX', number: 1, payments, isFirst } as const;
     this.#payments = payments;
     const state = newRunState(RUN, 'sandbox/p.2026-11-21/chunk-0001', { name: 'p', hash: '' });
     this.chunk = new Chunk(input, state, this.#ports(runId, originalRunId), carried);
@@ -168,13 +174,13 @@ class World {
       },
       confirmOutcomes: async (call) => {
         this.confirmed.push(...call.payments);
-        const withdrawals = call.payments.map(({ id, withdrawalId, amount }) => ({
-          withdrawalId,
-          reference: referenceOf(RUN, id),
-          status: 'PENDING',
-          amount: amount ?? '0',
-          isPaid: false,
-        }));
+        const withdrawals = call.payments.flatMap(({ id, withdrawalId, amount }) => {
+          const status = this.shows[id] ?? 'PENDING';
+          const isPaid = status === 'COMPLETED';
+          const shown = { withdrawalId, reference: null, status, amount: amount ?? '0', isPaid };
+          if (status === 'nothing') return [];
+          return [{ ...shown, ...(status === 'RETURNED' && { hasFailed: true as const }) }];
+        });
         return { kind: 'shown', trades: [], withdrawals };
       },
       waitUntil: this.time.waitUntil,
@@ -277,7 +283,7 @@ test('a chunk that waits for its go asks at once when it is told that there is n
 test('before its go it reports every payment as pending, and none to another batch as sent', async () => {
   const { chunk } = await worldOf({ go: WAIT });
   assert.deepEqual(
-    chunk.reported.payments.map(({ payment, amount, stage }) => [payment.id, amount, stage.kind]),
+    chunk.state.payments.map(({ payment, amount, stage }) => [payment.id, amount, stage.kind]),
     PAYMENTS.map(([id, , , amount]) => [id, amount, 'unsent']),
   );
   assert.deepEqual(chunkStateOf(chunk.standing).counts, {
@@ -863,28 +869,45 @@ test('a chunk whose history has grown long goes on in a new one, and tries nothi
 test('a chunk that goes on in a new history tells the trace ids of what the one before has sent', async () => {
   const first = await grownLong();
   const next = await worldOf({ go: { ...OVER, runId: '/c2' }, runId: 'c2', carried: first.chunk.handOn() });
-  assert.deepEqual(reportPage(next.chunk.reported, 0).traceIds, ['trace-inv-1', null, 'trace-inv-3', null]);
+  assert.deepEqual(reportPage(next.chunk.state, 0).traceIds, ['trace-inv-1', null, 'trace-inv-3', null]);
 });
 
-test('a chunk that goes on in a new history as its run ends reports what the one before knew', async () => {
-  const first = await worldOf();
-  await first.pay();
-  first.historyIsLong = true;
-  await first.tell(OVER);
-  assert.ok((await first.end) instanceof HistoryIsLong);
-  const next = await worldOf({
-    go: { ...OVER, runId: '/c2' },
-    runId: 'c2',
-    carried: first.chunk.handOn(),
+for (const [what, shows, kinds] of [
+  ['it shows all as paid', {}, ['paid', 'paid', 'paid', 'failed']],
+  [
+    'it shows one as returned, and another one not at all',
+    { 'inv-1': 'RETURNED', 'inv-2': 'nothing' },
+    ['accepted', 'unsent', 'paid', 'failed'],
+  ],
+] as const)
+  test(`a chunk that goes on in a new history as its run ends reports what the one before knew, where the service shows it: ${what}`, async () => {
+    const first = await worldOf();
+    first.returned = ['inv-4'];
+    await first.pay();
+    first.historyIsLong = true;
+    await first.tell(OVER);
+    assert.ok((await first.end) instanceof HistoryIsLong);
+    const next = await worldOf({
+      go: { ...OVER, runId: '/c2' },
+      runId: 'c2',
+      carried: first.chunk.handOn(),
+      shows: {
+        'inv-1': 'COMPLETED',
+        'inv-2': 'COMPLETED',
+        'inv-3': 'COMPLETED',
+        'inv-4': 'RETURNED',
+        ...shows,
+      },
+    });
+    assert.equal(next.isEnded, true);
+    assert.deepEqual(
+      next.chunk.state.payments.map(({ stage }) => stage.kind),
+      kinds,
+    );
+    const { paid, notPaid } = chunkStateOf(next.chunk.standing).counts;
+    assert.deepEqual([paid, notPaid], [kinds.filter((kind) => kind === 'paid').length, 1]);
+    assert.deepEqual(next.calls, []);
   });
-  assert.equal(next.isEnded, true);
-  assert.deepEqual(
-    next.chunk.reported.payments.map(({ stage }) => stage.kind),
-    ['paid', 'paid', 'paid', 'paid'],
-  );
-  assert.equal(chunkStateOf(next.chunk.standing).counts.paid, 4);
-  assert.deepEqual(next.calls, []);
-});
 
 test('opened again after such an end it pays by the new go, and nothing that the one before knew as paid', async () => {
   const first = new World({ go: { ...GO, released: ['EUR'] } });
@@ -919,6 +942,44 @@ test('a chunk that goes on once more before it has a go forgets nothing', async 
   assert.deepEqual(third.sent, ['inv-4']);
 });
 
+test('a chunk that goes on in a new history reports before its go, and tells other runs, what the one before knew', async () => {
+  const first = await grownLong();
+  const next = new World({ go: WAIT, runId: 'c2', carried: first.chunk.handOn() });
+  await next.time.quiet();
+  const known = [
+    ['inv-1', 'PENDING', 'wtd_inv-1'],
+    ['inv-3', 'PENDING', 'wtd_inv-3'],
+  ];
+  const { hasPlan, isFirst, items } = next.chunk.holds(null);
+  assert.deepEqual({ hasPlan, isFirst, items }, { hasPlan: true, isFirst: false, items: known });
+  assert.deepEqual(
+    next.chunk.state.payments.map(({ stage }) => stage.kind),
+    ['accepted', 'not paid', 'accepted', 'unsent'],
+  );
+  next.historyIsLong = true;
+  await next.tell(WAIT);
+  const third = await worldOf({ go: WAIT, runId: 'c3', carried: next.chunk.handOn() });
+  assert.deepEqual(third.chunk.holds(null).items, known);
+});
+
+test('before its go, a chunk that was reset or started again may hold more than it tells', async () => {
+  const first = await grownLong();
+  const carried = first.chunk.handOn();
+  const reset = new World({ go: WAIT, runId: 'c3', originalRunId: 'c2', carried });
+  await reset.time.quiet();
+  assert.equal(reset.chunk.holds(null).hasPlan, false);
+  reset.historyIsLong = true;
+  await reset.tell(WAIT);
+  const next = await worldOf({ go: WAIT, runId: 'c4', carried: reset.chunk.handOn() });
+  const { hasPlan, items } = next.chunk.holds(null);
+  assert.deepEqual([hasPlan, items.length], [false, 2]);
+  await next.tell({ ...GO, runId: 'r1/c4' });
+  assert.equal(next.chunk.holds(null).hasPlan, true);
+  const again = await worldOf({ go: WAIT, isFirst: false });
+  const told = again.chunk.holds(null);
+  assert.deepEqual([told.hasPlan, told.isFirst], [false, false]);
+});
+
 test('a chunk that was reset and goes on before it asks for its go asks as one that was reset', async () => {
   const reset = await worldOf({ runId: 'c2', originalRunId: 'c1', go: { ...GO, runId: 'r1/c1' } });
   reset.historyIsLong = true;
@@ -947,8 +1008,8 @@ test('counts tell what was sent from what was only found, and what waits from wh
     unsent('money'),
     unsent('service'),
   ];
-  const counts = { planned: 5, accepted: 2, paid: 0, notPaid: 0, needsHuman: 0, open: 5, sent: 1 };
-  assert.deepEqual(countsIn({ planned: 5, payments, waiting: null }), { ...counts, waiting: 1 });
+  const counts = { planned: 4, accepted: 2, paid: 0, notPaid: 0, needsHuman: 0, open: 4, sent: 1 };
+  assert.deepEqual(countsIn({ payments, waiting: null }), { ...counts, waiting: 1 });
   const { waiting } = unsent('money');
-  assert.deepEqual(countsIn({ planned: 5, payments, waiting }), { ...counts, waiting: 3 });
+  assert.deepEqual(countsIn({ payments, waiting }), { ...counts, waiting: 2 });
 });

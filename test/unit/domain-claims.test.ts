@@ -42,6 +42,13 @@ const CASES: readonly (readonly [
   ['one that is planned and waits for its go', NOTHING, OPEN, true, true],
   ['one whose run ended before it got its go', NOTHING, ENDED, true, false],
   ['the same, of a chunk that was started once more', { ...NOTHING, isFirst: false }, ENDED, true, true],
+  [
+    'one that a reset chunk, before its go, knows as unpaid, and may have paid since',
+    { ...UNPAID, heard: null, isFirst: false, hasPlan: false },
+    ENDED,
+    true,
+    true,
+  ],
   ['one that is planned in a run that was terminated', NOTHING, CUT_OFF, true, true],
   ['one that its own plan knows to be unpayable', NOTHING, OPEN, false, false],
   ['the same, in a run that was reset and looks again', NOTHING, RESET, false, true],
@@ -97,20 +104,33 @@ test('a record is of the first item that counts it as its own; without one it is
   ];
   const answers = new Answers(['wtd_1', 'wtd_2']);
   answers.add(q, {
+    ...NOTHING,
     items: [
       ['a', 'PAID', 'wtd_1'],
       ['b', 'PAID', null],
       ['c', 'PAID', 'wtd_3'],
     ],
   });
-  answers.add(s, { items: [['z', 'PAID', 'wtd_1']] });
+  answers.add(s, { ...NOTHING, items: [['z', 'PAID', 'wtd_1']] });
   const owned = { recordId: 'wtd_1', by: { kind: 'item', run: 'q.2026-11-21', item: 'a' } };
   assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'nobody' } }]);
   assert.equal(answers.areEnough, false);
   answers.add(s, null);
   assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'silent', runs: [s] } }]);
   assert.deepEqual(accountedFor(answers.claims), ['wtd_1'], 'what a silent run may have sent looks alike');
-  answers.add(q, { items: [['b', 'NOT_PAID', 'wtd_2']] });
+  answers.add(q, { ...NOTHING, items: [['b', 'NOT_PAID', 'wtd_2']] });
   assert.equal(answers.areEnough, true);
   assert.deepEqual(accountedFor(answers.claims), ['wtd_1', 'wtd_2']);
+});
+
+test('a run or chunk that may hold more than it tells is silent about the records that it does not tell', () => {
+  const q = { policy: 'q', id: '2026-11-21' };
+  const byOf = (holds: Pick<Holds, 'hasPlan' | 'isFirst'>) => {
+    const answers = new Answers(['wtd_1', 'wtd_2']);
+    answers.add(q, { ...holds, items: [['a', 'PAID', 'wtd_1']] });
+    return answers.claims.map(({ by }) => by.kind);
+  };
+  assert.deepEqual(byOf({ hasPlan: false, isFirst: false }), ['item', 'silent']);
+  assert.deepEqual(byOf({ hasPlan: true, isFirst: false }), ['item', 'nobody']);
+  assert.deepEqual(byOf({ hasPlan: false, isFirst: true }), ['item', 'nobody'], 'it has sent nothing');
 });

@@ -136,7 +136,7 @@ test('what earlier trades bring counts as there, and a currency of which that ca
   assert.deepEqual(legsOf(planned(coming('1000'))), ['eur-usd-1 sell 50 target']);
   assert.deepEqual(legsOf(planned(coming('400'))), ['eur-usd-1 sell 50 target', 'usd-mxn-1 buy 600 target']);
   const { positions } = planned(coming('400', false));
-  assert.equal(positions.find(({ currency }) => currency === 'MXN')?.restraint, 'not settled');
+  assert.equal(positions.find(({ currency }) => currency === 'MXN')?.restraint, 'status unknown');
 });
 
 test('rates that are missing, too old or of a time to come refuse the run, also on a day without a trade', () => {

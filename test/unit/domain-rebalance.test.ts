@@ -44,7 +44,8 @@ function target(currency: string, text: string): Target {
 type Parts = {
   /** Target by currency, in the order of the policy. */
   readonly targets: Readonly<Record<string, string>>;
-  /** What is there by currency: `100`, or `withdrawable/projected`; `100/?` cannot be told. USD is 1000000 unless said. */
+  /** What is there by currency: `100`, or `withdrawable/projected`; `100/?` cannot be told, nor
+   * `100/run?` because of another run. USD is 1000000 unless said. */
   readonly there?: Readonly<Record<string, string>>;
   readonly base?: { readonly currency?: string; readonly min?: string };
   readonly policy?: Partial<Pick<RebalancePolicy['rebalance'], 'neverSell' | 'minTrade' | 'maxTrades'>>;
@@ -64,7 +65,9 @@ function planned(parts: Parts): Rebalancing {
     const [withdrawable = '0', projected = withdrawable] = (
       there[currency] ?? (currency === base ? '1000000' : '0')
     ).split('/');
-    return { withdrawable, projected: projected === '?' ? null : projected };
+    if (projected === '?') return { withdrawable, projected: null, unknown: 'status unknown' };
+    if (projected === 'run?') return { withdrawable, projected: null, unknown: 'other run' };
+    return { withdrawable, projected };
   };
   return planRebalancing({
     rebalance: {
@@ -225,12 +228,22 @@ const ROWS: readonly (readonly [what: string, parts: Parts, expected: string])[]
   [
     'what is on its way cannot be told',
     { targets: { EUR: 'min 100', GBP: 'min 1' }, there: { EUR: '0/?' } },
-    'buy 1 GBP | EUR: not settled',
+    'buy 1 GBP | EUR: status unknown',
+  ],
+  [
+    'what another run takes cannot be told',
+    { targets: { EUR: 'min 100', GBP: 'min 1' }, there: { EUR: '0/run?' } },
+    'buy 1 GBP | EUR: other run',
   ],
   [
     'a share of a total that cannot be told',
     { targets: { EUR: 'share 50 band 0', GBP: 'min 1' }, there: { GBP: '0/?' } },
-    'nothing | EUR: not settled, GBP: not settled',
+    'nothing | EUR: status unknown, GBP: status unknown',
+  ],
+  [
+    'a share of a total of which another run may take some',
+    { targets: { EUR: 'share 50 band 0' }, there: { USD: '100/run?' } },
+    'nothing | EUR: other run',
   ],
   // The base.
   ['the base pays for all', { targets: { EUR: 'min 100' }, there: { USD: '111.12' } }, 'buy 100 EUR'],

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { add, sum } from '../../domain/money.ts';
 import type { Payment, Plan } from '../../domain/plan/plan.ts';
+import { RESTRAINTS, type Restraint } from '../../domain/plan/restraints.ts';
 import { carry, takeOver } from '../../domain/run/carry.ts';
 import {
   chunkPage,
@@ -49,7 +50,10 @@ function stateOf(payments: readonly Payment[]): RunState {
 /** A run of one leg and one payment that ended like this. */
 function ended(leg: LegOutcome, payment: PaymentOutcome, problem = PROBLEM): RunState {
   const state = stateOf([PAYMENT]);
-  for (const record of state.legs) record.stage = legAt(leg, problem);
+  for (const record of state.legs) {
+    const stage = legAt(leg, problem);
+    record.stage = stage.kind === 'traded' ? { ...stage, settled: true } : stage;
+  }
   for (const record of state.payments) record.stage = paymentAt(payment, problem);
   state.ended = true;
   return state;
@@ -110,6 +114,34 @@ test('a run that ended is called by what its items came to', () => {
     ['COMPLETED', { ...stateOf([]), legs: [], ended: true }],
   ];
   for (const [status, state] of rows) assert.equal(statusOf(state), status);
+});
+
+/** A rebalancing that has ended and that left one currency for this reason; `legs`: whether it traded others. */
+function leftFor(restraint: Restraint | null, legs = false): RunState {
+  const state = legs ? ended('TRADED', 'PAID') : { ...stateOf([]), legs: [], ended: true };
+  const { plan } = state;
+  assert.ok(plan !== null);
+  const bounds = { target: null, low: null, high: '0', wanted: null };
+  const position = { currency: 'EUR', withdrawable: '5', projected: null, ...bounds, traded: '0', restraint };
+  return { ...state, plan: { ...plan, positions: [position] } };
+}
+
+test('a currency that a rebalancing has left is green only where the policy itself, or the size of a trade, says so', () => {
+  const own: readonly (Restraint | null)[] = [
+    ...([null, 'base', 'per_trade', 'per_run', 'per_day', 'min_trade', 'max_trades', 'never_sell'] as const),
+    ...(['pair minimum', 'pair maximum', 'no worst rate'] as const),
+  ];
+  for (const restraint of [null, ...RESTRAINTS])
+    for (const legs of [false, true]) {
+      const { status, problems } = makeReport(leftFor(restraint, legs));
+      const isOwn = own.includes(restraint);
+      assert.equal(status, isOwn ? 'COMPLETED' : 'PARTIAL', String(restraint));
+      const told = problems.map(({ code, item }) => `${code} ${item}`);
+      assert.deepEqual(told, isOwn ? [] : ['TARGET_NOT_REACHED EUR'], String(restraint));
+    }
+  // While it goes on, nothing of this is told.
+  const { plan, ...open } = leftFor('other run');
+  assert.deepEqual(makeReport({ ...open, plan, ended: false }).problems, []);
 });
 
 test('a run of which something was cancelled is called so, also by a later start that only knows the words', () => {

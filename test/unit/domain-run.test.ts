@@ -23,7 +23,7 @@ import type {
 import type { Problem } from '../../domain/problems.ts';
 import type { Wait } from '../../domain/waits.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
-import { executeTradeSteps } from '../../domain/writes/trade.ts';
+import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { IN_HAND, LEG, NOW, PAYMENT, RUN, context, play } from '../support/scripts.ts';
 import { TRADED_LEG } from '../support/stages.ts';
@@ -684,11 +684,32 @@ test('while a trade that was handed on is not read again, what its proceeds pay 
     reservedIn(state, 'run-2')?.map(({ isTold }) => isTold),
     [false],
   );
-  // A poll reads the trade before what it has brought is paid on.
-  assert.deepEqual(
-    state.legs.map(({ stage }) => stage.kind === 'traded' && stage.settled),
-    [null],
-  );
+});
+
+test('a trade that was handed on is under way and its amounts are not known, until the service shows it', async () => {
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, PLAN);
+  for (const record of before.legs) record.stage = { ...TRADED_LEG, settled: true };
+  const carried = new Run(INPUT, before, ports({})).handOn();
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const shownLeg = (): unknown => {
+    const [leg] = makeReport(state).legs;
+    return [leg?.outcome, leg?.sellAmount, leg?.buyAmount, leg?.settled, leg?.rate, leg?.tradeId];
+  };
+  const told: unknown[] = [];
+  const world = ports({
+    confirmOutcomes: async () => {
+      told.push(shownLeg());
+      // A history that hands on what it has not read yet loses nothing of it.
+      assert.deepEqual(course.handOn().legs, carried.legs);
+      return { kind: 'shown', trades: [{ ...TRADED, buyAmount: '17251' }], withdrawals: [] };
+    },
+  });
+  const course: Run = new Run(INPUT, state, world, carried);
+  await course.complete();
+  assert.deepEqual(told, [['PENDING', null, null, null, null, 'tde_1']]);
+  // A poll reads it once more before what it has brought is paid on.
+  assert.deepEqual(shownLeg(), ['TRADED', '1000', '17251', null, '17.251', 'tde_1']);
 });
 
 test('a record that was handed on for two payments counts for one of them', async () => {
@@ -1757,6 +1778,39 @@ test('a payment that failed and is taken up once more is late by its own accepta
   await new Run(INPUT, state, world).complete();
   assert.deepEqual(sent, ['first', 'second', 'first']);
   assert.deepEqual([...saidLate], ['second']);
+});
+
+test('a leg whose handed-on trade the service does not show is never traded again by itself: a person decides', async () => {
+  const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  adoptPlan(before, PLAN);
+  for (const record of before.legs) record.stage = TRADED_LEG;
+  const carried = new Run(INPUT, before, ports({})).handOn();
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  let known: LegState | null = null;
+  const stop = new Error('It is asked about.');
+  const world = ports({
+    confirmOutcomes: async () => ({ kind: 'shown', trades: [], withdrawals: [] }),
+    requestQuote: (call) => {
+      known = knownOf(call);
+      return Promise.reject(stop);
+    },
+    waitUntil: async (holds) => (holds() ? true : Promise.reject(stop)),
+  });
+  await assert.rejects(new Run(INPUT, state, world, carried).complete());
+  assert.ok(known !== null);
+  // Hours later, when no doubt lasts any more.
+  const absent = { records: [], complete: true, reason: null };
+  for (let leg: LegState = known, asked = 0; asked < 3; asked += 1) {
+    const nowMs = () => NOW + asked * 3_600_000;
+    const { result, effects } = play(requestQuoteSteps({ ...context({}), nowMs }, LEG, leg), {
+      'scan trades': [absent, absent, absent],
+    });
+    assert.ok(!effects.some(({ kind }) => kind === 'send quote' || kind === 'send trade'));
+    assert.ok(result.kind === 'wait');
+    leg = result.state;
+    if (asked === 2)
+      assert.deepEqual([result.wait.reason, result.wait.problem.code], ['person', 'RECORD_DIFFERS']);
+  }
 });
 
 test('a trade that waited for a person, and that the service shows no more, holds nothing once its leg is not traded', async () => {

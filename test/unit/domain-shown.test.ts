@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeProblem } from '../../domain/problems.ts';
+import { confirmedBy } from '../../domain/run/confirmed.ts';
 import { newLeg, newPayment, type LegRecord, type PaymentRecord } from '../../domain/run/items.ts';
 import { isTradeAsTold, isWithdrawalAsTold, payersOf } from '../../domain/run/shown.ts';
 import { doubtTrade, doubtWithdrawal } from '../../domain/run/state.ts';
-import { LEG, PAYMENT } from '../support/scripts.ts';
+import { LEG, PAYMENT, TRADE as SENT_TRADE, context } from '../support/scripts.ts';
 import { TRADED_LEG, paymentAt } from '../support/stages.ts';
 import { tradeWith, withdrawalWith } from '../support/told-records.ts';
 
@@ -57,6 +58,22 @@ test('a record that several payments count as their own has several payers', () 
   assert.deepEqual(payersOf([paid, payment, paid]).get('wtd_1'), [paid, paid]);
 });
 
+for (const change of [
+  {},
+  { clientReferenceId: null },
+  { clientReferenceId: 'p.2026-11-20.usd-mxn-1' },
+  { buyCurrency: 'EUR' },
+])
+  test(`a poll, and what confirms a trade that was handed on, say the same of one with ${JSON.stringify(change)}`, () => {
+    const { plan } = context();
+    const trades = new Map([[TRADE.id, { ...SENT_TRADE, ...change }]]);
+    const call = { plan, legs: [{ leg: LEG, tradeId: TRADE.id }], payments: [] };
+    const statuses = context().facts.withdrawalStatuses;
+    const shown = confirmedBy(call, { trades, withdrawals: new Map() }, statuses);
+    const isShown = shown.kind === 'shown' && shown.trades.length === 1;
+    assert.equal(isShown, isTradeAsTold(leg, TRADED_LEG, { ...TRADE, ...change }));
+  });
+
 test('of an item in doubt nothing is known: it may have been sent, and what its trade was said to bring is forgotten', () => {
   const proceeds = {
     ...PAYMENT,
@@ -68,7 +85,9 @@ test('of an item in doubt nothing is known: it may have been sent, and what its 
   doubtTrade({ payments: [brought, fixed] }, traded);
   assert.deepEqual(traded.stage, { ...newLeg(), state: { ...newLeg().state, sent: true } });
   assert.deepEqual([brought.amount, fixed.amount], [null, '17250.00']);
-  const accepted: PaymentRecord = { ...payment, stage: PAID };
+  const accepted: PaymentRecord = { ...payment, payment: proceeds, amount: '99999.00', stage: PAID };
   doubtWithdrawal(accepted);
   assert.deepEqual(accepted.stage, { ...newPayment(), state: { ...newPayment().state, sent: true } });
+  // It came from the answer, or is taken from the leg again.
+  assert.equal(accepted.amount, null);
 });

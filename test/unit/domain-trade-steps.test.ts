@@ -336,6 +336,30 @@ test('too little of the sold currency is found before any quote', () => {
   }
 });
 
+/** What a leg that sells dollars at 17.25 pesos becomes by its guard, and by the reason that the policy gives for it. */
+const FAR_GUARDS: readonly (readonly [
+  string,
+  { buyFactor: string; sellFactor: string },
+  string | null,
+  string,
+])[] = [
+  ['upside down', { buyFactor: '17', sellFactor: '1' }, null, 'GUARD_UNUSUAL'],
+  ['upside down, on purpose', { buyFactor: '17', sellFactor: '1' }, 'a test', 'quoted'],
+  ['ten times below', { buyFactor: '1', sellFactor: '1.725' }, null, 'GUARD_UNUSUAL'],
+  ['nearly ten times below', { buyFactor: '1', sellFactor: '1.73' }, null, 'quoted'],
+  ['near', { buyFactor: '1', sellFactor: '17.25' }, null, 'quoted'],
+];
+
+for (const [what, bound, unusualGuard, expected] of FAR_GUARDS)
+  test(`given a guard that is ${what}, then the leg is ${expected}`, () => {
+    const guard = { bound, text: 'not worse', staleAtMs: null, referenceRate: null };
+    const rules = { unusualGuard };
+    const { result } = play(requestQuoteSteps(context({ rules }), { ...LEG, guard }, NEW_LEG), {
+      'send quote': [done({ ...QUOTE, quoteAmount: '17250.00' })],
+    });
+    assert.equal(result.kind === 'quoted' ? 'quoted' : problemOf(result), expected);
+  });
+
 /** A quote by what is odd about it, and the problem that ends the leg. */
 const BAD_QUOTES: readonly (readonly [string, Answer, string])[] = [
   ['for another pair', done({ ...QUOTE, buyCurrency: 'EUR' }), 'QUOTE_DIFFERS'],
@@ -612,7 +636,7 @@ test('after a reset or a new start a leg that was computed from balances is trad
   const unread = { afterMs: 10_000, reason: 'outage', problem: unreadable('plan', 'balances') } as const;
   const steps = (more: Parameters<typeof context>[0], demand: string | null) =>
     play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-      'read demand': [demand === null ? { wait: unread } : { demand }],
+      'read demand': [demand === null ? { wait: unread } : { demand, takenBy: [] }],
     });
   const fresh = play(requestQuoteSteps(context(), leg, NEW_LEG));
   assert.equal(fresh.result.kind, 'quoted');
@@ -632,6 +656,24 @@ test('after a reset or a new start a leg that was computed from balances is trad
   }
 });
 
+test('a leg that ends because another open run has reserved what it would trade names that run, and says how to try again', () => {
+  const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const reset = context({ attempt: { ...context().attempt, runId: 'run-2' } });
+  const takenBy = [{ policy: 'q', id: '2026-11-21' }];
+  const { result } = play(requestQuoteSteps(reset, leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
+    'read demand': [{ demand: '0', takenBy }],
+  });
+  assert.ok(result.kind === 'not traded');
+  const { code, message, fix } = result.problem;
+  assert.equal(code, 'BALANCES_CHANGED');
+  assert.match(
+    message,
+    /; q\.2026-11-21 has reserved what is there and may still take it, which leaves nothing of it\.$/,
+  );
+  assert.doesNotMatch(message, /asks for/);
+  assert.match(fix, /npx cambist replay/);
+});
+
 test('a leg that was computed from balances is quoted in the run’s turn only; who has it is told', () => {
   const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
   const asked = (turn: Answer) => play(requestQuoteSteps(context(), leg, NEW_LEG), { 'take turn': [turn] });
@@ -649,8 +691,8 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   const all = { ...LEG, why: { kind: 'all above', available: '1000', keep: '0' } } as const;
   const asked = (of: typeof LEG | typeof target | typeof all, othersAccepted = false, demand = '0') =>
     play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), {
-      'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
-      'read demand': [{ demand }],
+      'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
+      'read demand': [{ demand, takenBy: [] }],
     }).result;
   for (const othersAccepted of [false, true])
     for (const leg of [target, all]) {
@@ -660,7 +702,7 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   assert.equal(asked(LEG).kind, 'quoted');
   const over: Problem = { code: 'OVER_LIMIT', item: LEG.id, message: 'x', fix: 'y' };
   const { result } = play(requestQuoteSteps(context(), target, NEW_LEG), {
-    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
     'read demand': [{ problem: over }],
   });
   assert.equal(problemOf(result), 'OVER_LIMIT');
@@ -792,7 +834,7 @@ test('what was there when the plan was made needs no look, until the turn has la
   assert.equal(fresh.result.kind, 'quoted');
   assert.ok(!kindsOf(fresh.effects).includes('read balances'), 'no look');
   const lapsed = funded({ USD: '0' }, {}, covered, {
-    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null }],
+    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
   });
   assert.equal(named(lapsed.result), 'wait: money');
 });

@@ -34,7 +34,7 @@ test('the turn goes to whoever asked first, and to the next one when it is given
   assert.ok(!takeTurn(state, 'b', true, NOW + 1));
   assert.ok(!takeTurn(state, 'c', true, NOW + 2));
   assert.deepEqual(answerTo(state, 'c', NOW), { turn: 'others', run: 'a', before: 1 });
-  giveTurnBack(state, 'a', false, NOW);
+  giveTurnBack(state, 'a', null, NOW);
   assert.ok(!takeTurn(state, 'c', true, NOW + 3));
   assert.ok(takeTurn(state, 'b', true, NOW + 4));
   assert.deepEqual(answerTo(state, 'b', NOW), {
@@ -42,6 +42,7 @@ test('the turn goes to whoever asked first, and to the next one when it is given
     hasLapsed: false,
     others: ['a'],
     tradedAgoMs: null,
+    tradedAtMs: null,
   });
 });
 
@@ -58,7 +59,7 @@ test('those far back in the line are answered at once', () => {
 test('only the run that has the turn can give it back', () => {
   const state = newTurnState();
   takeTurn(state, 'a', true, NOW);
-  giveTurnBack(state, 'b', false, NOW);
+  giveTurnBack(state, 'b', null, NOW);
   assert.ok(!takeTurn(state, 'b', true, NOW + 1));
 });
 
@@ -68,7 +69,7 @@ test('a turn that is not used lapses; each question of its run begins its time a
   assert.ok(takeTurn(state, 'a', false, NOW + TURN_MS - 1));
   assert.ok(!takeTurn(state, 'b', true, NOW + TURN_MS));
   assert.ok(takeTurn(state, 'b', true, NOW + 2 * TURN_MS));
-  giveTurnBack(state, 'b', false, NOW);
+  giveTurnBack(state, 'b', null, NOW);
   assert.ok(takeTurn(state, 'a', false, NOW + 2 * TURN_MS + 1));
   assert.ok(answerTo(state, 'a', NOW).turn === 'ours');
   assert.deepEqual(answerTo(state, 'a', NOW), {
@@ -76,6 +77,7 @@ test('a turn that is not used lapses; each question of its run begins its time a
     hasLapsed: true,
     others: ['b'],
     tradedAgoMs: null,
+    tradedAtMs: null,
   });
   assert.ok(takeTurn(state, 'a', true, NOW + 2 * TURN_MS + 2));
   assert.deepEqual(answerTo(state, 'a', NOW), {
@@ -83,6 +85,7 @@ test('a turn that is not used lapses; each question of its run begins its time a
     hasLapsed: false,
     others: ['b'],
     tradedAgoMs: null,
+    tradedAtMs: null,
   });
 });
 
@@ -95,19 +98,21 @@ test('a turn that lapsed has lapsed for its own run too, though nobody else took
     hasLapsed: true,
     others: [],
     tradedAgoMs: null,
+    tradedAtMs: null,
   });
 });
 
 test('a turn that was given back at a wait has not lapsed', () => {
   const state = newTurnState();
   takeTurn(state, 'a', true, NOW);
-  giveTurnBack(state, 'a', false, NOW);
+  giveTurnBack(state, 'a', null, NOW);
   takeTurn(state, 'a', false, NOW + 10 * TURN_MS);
   assert.deepEqual(answerTo(state, 'a', NOW), {
     turn: 'ours',
     hasLapsed: false,
     others: [],
     tradedAgoMs: null,
+    tradedAtMs: null,
   });
 });
 
@@ -116,11 +121,11 @@ test('whoever stopped asking is passed over, and keeps its place', () => {
   takeTurn(state, 'a', true, NOW);
   takeTurn(state, 'b', true, NOW);
   takeTurn(state, 'c', true, NOW + PRESENT_MS);
-  giveTurnBack(state, 'a', false, NOW);
+  giveTurnBack(state, 'a', null, NOW);
   assert.ok(takeTurn(state, 'c', true, NOW + PRESENT_MS + 1));
   takeTurn(state, 'd', true, NOW + PRESENT_MS + 2);
   takeTurn(state, 'b', true, NOW + PRESENT_MS + 3);
-  giveTurnBack(state, 'c', false, NOW);
+  giveTurnBack(state, 'c', null, NOW);
   assert.ok(!takeTurn(state, 'd', true, NOW + PRESENT_MS + 4));
   assert.ok(takeTurn(state, 'b', true, NOW + PRESENT_MS + 5));
 });
@@ -133,6 +138,7 @@ test('a run that the turn does not know has a plan that may be older than its tu
     hasLapsed: true,
     others: [],
     tradedAgoMs: null,
+    tradedAtMs: null,
   });
   reopenRun(state, 'b');
   assert.deepEqual(answerTo(state, 'a', NOW), {
@@ -140,6 +146,7 @@ test('a run that the turn does not know has a plan that may be older than its tu
     hasLapsed: true,
     others: ['b'],
     tradedAgoMs: null,
+    tradedAtMs: null,
   });
   forgetRuns(state, ['b', 'never']);
   assert.deepEqual(answerTo(state, 'a', NOW), {
@@ -147,16 +154,17 @@ test('a run that the turn does not know has a plan that may be older than its tu
     hasLapsed: true,
     others: [],
     tradedAgoMs: null,
+    tradedAtMs: null,
   });
 });
 
 test('the last trade of another run is told with its age, a run’s own is not, and a lapsed turn may have traded', () => {
   const state = newTurnState();
   takeTurn(state, 'a', true, NOW);
-  giveTurnBack(state, 'a', true, NOW + 10);
+  giveTurnBack(state, 'a', NOW + 10, NOW + 10);
   takeTurn(state, 'b', true, NOW + 20);
   assert.equal(ago(state, 'b', NOW + 20), 10);
-  giveTurnBack(state, 'b', true, NOW + 30);
+  giveTurnBack(state, 'b', NOW + 30, NOW + 30);
   takeTurn(state, 'b', true, NOW + 40);
   assert.equal(ago(state, 'b', NOW + 40), 30);
   takeTurn(state, 'c', true, NOW + 40 + TURN_MS);
@@ -326,7 +334,7 @@ test('the turn is unused once no run that has had it may still take money', () =
   const state = newTurnState();
   assert.ok(isUnused(state));
   takeTurn(state, 'a', true, NOW);
-  giveTurnBack(state, 'a', false, NOW);
+  giveTurnBack(state, 'a', null, NOW);
   assert.ok(!isUnused(state));
   forgetRuns(state, ['a']);
   assert.ok(isUnused(state));

@@ -112,7 +112,10 @@ test('of a chunk that is completed its result is read, and nobody is asked, unle
     ['a', null, 'wac_1', 'USD', '1', 'wtd_1', 'COMPLETED', 'PAID', null],
     ['b', null, 'wac_1', 'USD', '1', null, null, 'NOT_PAID', 'not verified'],
   ];
-  const result = (next: number | null) => ({ firstPage: { report: {}, rows, next, chunks: 0 } });
+  const result = (next: number | null) => ({
+    heard: 'r/c',
+    firstPage: { report: {}, rows, next, chunks: 0 },
+  });
   const temporal = temporalOf([
     { id: 'sandbox/p.2026-11-20/chunk-0001', isClosed: true, records: null, result: result(null) },
     {

@@ -5,20 +5,21 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { subtract, sum } from '../../domain/money.ts';
 import { reference } from '../../domain/references.ts';
+import type { BatchEncoding, BatchFormat, BatchNumbers } from '../../domain/policy.ts';
 import { BatchReader, type BatchRow, type BatchRules } from '../../language/batch/batch-reader.ts';
 import { loadDestinations } from '../../language/load-destinations.ts';
 import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
+import { formatOf } from '../support/batch-format.ts';
 import { urlOf } from '../support/root.ts';
 
 const ACCOUNT = 'wac_7Hk2mQ9vT4xR';
 const OTHER_ACCOUNT = '3f2504e0-4f89-11d3-9a0c-0305e82c3301';
 const HEADER = 'id,account,currency,amount,note';
-const COLUMNS = { id: 'id', account: 'account', currency: 'currency', amount: 'amount' };
 
 function rules(more: Partial<BatchRules> = {}): BatchRules {
   return {
     file: 'b.csv',
-    policy: { environment: 'sandbox', rules: { limits: null }, payout: { columns: COLUMNS } },
+    policy: { environment: 'sandbox', rules: { limits: null }, payout: { format: formatOf() } },
     destinations: null,
     decimals: {},
     mostFindings: 50,
@@ -57,7 +58,7 @@ function printed({ reader }: Read): string {
 
 test('rows come in the order of the file, with the other columns beside them', async () => {
   const text = readFileSync(urlOf('policies/batches/contractors.csv'), 'utf8');
-  const payout = { columns: { ...COLUMNS, id: 'ref', currency: 'ccy' } };
+  const payout = { format: formatOf({ id: 'ref', currency: 'ccy' }) };
   const { rows, reader } = await read(text, {
     policy: { environment: 'sandbox', rules: { limits: null }, payout },
   });
@@ -96,19 +97,19 @@ p3,${ACCOUNT},MXO,3.00,x
   );
   assert.equal(
     printed(found),
-    `BATCH_AMOUNT b.csv:2:25: "1.234,56" is not an amount: it has separators; only a decimal point may stand between digits.
+    `BATCH_AMOUNT b.csv:2:25 (payment p1): "1.234,56" is not an amount: it has separators; only a decimal point may stand between digits.
     p1,${ACCOUNT},MXN,"1.234,56",x
                             ^^^^^^^^^^
-  fix: write 1234.56
-BATCH_DUPLICATE_ID b.csv:4:1: "P2" is already on line 3; capitals make no difference.
+  fix: write 1234.56, or \`numbers: { decimal: ",", group: "." }\` into the policy
+BATCH_DUPLICATE_ID b.csv:4:1 (payment P2): "P2" is already on line 3; capitals make no difference.
     P2,${ACCOUNT},MXN,2.00,"Ana
     ^^
   fix: give each payment an id of its own, or delete the row
-BATCH_CURRENCY_UNKNOWN b.csv:6:21: "MXO" is not a currency that Cambist knows.
+BATCH_CURRENCY_UNKNOWN b.csv:6:21 (row 5, payment p3): "MXO" is not a currency that Cambist knows.
     p3,${ACCOUNT},MXO,3.00,x
                         ^^^
   fix: did you mean MXN?
-BATCH_LOOK_ALIKE b.csv:4:25: 2.00 MXN to ${ACCOUNT} is on line 3 already.
+BATCH_LOOK_ALIKE b.csv:4:25 (payment P2): 2.00 MXN to ${ACCOUNT} is on line 3 already.
     P2,${ACCOUNT},MXN,2.00,"Ana
                             ^^^^
   fix: see that both are meant; if not, delete one of the two`,
@@ -384,3 +385,176 @@ test('no bytes at all make the reader throw, or say what a terminal would obey',
     { numRuns: 300 },
   );
 });
+
+/** The amounts of one currency, as the policy says that they are written. */
+async function amountsIn(
+  currency: string,
+  amounts: readonly string[],
+  numbers: BatchNumbers,
+): Promise<string> {
+  const rows = amounts.map((text, index) => `p${index};${ACCOUNT};${currency};${text};x`);
+  const payout = { format: formatOf({}, { numbers }) };
+  const found = await read(`${HEADER.replaceAll(',', ';')}\n${rows.join('\n')}\n`, {
+    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+  });
+  const { mistakes } = found.reader.findings;
+  return [...found.rows.map((row) => row.amount), ...listed(mistakes.first)].join(' ');
+}
+
+const NUMBERS: readonly (readonly [BatchNumbers, readonly string[], string])[] = [
+  [{ decimal: ',', group: '.' }, ['1.857,05', '1857,05', '12', '1.000.000'], '1857.05 1857.05 12 1000000'],
+  [{ decimal: ',', group: null }, ['1857,05', '0,10'], '1857.05 0.10'],
+  [{ decimal: '.', group: "'" }, ["1'857.05", '1\u2019857\u2019000'], '1857.05 1857000'],
+  [
+    { decimal: ',', group: 'space' },
+    ['1 857,05', '1\u00A0857\u00A0000,5', '1\u202F857'],
+    '1857.05 1857000.5 1857',
+  ],
+  [{ decimal: '.', group: ',' }, ['1,857.05', '1,857,000'], '1857.05 1857000'],
+];
+
+for (const [numbers, written, expected] of NUMBERS)
+  test(`amounts are read as the policy says that they are written: ${JSON.stringify(numbers)}`, async () => {
+    assert.equal(await amountsIn('EUR', written, numbers), expected);
+  });
+
+test('an amount that is written otherwise than the policy says is refused, and never guessed', async () => {
+  const numbers = { decimal: ',', group: '.' } as const;
+  const written = [
+    '1857.05',
+    '1.857.05',
+    '18.57,05',
+    '1.8570',
+    '1,857.05',
+    "1'857,05",
+    '1.857 000',
+    '-1,00',
+    ',5',
+    '0,00',
+  ];
+  const expected = written.map((_, index) => `BATCH_AMOUNT ${index + 2}:25`);
+  assert.equal(await amountsIn('EUR', written, numbers), expected.join(' '));
+});
+
+test('zeros behind the decimals of a currency are cut off; other digits are refused', async () => {
+  const numbers = { decimal: '.', group: null } as const;
+  assert.equal(await amountsIn('EUR', ['1250.0000', '1.10000'], numbers), '1250.00 1.10');
+  assert.equal(await amountsIn('EUR', ['1.000'], numbers), 'BATCH_AMOUNT_DECIMALS 2:25');
+  assert.equal(await amountsIn('JPY', ['12000.00', '12000.01'], numbers), '12000 BATCH_AMOUNT_DECIMALS 3:25');
+});
+
+test('amounts that may have points between their thousands are remarked on, where the policy does not say', async () => {
+  const text = (amounts: readonly string[]): string =>
+    `${HEADER}\n${amounts.map((each, index) => `p${index},${ACCOUNT},USDC,${each},x`).join('\n')}\n`;
+  const remarks = async (
+    amounts: readonly string[],
+    more: Partial<BatchFormat> = {},
+  ): Promise<readonly string[]> => {
+    const payout = { format: formatOf({}, more) };
+    const { reader } = await read(text(amounts), {
+      policy: { environment: 'sandbox', rules: { limits: null }, payout },
+    });
+    return reader.findings.warnings.first.map(({ code, line, message }) => `${code} ${line} ${message}`);
+  };
+  assert.deepEqual(await remarks(['1.250', '12.500', '3.000']), [
+    'BATCH_AMOUNT_THOUSANDS 2 every amount in USDC has three digits behind the point; the 3 payments are 16.750000 USDC in all',
+  ]);
+  assert.deepEqual(await remarks(['1.250', '12.5']), []);
+  assert.deepEqual(await remarks(['1.250'], { numbers: { decimal: '.', group: ',' } }), []);
+});
+
+test('ids that people have become ids by the rule of the policy, and two that become one are refused', async () => {
+  const payout = { format: formatOf({}, { slugs: true }) };
+  const text = ['R-2026/0001', 'Müller & Söhne 7', 'r-2026 0001', '/', 'a'.repeat(70)]
+    .map((id) => `${id},${ACCOUNT},MXN,1.00,x`)
+    .join('\n');
+  const { rows, reader } = await read(`${HEADER}\n${text}\n`, {
+    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+  });
+  assert.deepEqual(
+    rows.map(({ id }) => id),
+    ['R-2026-0001', 'Muller-Sohne-7'],
+  );
+  assert.deepEqual(listed(reader.findings.mistakes.first), [
+    'BATCH_DUPLICATE_ID 4:1',
+    'BATCH_ID 5:1',
+    'BATCH_ID 6:1',
+  ]);
+});
+
+test('rows that the policy names, rows of empty cells and the line of the separator are no payments', async () => {
+  const payout = { format: formatOf({}, { ignore: { id: 'Summe' } }) };
+  const text = `sep=;\r\n${HEADER.replaceAll(',', ';')}\r\np1;${ACCOUNT};MXN;1.00;x\r\nSumme;;MXN;1,00;\r\n;;;;\r\n;;;;\r\n`;
+  const { rows, reader } = await read(text, {
+    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+  });
+  assert.deepEqual(
+    rows.map(({ id, line }) => `${id} ${line}`),
+    ['p1 3'],
+  );
+  assert.deepEqual(listed(reader.findings.mistakes.first), []);
+  assert.deepEqual(listed(reader.findings.warnings.first), ['BATCH_ROW_IGNORED 4:1']);
+});
+
+/** What the reader says of bytes. */
+async function saidOf(bytes: Buffer, encoding: BatchEncoding = 'utf-8', size = 7): Promise<string> {
+  const pieces = (async function* () {
+    for (let start = 0; start < bytes.length; start += size)
+      yield await Promise.resolve(bytes.subarray(start, start + size));
+  })();
+  const reader = new BatchReader(
+    pieces,
+    rules({
+      policy: {
+        environment: 'sandbox',
+        rules: { limits: null },
+        payout: { format: formatOf({}, { encoding }) },
+      },
+    }),
+  );
+  const notes: string[] = [];
+  for await (const { others } of reader.rows()) notes.push(others['note'] ?? '');
+  return [...notes, ...reader.findings.mistakes.first.map(({ code, fix }) => `${code} ${fix}`)].join('|');
+}
+
+test('files in the encodings of spreadsheets are read where the policy says so, whatever the pieces', async () => {
+  const text = `${HEADER}\r\np1,${ACCOUNT},MXN,1.00,Müller €\r\n`;
+  const latin = Buffer.from(text.replace('€', '\u0080'), 'latin1');
+  const utf16 = Buffer.from(`\uFEFF${text}`, 'utf16le');
+  const swapped = Buffer.from(utf16).swap16();
+  for (const size of [2, 7, 1_000]) {
+    assert.equal(await saidOf(latin, 'windows-1252', size), 'Müller €');
+    assert.equal(await saidOf(utf16, 'utf-16', size), 'Müller €');
+    assert.equal(await saidOf(swapped, 'utf-16', size), 'Müller €');
+  }
+  assert.match(await saidOf(latin, 'utf-8', 1_000), /^BATCH_ENCODING .*`encoding: windows-1252`/);
+  assert.match(await saidOf(utf16, 'utf-8', 1_000), /^BATCH_ENCODING .*`encoding: utf-16`/);
+  assert.match(
+    await saidOf(Buffer.from(`\uFEFF${text}`), 'windows-1252', 1_000),
+    /^BATCH_ENCODING delete `encoding`/,
+  );
+});
+
+const FORMS: readonly (readonly [string, RegExp])[] = [
+  ['PK\u0003\u0004\u0014\u0000', /workbook.*\.xlsx/],
+  ['\u00D0\u00CF\u0011\u00E0\u00A1\u00B1', /\.xls/],
+  ['<?xml version="1.0"?>\n<Document>', /XML.*pain\.001/],
+  ['101 091000019 0910000192611210800A094101', /NACHA/],
+  [':20:REF\n:28D:1/1', /MT101/],
+  ['%PDF-1.7', /a PDF/],
+];
+
+for (const [beginning, name] of FORMS)
+  test(`a file of another form is named for what it is: ${name.source}`, async () => {
+    const reader = new BatchReader(
+      (async function* () {
+        yield await Promise.resolve(Buffer.from(`${beginning}\n`, 'latin1'));
+      })(),
+      rules(),
+    );
+    for await (const row of reader.rows()) assert.fail(`a payment: ${row.id}`);
+    assert.equal(reader.findings.mistakes.count, 1);
+    const [mistake] = reader.findings.mistakes.first;
+    assert.equal(mistake?.code, 'BATCH_FORM');
+    assert.match(mistake.message, name);
+  });

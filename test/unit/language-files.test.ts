@@ -241,6 +241,27 @@ RATES_RATE r.yaml:6:5: "1,08 USD/GBP" is not a rate.
   );
 });
 
+test('three rates that go round must agree within 3 %, in whichever direction they are written', () => {
+  const said = (gbp: string): string =>
+    ratesProblems(`as_of: 2026-11-20T16:00:00Z
+rates:
+  - "1.10 USD per EUR"
+  - "${gbp}"
+  - "17 MXN per USD"
+  - "0.88 GBP per EUR"
+`);
+  // 1.10 dollars are 0.88 pounds, and so 1.25 dollars a pound.
+  for (const rate of ['1.25 USD per GBP', '1.287 USD per GBP', '1.213 USD per GBP', '0.80 GBP per USD'])
+    assert.equal(said(rate), 'loads', rate);
+  for (const rate of ['1.29 USD per GBP', '1.21 USD per GBP', '0.125 USD per GBP', '1.25 GBP per USD'])
+    assert.match(
+      said(rate),
+      new RegExp(
+        `^RATES_RATES_DISAGREE r\\.yaml:6:5: this rate and two others disagree by more than 3 %: 1\\.10 USD per EUR and ${rate} give another one than 0\\.88 GBP per EUR`,
+      ),
+    );
+});
+
 for (const asOf of ['2026-11-20', '2026-11-20T16:00:00', '2026-11-20 16:00:00Z', 'yesterday', '1763650800']) {
   test(`\`as_of: ${asOf}\` is refused, since it leaves the moment open`, () => {
     assert.match(

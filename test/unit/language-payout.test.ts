@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadDestinations } from '../../language/load-destinations.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { formatOf } from '../support/batch-format.ts';
 import { urlOf } from '../support/root.ts';
 
 const SAMPLE = readFileSync(urlOf('policies/contractors.yaml'), 'utf8');
@@ -39,6 +40,7 @@ test('the sample becomes the record that a batch is checked by', () => {
     },
     rules: {
       quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+      unusualGuard: null,
       settle: { until: 'funds', lateAfterMs: null },
       shortfall: 'hold',
       limits: {
@@ -61,7 +63,7 @@ test('the sample becomes the record that a batch is checked by', () => {
     },
     payout: {
       fund: { kind: 'net', from: 'USD' },
-      columns: { id: 'ref', account: 'account', currency: 'ccy', amount: 'amount' },
+      format: formatOf({ id: 'ref', currency: 'ccy' }),
       rules: {
         parallel: 8,
         stopAfter: { failed: 5, ratioPercent: null, sameCode: 3 },
@@ -78,10 +80,32 @@ test('a policy that says only what it must has the defaults', () => {
   assert.ok(result.ok && result.policy.kind === 'payout', listed(SHORT).join('\n'));
   assert.deepEqual(result.policy.payout, {
     fund: { kind: 'none' },
-    columns: { id: 'id', account: 'account', currency: 'currency', amount: 'amount' },
+    format: formatOf(),
     rules: { parallel: 8, stopAfter: null, canary: null, dedupeMs: 30 * 86_400_000 },
     destinations: null,
   });
+});
+
+test('a policy may say how its files are written', () => {
+  const text = `${SHORT}  columns: { id: { column: Beleg-Nr, as: slug } }
+  numbers: { decimal: ",", group: space }
+  encoding: windows-1252
+  ignore: { id: Summe }
+`;
+  const result = loadPolicy(text, 'p.yaml');
+  assert.ok(result.ok && result.policy.kind === 'payout', listed(text).join('\n'));
+  assert.deepEqual(
+    result.policy.payout.format,
+    formatOf(
+      { id: 'Beleg-Nr' },
+      {
+        slugs: true,
+        numbers: { decimal: ',', group: 'space' },
+        encoding: 'windows-1252',
+        ignore: { 'Beleg-Nr': 'Summe' },
+      },
+    ),
+  );
 });
 
 /** What is added to the short policy, or written in the place of its last line. */
@@ -95,6 +119,18 @@ const MISTAKES: readonly (readonly [text: string, ...expected: string[]])[] = [
   ],
   [`${SHORT}  stop_after: { ratio: 101% }\n`, 'POLICY_PERCENT 7:24 write a number and %: 12.5%'],
   [`${SHORT}  stop_afer: { failed: 5 }\n`, 'POLICY_UNKNOWN_FIELD 7:3 did you mean `stop_after`?'],
+  [
+    `${SHORT}  numbers: { decimal: ",", group: "," }\n`,
+    'POLICY_CONTRADICTION 7:35 name the sign that separates thousands, or delete `group`',
+  ],
+  [
+    `${SHORT}  ignore: {}\n`,
+    'POLICY_MISSING_FIELD 7:3 write the text that such a row has in a column: `{ id: Summe }`',
+  ],
+  [
+    `${SHORT}  columns: { id: { column: account, as: slug } }\n`,
+    'POLICY_COLUMN_TWICE 7:18 name two different columns',
+  ],
   [`${SHORT}  columns: { id: account }\n`, 'POLICY_COLUMN_TWICE 7:18 name two different columns'],
   [
     `${SHORT}  columns: { amount: sum, account: sum }\n`,

@@ -101,6 +101,7 @@ test('the sample of the design becomes the record that the plan is compiled from
     },
     rules: {
       quote: { validForSeconds: 45, settlement: 'T0', maxQuotes: 5 },
+      unusualGuard: null,
       settle: { until: 'funds', lateAfterMs: 21_600_000 },
       shortfall: 'skip',
       limits: null,

@@ -1,9 +1,10 @@
 /** The results of a batch: every row as it was written, and what became of it behind. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { formatOf } from '../support/batch-format.ts';
 import { resultLines, type RowResult } from '../../language/batch/results.ts';
 
-const COLUMNS = { id: 'ref', account: 'account', currency: 'ccy', amount: 'amount' };
+const FORMAT = formatOf({ id: 'ref', currency: 'ccy' });
 const PAID: RowResult = {
   outcome: 'PAID',
   withdrawalId: 'wtd_1',
@@ -12,12 +13,16 @@ const PAID: RowResult = {
   traceId: 't-1',
 };
 
-async function linesOf(text: string, results: Readonly<Record<string, RowResult>> = {}): Promise<string[]> {
+async function linesOf(
+  text: string,
+  results: Readonly<Record<string, RowResult>> = {},
+  format = FORMAT,
+): Promise<string[]> {
   const bytes = (async function* () {
     yield await Promise.resolve(Buffer.from(text));
   })();
   const lines: string[] = [];
-  for await (const line of resultLines(bytes, COLUMNS, (id) => Promise.resolve(results[id] ?? PAID)))
+  for await (const line of resultLines(bytes, format, (id) => Promise.resolve(results[id] ?? PAID)))
     lines.push(line);
   return lines;
 }
@@ -33,9 +38,9 @@ test('rows of CSV stay as they are written, whatever their separator, quotes and
     traceId: null,
   };
   assert.deepEqual(await linesOf(text, { 'p-2': refused }), [
-    'note;ref;account;ccy;amount;outcome;withdrawal_id;status;reason;trace_id',
-    '"a;""b""\r\nc";p-1;wac_1;EUR;1.50;PAID;wtd_1;COMPLETED;;t-1',
-    '2;p-2;wac_1;EUR;2.00;NOT_PAID;;;"It says ""no; never"".";',
+    '\uFEFFnote;ref;account;ccy;amount;outcome;withdrawal_id;status;reason;trace_id\r\n',
+    '"a;""b""\r\nc";p-1;wac_1;EUR;1.50;PAID;wtd_1;COMPLETED;;t-1\r\n',
+    '2;p-2;wac_1;EUR;2.00;NOT_PAID;;;"It says ""no; never"".";\r\n',
   ]);
 });
 
@@ -50,14 +55,14 @@ test('nothing that is added runs as a formula or breaks a row', async () => {
   const [, row] = await linesOf('ref,account,ccy,amount\np-1,wac_1,EUR,1\n', { 'p-1': evil });
   assert.ok(row !== undefined);
   assert.ok(row.startsWith("p-1,wac_1,EUR,1,NOT_PAID,'=1+1,' +cmd|x,\"'@a"), row);
-  assert.doesNotMatch(row, /[\r\n]/);
+  assert.doesNotMatch(row, /[\r\n](?!$)/);
 });
 
 test('columns that have the names of results stay, and the new ones are called otherwise', async () => {
   const [header] = await linesOf('ref,status,account,ccy,amount,outcome\np-1,x,wac_1,EUR,1,y\n');
   assert.equal(
     header,
-    'ref,status,account,ccy,amount,outcome,cambist_outcome,withdrawal_id,cambist_status,reason,trace_id',
+    'ref,status,account,ccy,amount,outcome,cambist_outcome,withdrawal_id,cambist_status,reason,trace_id\n',
   );
 });
 
@@ -77,4 +82,14 @@ test('JSON Lines stay JSON Lines; the trailer is left out', async () => {
       },
     ],
   );
+});
+
+test('the line that names the separator stays, ids keep their text, and rows that are no payments are left out', async () => {
+  const text = 'sep=;\r\nref;account;ccy;amount\r\nR 1/2;wac_1;EUR;1,50\r\nSumme;;;1,50\r\n;;;\r\n';
+  const format = { ...FORMAT, slugs: true, ignore: { ref: 'Summe' } };
+  const refused = { ...PAID, outcome: 'NOT_PAID' };
+  assert.deepEqual(await linesOf(text, { 'R-1-2': refused }, format), [
+    'sep=;\r\nref;account;ccy;amount;outcome;withdrawal_id;status;reason;trace_id\r\n',
+    'R 1/2;wac_1;EUR;1,50;NOT_PAID;wtd_1;COMPLETED;;t-1\r\n',
+  ]);
 });

@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import { Client, type Connection } from '@temporalio/client';
 import { daysOffOf } from '../../calendar/holidays.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { CommandFailure } from '../../operations/failure.ts';
 import type { Place } from '../../operations/place.ts';
+import { verdict } from '../../operations/schedules/trials.ts';
 import type { ScheduledPolicy } from '../../operations/schedules/files.ts';
 import { applyChange, judgeApply } from '../../operations/schedules/kept.ts';
 import { convertPolicy } from '../support/policies.ts';
@@ -121,4 +123,31 @@ test('prune deletes what no file has, but for the schedules of another task queu
   assert.deepEqual(await apply(place, all.slice(0, 1)), ['same stays']);
   assert.deepEqual(await apply(place, all.slice(0, 1), true), ['same stays', 'delete goes']);
   assert.deepEqual([...kept.keys()], ['sandbox/schedule/stays', 'sandbox/schedule/theirs']);
+});
+
+test('what a worker can never start is refused; what it may start later, and what nobody was asked about, is told', () => {
+  const told = (message: string) => [
+    { code: 'FILE_NOT_FOUND', item: null, message, fix: 'Put it there.' } as const,
+  ];
+  const a = { policyFile: 'a.yaml' };
+  const b = { policyFile: 'b.yaml' };
+  const able = { kind: 'able' } as const;
+  const codesOf = (...answers: Parameters<typeof verdict>[1]) =>
+    verdict({ taskQueue: 'ours' }, answers).map(({ code, place }) => `${code} ${place}`);
+  assert.deepEqual(codesOf([a, able], [b, able]), []);
+  assert.deepEqual(codesOf([a, { kind: 'not yet', problems: told('x') }], [b, null]), [
+    'FILE_NOT_FOUND a.yaml',
+    'NO_WORKER b.yaml',
+  ]);
+  const refused = {
+    kind: 'refused',
+    problems: [{ code: 'FILE_OUTSIDE_FOLDER', item: null, message: 'y', fix: 'Put it there.' }],
+  } as const;
+  assert.throws(
+    () => codesOf([a, able], [b, refused]),
+    (error) =>
+      error instanceof CommandFailure &&
+      error.ending === 'configuration' &&
+      error.problems.every(({ code, place }) => code === 'FILE_OUTSIDE_FOLDER' && place === 'b.yaml'),
+  );
 });

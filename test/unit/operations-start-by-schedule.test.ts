@@ -1,11 +1,14 @@
 /** A start by a schedule, before it reaches the service: on which dates there is one, and what is in its way. */
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { Settings } from '../../config/config.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Place } from '../../operations/place.ts';
-import { startScheduled } from '../../operations/start/by-schedule.ts';
+import { startScheduled, tryScheduled } from '../../operations/start/by-schedule.ts';
 import { convertPolicy } from '../support/policies.ts';
 
 /** A Monday; 09:30 in Paris is half past eight. */
@@ -134,4 +137,29 @@ test('a policy that is not what the schedule is of starts nothing', async () => 
 test('a calendar of holidays that this worker does not know starts nothing by the clock', async () => {
   const text = policyOf('{ at: "09:30", days: daily, holidays: QQ }');
   assert.equal(await start(NOMINAL, { text }), 'refused: POLICY_CALENDAR');
+});
+
+test('whether a worker could start a policy is told by the policy and by its folder alone', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'cambist-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const withRates = (file: string): string =>
+    `${policyOf()}guard: { reference: { file: ${file}, max_age: 30h }, worst_cost: 25bps }\n`;
+  const tried = async (policyText: string, filesFolder: string | null = folder, policy = 'p') => {
+    const input = { mode: 'SANDBOX', policy, policyText, policyFile: 'p.yaml' } as const;
+    const answer = await tryScheduled({ facts: DEFAULT_SERVICE_FACTS, filesFolder }, input);
+    return answer.kind === 'able'
+      ? 'able'
+      : `${answer.kind}: ${answer.problems.map(({ code }) => code).join()}`;
+  };
+  assert.equal(await tried(policyOf()), 'able');
+  assert.equal(await tried(policyOf(), null), 'able');
+  assert.equal(await tried(policyOf(), null, 'q'), 'refused: POLICY_NAME_DIFFERS');
+  assert.equal(await tried('policy: 9'), 'refused: POLICY_VERSION');
+  assert.equal(await tried(withRates('rates.yaml'), null), 'refused: FILES_FOLDER_MISSING');
+  await symlink(import.meta.filename, join(folder, 'link.yaml'));
+  assert.equal(await tried(withRates('link.yaml')), 'refused: FILE_OUTSIDE_FOLDER');
+  // A file of today may still come.
+  assert.equal(await tried(withRates('rates.yaml')), 'not yet: FILE_NOT_FOUND');
+  await writeFile(join(folder, 'rates.yaml'), 'as_of: 2026-11-20T16:00:00Z\nrates: ["17.25 MXN per USD"]\n');
+  assert.equal(await tried(withRates('rates.yaml')), 'able');
 });

@@ -5,6 +5,7 @@ import { EXIT_CODES } from '../../../operations/exit-codes.ts';
 import { atPlace } from '../../../operations/place.ts';
 import { readScheduleFiles } from '../../../operations/schedules/files.ts';
 import { applyChange, judgeApply, type ScheduleChange } from '../../../operations/schedules/kept.ts';
+import { tryChanges } from '../../../operations/schedules/trials.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import { confirmLive } from '../../confirm-live.ts';
 import type { Output } from '../../terminal/output.ts';
@@ -17,7 +18,8 @@ export function addScheduleApply(command: Command, session: Session): void {
   command
     .description(
       'Makes the schedules in Temporal match the policies: makes those that are missing, changes those that differ, and ' +
-        'shows in words what differs before it changes anything. It starts nothing. What is paused stays paused, with its ' +
+        'shows in words what differs before it changes anything. It asks a worker whether it could start them, and ' +
+        'refuses what no start could read. It starts nothing. What is paused stays paused, with its ' +
         'note. Typed twice, the second time there is nothing to do. In live it asks first: what it applies trades by itself.',
     )
     .argument('<path...>', 'policy files, or folders of them')
@@ -50,6 +52,7 @@ async function apply(output: Output, paths: readonly string[], options: ApplyOpt
     for (const change of judged) showChange(output, change);
     const changes = judged.filter(({ kind }) => kind !== 'same');
     const isDry = options.dryRun === true;
+    for (const trouble of await tryChanges(place, changes)) output.warn(trouble);
     if (!isDry) {
       if (place.mode === 'LIVE') await confirm(output, judged, options);
       for (const change of changes) await applyChange(place, change);

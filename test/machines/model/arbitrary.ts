@@ -56,6 +56,7 @@ const policy: fc.Arbitrary<PolicySettings> = fc.record({
   amount: of('sell', 'buy', 'sell all'),
   pays: oneOf<PolicySettings['pays']>(
     [400, of('proceeds', 'fixed', 'twins', 'both', 'rest')],
+    [20, fc.constant('nobody' as const)],
     [1, fc.constant('batch')],
   ),
   shortfall: of('skip', 'hold'),

@@ -23,6 +23,7 @@ type Reason =
   | 'a withdrawal that nobody accounts for pays the same'
   | 'a trade of another plan could be it'
   | 'its amount is forgotten'
+  | 'somebody has made up a trade of it'
   | 'its trade is above the limit of the day';
 
 /** "You did this already." */
@@ -54,6 +55,9 @@ function whyALeg(world: World, temporal: Temporal, id: string): Reason | null {
       legs.every(({ leg }) => temporal.itemOf(leg.id) !== send.write.item),
   );
   if (isStray) return 'a trade of another plan could be it';
+  const isMadeUp = world.schedule.events.some(({ what }) => what.kind === 'answered');
+  if (isMadeUp && world.oracle.movementsOf(temporal.itemOf(id)).length === 0)
+    return 'somebody has made up a trade of it';
   // A leg that sells all that is there is not computed once something under the run's name is at the service.
   const isForgotten =
     foundItsName(world, temporal) &&

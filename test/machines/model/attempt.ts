@@ -468,8 +468,7 @@ export class Attempt {
       this.#world.told(reply);
     };
     const asked = { currencies, turn: this.#turn, onReply };
-    const of = this.#cellsOfBalances();
-    if (of !== null) this.#world.coverage.hit(of, 'free money is asked for');
+    this.#world.coverage.hit('batch', 'free money is asked for');
     return inActivity({ runId: execution.runId }, () =>
       readFreeMoney(workerOf(this.#world, temporal), asked),
     );
@@ -485,7 +484,9 @@ export class Attempt {
   /** As `carriedOut` of `activities/leg-calls.ts`. */
   #giveTurnBack(call: LegCall, step: LegStep): void {
     const givenBack = turnGivenBack(call, step);
-    if (givenBack !== null) void this.#world.turns.asked().giveBack(call.plan.run, givenBack.mayHaveTraded);
+    if (givenBack === null) return;
+    const tradedAtMs = givenBack.mayHaveTraded ? this.#world.wallMs() : null;
+    void this.#world.turns.asked().giveBack(call.plan.run, tradedAtMs);
   }
 
   #isFrozen(later: () => void): boolean {

@@ -171,7 +171,7 @@ export class Chores {
     const turn = this.#world.turns.asked();
     const isPlannedInTurn = plan.legs.every(isFromBalances);
     if (!isPlannedInTurn || plan.madeFor !== execution.runId) void turn.reopen(plan.run);
-    else if (plan.batch !== null && plan.legs.length === 0) void turn.giveBack(plan.run, false);
+    else if (plan.batch !== null && plan.legs.length === 0) void turn.giveBack(plan.run, null);
   }
 
   /** The workflow `plan`, and the activity that observes. Of a plan that is lost, nobody hears any more. */
@@ -197,7 +197,7 @@ export class Chores {
         if (observed.kind === 'observed') await isUp(50);
         return observed;
       },
-      giveTurnBack: () => world.turns.asked().giveBack(input.run, false),
+      giveTurnBack: () => world.turns.asked().giveBack(input.run, null),
       waitUntil: (_holds, ms = 0) => new Promise((resolve) => world.clock.wake(ms, () => resolve(false))),
       nowMs: () => world.temporalMs(),
       historyIsLong: () => false,
@@ -272,10 +272,14 @@ export class Chores {
     const call = activity.args as ConfirmCall;
     const foreign = this.#foreignReader(call);
     if (foreign !== null) return { kind: 'wait', wait: foreign };
-    const trades = service.ledger.flatMap((one) => (one.kind === 'trade' ? [one.record] : []));
-    const withdrawals = service.ledger.flatMap((one) => (one.kind === 'withdrawal' ? [one.record] : []));
+    const trades = service.ledger.flatMap((one) =>
+      one.kind === 'trade' ? [{ ...one.record, status: one.status }] : [],
+    );
+    const withdrawals = service.ledger.flatMap((one) =>
+      one.kind === 'withdrawal' ? [{ ...one.record, status: one.status }] : [],
+    );
     const records = { trades: byId(trades), withdrawals: byId(withdrawals) };
-    return confirmedBy(call, records, this.#world.facts.withdrawalStatuses.paid);
+    return confirmedBy(call, records, this.#world.facts.withdrawalStatuses);
   }
 
   #settlement(activity: Activity): Polled<Settlement> {

@@ -108,14 +108,8 @@ const OF_BATCHES = [
 ];
 
 const OF_REBALANCES = [
-  ...[
-    'a sale',
-    'a purchase',
-    'a purchase on the proceeds',
-    'free money is asked for',
-    'asked for by new balances',
-    'not asked for any more',
-  ],
+  ...['a sale', 'a purchase', 'a purchase on the proceeds'],
+  ...['asked for by new balances', 'not asked for any more'],
   ...['per_trade', 'per_run', 'per_day', 'base', 'max_trades'].map(
     (restraint) => `held back by ${restraint}`,
   ),

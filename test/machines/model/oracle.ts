@@ -529,8 +529,8 @@ export class Oracle {
 
 /** What the chunks of a batch say. */
 function paymentsIn({ chunks }: Pick<Temporal, 'chunks'>): Pick<Report, 'payments'> {
-  const courses = chunks.flatMap((chunk) => chunk.newest()?.chunk ?? []);
-  return { payments: courses.flatMap((chunk) => makeReport(chunk.reported).payments) };
+  const states = chunks.flatMap((chunk) => chunk.newest()?.state ?? []);
+  return { payments: states.flatMap((state) => makeReport(state).payments) };
 }
 
 /** Until when a run may wait for a record in silence: while its status is one that the interface shows, until it is late; else not at all. */

@@ -1,21 +1,25 @@
 /** What other runs of ours have done, as they answer whoever asks (`durable/other-runs/claims.ts`). */
-import { Answers, holdsOf, rivalry, type Claim } from '../../../domain/run/claims.ts';
+import { Answers, holdsOf, rivalry, type Claim, type Holds } from '../../../domain/run/claims.ts';
 import { runName } from '../../../domain/references.ts';
-import { acceptedOf } from '../../../domain/run/items.ts';
 import type { Withdrawal } from '../../../domain/service/records.ts';
 import type { Rival } from '../../../domain/writes/step.ts';
+import type { Execution } from './execution.ts';
 import type { Temporal } from './temporal.ts';
 
 /** Whose these records are, as the payments of these runs say. */
 export function whose(runs: readonly Temporal[], records: readonly Withdrawal[]): readonly Claim[] {
   const answers = new Answers(records.map(({ id }) => id));
   for (const each of runs) {
-    const items = each
-      .payments()
-      .map((record) => [record.payment.id, 'PENDING', acceptedOf(record)?.withdrawalId ?? null] as const);
-    answers.add(each.ours.input.run, { items });
+    const { run } = each.ours.input;
+    const newest = each.newest();
+    if (newest !== undefined) answers.add(run, toldBy(newest, null));
+    for (const chunk of each.chunks) answers.add(run, chunk.newest()?.chunk?.holds(null) ?? null);
   }
   return answers.claims;
+}
+
+function toldBy({ state, runId }: Execution, names: readonly string[] | null): Holds {
+  return holdsOf(state, { runId, heard: null, isFirst: false }, names);
 }
 
 /** A later run of the policy on the same date that has done it, or a silent one that may have. */
@@ -29,8 +33,8 @@ export function rivalOf(runs: readonly Temporal[], temporal: Temporal, item: str
     if (!isOther || newest === undefined || newest.startedAtMs <= startedAtMs) continue;
     const name = runName(other.ours.input.run);
     if (!other.hasWorkers()) return { rival: null, silent: other.planRun?.plan ? name : null };
-    const holds = holdsOf(newest.state, { runId: newest.runId, heard: null, isFirst: false }, [item]);
-    if (rivalry(holds, newest.standing === 'open', item) === 'has') return { rival: name, silent: null };
+    if (rivalry(toldBy(newest, [item]), newest.standing === 'open', item) === 'has')
+      return { rival: name, silent: null };
   }
   return { rival: null, silent: null };
 }

@@ -17,6 +17,7 @@ import type {
 } from '../../../domain/policy.ts';
 import type { RunInput } from '../../../domain/run/calls.ts';
 import { hashOfChunk } from '../../../language/batch/chunk-hash.ts';
+import { formatOf } from '../../support/batch-format.ts';
 import { RATES } from './prices.ts';
 import type { BatchSettings, PolicySettings, RebalanceSettings } from './schedule.ts';
 
@@ -140,6 +141,8 @@ export function paymentsOf({ pays }: Pick<PolicySettings, 'pays'>): readonly Wit
   const proceeds = supplier({ kind: 'proceeds', rounding: 'down' });
   const fixed = supplier({ kind: 'fixed', value: '17000.00' });
   switch (pays) {
+    case 'nobody':
+      return [];
     case 'proceeds':
       return [proceeds];
     case 'fixed':
@@ -177,6 +180,7 @@ function payoutOf(
     guard: isFunded ? BY_REFERENCE : null,
     rules: {
       quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
+      unusualGuard: null,
       settle: { until: isFunded ? policy.settle : 'funds', lateAfterMs: 3_600_000 },
       shortfall: policy.shortfall,
       limits:
@@ -184,7 +188,7 @@ function payoutOf(
     },
     payout: {
       fund: isFunded ? { kind: 'net', from: 'USD' } : { kind: 'none' },
-      columns: { id: 'id', account: 'account', currency: 'currency', amount: 'amount' },
+      format: formatOf(),
       rules: {
         parallel,
         stopAfter: stopAfter === null ? null : { failed: stopAfter, ratioPercent: null, sameCode: null },
@@ -208,6 +212,7 @@ export function readInputOf(ours: Ours, batch: BatchSettings | null): ReadInput 
     policyFile: 'p.yaml',
     date: DATE,
     referenceRates,
+    destinations: null,
     manifest,
   };
 }
@@ -236,6 +241,7 @@ function policyOf(ours: Ours, batch: BatchSettings | null): Policy {
       : null,
     rules: {
       quote: { validForSeconds, settlement: 'T0', maxQuotes: 5 },
+      unusualGuard: null,
       settle: { until: settle, lateAfterMs: 3_600_000 },
       shortfall,
       limits: limit ? { ...NO_LIMITS, perTrade: { value: MOST_BOUGHT, currency: 'MXN' } } : null,
@@ -257,6 +263,7 @@ function rebalancePolicyOf({ input, policy }: Ours, of: RebalanceSettings): Reba
     guard: BY_REFERENCE,
     rules: {
       quote: { validForSeconds: policy.validForSeconds, settlement: 'T0', maxQuotes: 5 },
+      unusualGuard: null,
       settle: { until: 'status', lateAfterMs: 3_600_000 },
       shortfall: policy.shortfall,
       limits: { ...NO_LIMITS, perTrade: usd(perTrade), perRun: usd(perRun), perDay: usd(perDay) },

@@ -86,9 +86,9 @@ export type PolicySettings = {
   readonly amount: 'sell' | 'buy' | 'sell all';
   /**
    * `twins`: two payments with the same account and amount; `both`: the proceeds and a fixed one; `rest`: a fixed one and
-   * what it leaves; `batch`: more than fit one call.
+   * what it leaves; `batch`: more than fit one call; `nobody`: the run only converts.
    */
-  readonly pays: 'proceeds' | 'fixed' | 'twins' | 'both' | 'rest' | 'batch';
+  readonly pays: 'proceeds' | 'fixed' | 'twins' | 'both' | 'rest' | 'batch' | 'nobody';
   readonly shortfall: 'skip' | 'hold';
   readonly validForSeconds: 3 | 30 | 60;
   readonly guard: boolean;

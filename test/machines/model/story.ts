@@ -248,7 +248,7 @@ function reportOf(temporal: Temporal): Promise<Report> {
   return readReport(
     async (offset) => reportPage(state, offset),
     (number) => async (offset) => {
-      const reported = chunks[number - 1]?.newest()?.chunk?.reported;
+      const reported = chunks[number - 1]?.newest()?.state;
       return reported === undefined ? null : chunkPage(reported, offset);
     },
   );

@@ -224,7 +224,7 @@ export class Temporal {
     if (chunks.length === 0) return this.newest()?.state.payments ?? [];
     return chunks.flatMap((chunk, index) => {
       const planned = ours.batch?.[index] ?? [];
-      const reported = chunk.newest()?.chunk?.reported.payments;
+      const reported = chunk.newest()?.state.payments;
       return reported ?? planned.map((row) => newRecord(paymentOf(ours.input.run, row)));
     });
   }

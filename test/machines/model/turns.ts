@@ -38,8 +38,8 @@ export class Turns {
         if (answer.turn === 'others') this.#world.coverage.hit('turn', 'of another run');
         return answer;
       },
-      giveBack: async (run, mayHaveTraded) =>
-        this.#change((state) => giveTurnBack(state, runName(run), mayHaveTraded, this.#world.temporalMs())),
+      giveBack: async (run, tradedAtMs) =>
+        this.#change((state) => giveTurnBack(state, runName(run), tradedAtMs, this.#world.temporalMs())),
       reopen: async (run) => this.#change((state) => reopenRun(state, runName(run))),
       readReserved: async (others) => this.#reserved(others),
     };

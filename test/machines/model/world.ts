@@ -677,7 +677,7 @@ export const HELD = 'held by ';
 
 function holdsOf({ current, chunks }: Temporal): readonly string[] {
   if (current === null || statusOf(current.state) !== 'HELD') return [];
-  const states = [current.state, ...chunks.flatMap((chunk) => chunk.newest()?.chunk?.reported ?? [])];
+  const states = [current.state, ...chunks.flatMap((chunk) => chunk.newest()?.state ?? [])];
   return states.flatMap((state) => makeReport(state).problems.map(({ code }) => code));
 }
 

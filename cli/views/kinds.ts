@@ -1,0 +1,32 @@
+/**
+ * The mistakes or warnings of a batch by their kind, for people: the rarest kind first, since one mistake among five hundred
+ * of another kind would be overlooked. Pure.
+ */
+import type { Trouble } from '../../language/text/problem.ts';
+import type { Told } from '../../operations/batches/check.ts';
+
+/** At most this many of one kind are shown. */
+const OF_A_KIND = 3;
+
+/** `count`: how many of this kind are kept; `few`: the first of them. */
+export type Kind = {
+  readonly code: string;
+  readonly count: number;
+  readonly few: readonly Trouble[];
+};
+
+export function kindsOf({ first }: Told): readonly Kind[] {
+  const codes = [...new Set(first.map(({ code }) => code))];
+  return codes
+    .map((code) => {
+      const all = first.filter((trouble) => trouble.code === code);
+      return { code, count: all.length, few: all.slice(0, OF_A_KIND) };
+    })
+    .toSorted((a, b) => a.count - b.count);
+}
+
+/** How many of each kind: `: 1 BATCH_ID, 500 BATCH_AMOUNT`; nothing where there is one kind. */
+export function countsOf(kinds: readonly Kind[]): string {
+  if (kinds.length < 2) return '';
+  return `: ${kinds.map(({ code, count }) => `${count} ${code}`).join(', ')}`;
+}

@@ -1,0 +1,48 @@
+/** Two rebalancings over the same account: what one does while nobody can tell what the other still takes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
+import { LOST_REQUEST, after, story } from '../machines/model/story.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** The first run sells pesos, gets no reply, and is paused in Temporal for so long; another one begins beside it. */
+function beside(of: {
+  readonly pausedMs: number;
+  readonly secondAfterMs: number;
+  readonly other?: 'policy' | 'run';
+}) {
+  const rebalance = { ...TWO_LEGS, other: of.other ?? 'policy' } as const;
+  return story({ ...PLAIN_DAY, rebalance })
+    .given({ trade: [LOST_REQUEST], secondAfterMs: of.secondAfterMs })
+    .when(after('send trade'), { kind: 'pause', ms: of.pausedMs });
+}
+
+for (const other of ['policy', 'run'] as const)
+  test(`given a rebalancing in doubt about its sale, when another ${other} rebalances beside it, then that one plans once the doubt is over`, async () => {
+    const end = await beside({ pausedMs: 10 * MINUTE_MS, secondAfterMs: 5_000, other }).play();
+    const [first, second] = end.runs;
+    assert.equal(first?.trades.length, 2);
+    assert.equal(second?.report.status, 'COMPLETED');
+    // The first has sold the pesos by then, so that nothing is left to do, and nothing is held back.
+    assert.deepEqual(
+      second.report.positions.flatMap(({ restraint, wanted }) => restraint ?? wanted ?? []),
+      [],
+    );
+    assert.deepEqual(second.trades, []);
+  });
+
+test('given a rebalancing that is in doubt until nothing more may be traded, when another one is beside it, then that one says in the end which currencies it has left', async () => {
+  const end = await beside({ pausedMs: 30 * HOUR_MS, secondAfterMs: 17 * HOUR_MS - 10 * MINUTE_MS }).play();
+  const [, second] = end.runs;
+  assert.equal(second?.report.status, 'PARTIAL');
+  assert.deepEqual(
+    second.report.problems.map(({ code, item }) => [code, item]),
+    [
+      ['TARGET_NOT_REACHED', 'EUR'],
+      ['TARGET_NOT_REACHED', 'MXN'],
+    ],
+  );
+  assert.match(second.report.problems[0]?.message ?? '', /another run may still take or bring some of it/);
+});

@@ -1,0 +1,70 @@
+/** Before a person may name a record for an item, every item of ours that counts it as its own is looked for (M1, M3). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Client } from '@temporalio/client';
+import { keptPlan } from '../../domain/plan/plan.ts';
+import type { Holds } from '../../domain/run/claims.ts';
+import type { Withdrawal } from '../../domain/service/records.ts';
+import { CommandFailure } from '../../operations/failure.ts';
+import { claimantOf } from '../../operations/decide/claims.ts';
+import type { Place } from '../../operations/place.ts';
+import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
+
+const PLAN = {
+  ...context().plan,
+  positions: [],
+  batch: null,
+  policy: { name: 'p', hash: 'hash' },
+  legs: [LEG],
+  payments: [PAYMENT],
+};
+const RECORD: Withdrawal = {
+  id: 'wtd_1',
+  currency: PAYMENT.currency,
+  withdrawalAmount: '10',
+  status: 'PENDING',
+  withdrawalAccountId: PAYMENT.account,
+  createdAt: '2026-11-21T09:00:00.000Z',
+  tag: null,
+};
+const CHUNK = `sandbox/${RUN.policy}.${RUN.id}/chunk-0001`;
+
+/** A Temporal that shows one chunk of the run; `told`: what the chunk tells, or null where it does not answer. */
+function placeWith(told: Pick<Holds, 'hasPlan' | 'isFirst' | 'items'> | null): Place {
+  const open = { workflowId: CHUNK, runId: 'c1', type: 'chunk', status: { name: 'RUNNING' } };
+  const client = {
+    withDeadline: (_deadline: number, ask: () => Promise<unknown>) => ask(),
+    workflow: {
+      async *list({ query }: { readonly query: string }) {
+        const startTime = new Date(RECORD.createdAt);
+        yield query.includes("'plan'") ? { runId: 'plan' } : { ...open, startTime };
+      },
+      getHandle: (workflowId: string, runId: string) => ({
+        describe: async () => ({ workflowId, runId, status: { name: 'COMPLETED' }, type: 'plan' }),
+        result: async () => keptPlan(PLAN),
+        query: async () => told && { runId: 'c1', heard: null, ...told },
+      }),
+    },
+  };
+  return { client: client as unknown as Client, mode: 'SANDBOX' } as Place;
+}
+
+const claimant = (told: Parameters<typeof placeWith>[0]) => claimantOf(placeWith(told), PLAN, 'two', RECORD);
+
+const tells = (item: string) =>
+  ({ hasPlan: true, isFirst: false, items: [[item, 'PENDING', RECORD.id]] }) as const;
+
+test('a record that another item of the same run counts as its own is that item’s, and the item’s own is not', async () => {
+  assert.equal(await claimant(tells('one')), `${RUN.policy}.${RUN.id} one`);
+  assert.equal(await claimant(tells('two')), null);
+  assert.equal(await claimant({ hasPlan: true, isFirst: false, items: [] }), null);
+});
+
+test('while a chunk of the same run does not answer, or may hold more than it tells, whose a record is stays open', async () => {
+  for (const told of [null, { hasPlan: false, isFirst: false, items: [] }])
+    await assert.rejects(
+      claimant(told),
+      (error) => error instanceof CommandFailure && error.problems[0]?.code === 'OTHER_RUN_SILENT',
+    );
+  assert.equal(await claimant({ hasPlan: false, isFirst: true, items: [] }), null);
+});
