@@ -195,7 +195,7 @@ name: replaced
 environment: sandbox
 convert: { sell: USD, buy: MXN, amount: { sell: all, keep: "500.00" } }
 quote: { settlement: T0 }
-guard: { worst_rate: "1 MXN per USD" }
+guard: { worst_rate: "16.50 MXN per USD" }
 `;
 
 /** A button that is pressed while a run that has the turn is about to hear of its trade. */
