@@ -1,13 +1,19 @@
 /** Why an open run is stuck, where the run cannot say so itself. Temporal shows it. */
 import type { Client } from '@temporalio/client';
 import { canBeAsked, describe, isOpen } from '../../durable/described.ts';
+import { msOf } from '../../durable/history.ts';
 import type { RunFacts } from './runs.ts';
 import { UNTAKEN_MS } from './until-it-ends.ts';
 
 /** What Temporal shows of an open run that is stuck and cannot say so itself. The ids are Temporal's. */
 export type Outside = {
   readonly historyLength: number;
-  readonly pendingWorkflowTask: { readonly attempt: number; readonly isStarted: boolean } | null;
+  /** `waitsMs`: so long ago Temporal has made it. */
+  readonly pendingWorkflowTask: {
+    readonly attempt: number;
+    readonly isStarted: boolean;
+    readonly waitsMs: number;
+  } | null;
   readonly pendingActivities: readonly {
     readonly name: string;
     readonly attempt: number;
@@ -21,13 +27,16 @@ const MANY_ATTEMPTS = 4;
 /** An activity that waits fails with this type, so that Temporal calls it again later. Nothing is wrong. */
 const NOT_YET = 'NOT_YET';
 
+/** A worker that has much to do takes a task of an open run later, but by then. */
+const BUSY_MS = 60_000;
+
 /** Why an open run is stuck, as one sentence; null when it is not stuck, or says so itself. Pure. */
-export function stuckBy(outside: Outside, openForMs: number): string | null {
+export function stuckBy(outside: Outside): string | null {
   const { pendingWorkflowTask: task, pendingActivities, historyLength } = outside;
   if (task !== null && task.attempt >= MANY_ATTEMPTS)
     return `Its workflow task has failed ${task.attempt - 1} times: this version of the worker cannot go on with it. See the failure in the Temporal UI; a reset is safe.`;
-  if (historyLength <= 2 && task?.isStarted === false && openForMs >= UNTAKEN_MS)
-    return 'No worker has taken it. Start one with `npx cambist worker`.';
+  if (task?.isStarted === false && task.waitsMs >= (historyLength <= 2 ? UNTAKEN_MS : BUSY_MS))
+    return 'No worker has taken it. Start one with `npx cambist worker`. If that changes nothing, terminate the run in Temporal and start it again.';
   const call = pendingActivities.find(
     ({ attempt, lastFailure }) => attempt >= MANY_ATTEMPTS && lastFailure !== null && lastFailure !== NOT_YET,
   );
@@ -42,17 +51,15 @@ export async function readStuck(client: Client, facts: RunFacts, nowMs: number):
   const { raw, historyLength } = shown;
   const task = raw.pendingWorkflowTask ?? null;
   const isStarted = (task?.startedTime ?? null) !== null;
-  return stuckBy(
-    {
-      historyLength,
-      pendingWorkflowTask: task === null ? null : { attempt: task.attempt ?? 1, isStarted },
-      pendingActivities: (raw.pendingActivities ?? []).map(({ activityType, attempt, lastFailure }) => ({
-        name: activityType?.name ?? '?',
-        attempt: attempt ?? 1,
-        lastFailure:
-          (lastFailure ?? null) === null ? null : (lastFailure?.applicationFailureInfo?.type ?? 'failure'),
-      })),
-    },
-    nowMs - facts.startedAtMs,
-  );
+  const waitsMs = nowMs - msOf(task?.originalScheduledTime ?? task?.scheduledTime);
+  return stuckBy({
+    historyLength,
+    pendingWorkflowTask: task === null ? null : { attempt: task.attempt ?? 1, isStarted, waitsMs },
+    pendingActivities: (raw.pendingActivities ?? []).map(({ activityType, attempt, lastFailure }) => ({
+      name: activityType?.name ?? '?',
+      attempt: attempt ?? 1,
+      lastFailure:
+        (lastFailure ?? null) === null ? null : (lastFailure?.applicationFailureInfo?.type ?? 'failure'),
+    })),
+  });
 }

@@ -27,7 +27,7 @@ const PARTS = [
     filesAtOnce: 4,
     files: [
       'server/',
-      'machines/buttons',
+      'machines/buttons.test',
       'machines/run-workers',
       'machines/run-again',
       'machines/run-instead',

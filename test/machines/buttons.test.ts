@@ -1,8 +1,6 @@
 /** Each button of Temporal's UI and command line, pressed in the middle of a write: docs/operations/buttons.md is this table. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, describe } from 'node:test';
 import { WithStartWorkflowOperation, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
@@ -13,15 +11,9 @@ import { runName } from '../../domain/references.ts';
 import { startChunk } from '../../durable/batches/chunks.ts';
 import { readStart } from '../../durable/history.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
-import {
-  HALT_QUEUE,
-  HALT_TYPE,
-  haltIdOf,
-  instructionsIdOf,
-  planIdOf,
-  scheduleIdOf,
-} from '../../workflows/names.ts';
+import { HALT_QUEUE, HALT_TYPE, haltIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { disagreements, withoutEvidence } from '../support/agreement.ts';
+import { applySchedule, startedBy } from '../support/applied-schedule.ts';
 import {
   assertPaidOnce,
   chunkOf,
@@ -203,7 +195,7 @@ name: replaced
 environment: sandbox
 convert: { sell: USD, buy: MXN, amount: { sell: all, keep: "500.00" } }
 quote: { settlement: T0 }
-guard: { worst_rate: "1 MXN per USD" }
+guard: { worst_rate: "16.50 MXN per USD" }
 `;
 
 /** A button that is pressed while a run that has the turn is about to hear of its trade. */
@@ -574,21 +566,9 @@ async function triggered(taskQueue?: string): Promise<{
   readonly scheduled: Pressed;
   readonly moved: () => number;
 }> {
-  const name = uniqueName('s');
-  const text = convertPolicy().replace(
-    'name: replaced\n',
-    `name: ${name}\nzone: UTC\nschedule: { at: "00:00", days: daily }\n`,
-  );
-  const file = `${name}.yaml`;
-  await writeFile(join(stage.folder, file), text);
-  const env = taskQueue === undefined ? {} : { CAMBIST_TASK_QUEUE: taskQueue };
-  assertExit(await command(stage, ['schedule', 'apply', file], { env }), 0);
-  const schedule = stage.temporal.client.schedule.getHandle(scheduleIdOf('SANDBOX', name));
+  const { name, schedule } = await applySchedule(stage, taskQueue);
   await schedule.trigger();
-  const workflowId = await eventually('what was triggered', async () => {
-    const [newest] = (await schedule.describe()).info.recentActions;
-    return newest?.action.workflow.workflowId ?? null;
-  });
+  const [workflowId = ''] = await startedBy(schedule);
   const moved = (): number =>
     stage.sandbox
       .ledger()

@@ -5,20 +5,48 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { todayIn } from '../../calendar/business-date.ts';
 import { runName } from '../../domain/references.ts';
 import { parseRun } from '../../operations/named-run.ts';
-import { instructionsIdOf } from '../../workflows/names.ts';
+import { haltIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
+import { movedTwice } from '../support/agreement.ts';
+import { applySchedule, startedBy } from '../support/applied-schedule.ts';
+import { assertPaidOnce, chunkOf, paymentsOf, startBatch, untilAllEnded } from '../support/batches.ts';
+import { ON_REAL_SERVER, type OnRealServer } from '../support/button-rows.ts';
 import { assertExit, command } from '../support/commands.ts';
+import { uniqueName } from '../support/dev-server.ts';
+import { gateOf } from '../support/gate.ts';
 import { eventually } from '../support/patience.ts';
 import { convertPolicy } from '../support/policies.ts';
-import { assertDoneOnce, openStage } from '../support/stage.ts';
+import {
+  assertDoneOnce,
+  assertNothingMoved,
+  openStage,
+  type Stage,
+  type StageOptions,
+} from '../support/stage.ts';
 import { startTemporalServer } from '../support/temporal-server.ts';
+
+const RATES = { 'USD/MXN': '17.25' };
+const RICH = { USD: '1000000', EUR: '1000000', MXN: '1000000' };
+/** Nobody is at work who has asked the service for nothing for so long. */
+const QUIET_MS = 3_000;
+/** Takes the turn. */
+const SELLS_ALL = `policy: 1
+kind: convert
+name: replaced
+environment: sandbox
+convert: { sell: USD, buy: MXN, amount: { sell: all, keep: "500.00" } }
+quote: { settlement: T0 }
+guard: { worst_rate: "16.50 MXN per USD" }
+`;
 
 describe('on the real Temporal server', async () => {
   const server = await startTemporalServer({ 'frontend.WorkflowPauseEnabled': true });
   const stage = await openStage({
-    rates: { 'USD/MXN': '17.25' },
-    balances: { USD: '1000000', MXN: '1000000' },
+    rates: RATES,
+    balances: RICH,
     temporalAddress: server.address,
   });
   after(async () => {
@@ -40,6 +68,14 @@ describe('on the real Temporal server', async () => {
     return async () => {
       await client.workflowService.unpauseWorkflowExecution({ ...asked, requestId: randomUUID() });
     };
+  }
+
+  /** `list --attention` names it. */
+  async function assertListed(workflowId: string): Promise<void> {
+    await eventually(`the list shows ${workflowId}`, async () => {
+      const told = await command(stage, ['list', '--attention']);
+      return told.stdout.replaceAll(/\s+/g, '').includes(workflowId);
+    });
   }
 
   /** `list --attention` names it, and who has paused it. */
@@ -108,4 +144,128 @@ describe('on the real Temporal server', async () => {
     );
     assert.deepEqual(run.movements().withdrawals, []);
   });
+
+  /** A stage on the same server that nobody else has. */
+  async function onItsOwn(options: StageOptions, work: (own: Stage) => Promise<void>): Promise<void> {
+    const own = await openStage({ rates: RATES, temporalAddress: server.address, ...options });
+    try {
+      await work(own);
+    } finally {
+      await own.close();
+    }
+  }
+
+  const PRESSES: Record<OnRealServer, () => Promise<void>> = {
+    'Pause, Unpause | run, chunk': () =>
+      onItsOwn({ balances: RICH }, async (own) => {
+        await own.startWorker();
+        const name = uniqueName('b');
+        const id = `${todayIn('UTC', Date.now())}-weekly`;
+        const held = own.sandbox.addFault({
+          operation: 'createWithdrawal',
+          times: 1,
+          when: { reference: `${name}.${id}.inv-4` },
+          effect: { kind: 'hold', when: 'after' },
+        });
+        const batch = await startBatch(own, paymentsOf(6), { perChunk: 3, name, id });
+        await own.sandbox.faultHit(held);
+        const all = [batch.handle, chunkOf(own, batch, 1), chunkOf(own, batch, 2)];
+        const unpauses: (() => Promise<void>)[] = [];
+        for (const { workflowId } of all) unpauses.push(await pause(workflowId));
+        await assertNamed(batch.handle.workflowId);
+        own.sandbox.releaseFaults(held);
+        await settled(own);
+        const { withdrawals } = batch.movements();
+        assert.ok(withdrawals.length <= 4, 'the call that was on its way, and none after it');
+        // This server forgets a pause that meets a workflow task.
+        for (const unpause of unpauses) await unpause().catch(() => undefined);
+        assertPaidOnce(batch, await untilAllEnded(own, batch));
+      }),
+    'Pause, Unpause | plan': () =>
+      onItsOwn({ balances: RICH }, async (own) => {
+        await own.startWorker();
+        own.setKeyActive(false);
+        const run = await own.start(convertPolicy());
+        const planId = planIdOf('SANDBOX', run.name);
+        const { client } = own.temporal;
+        await eventually('the plan waits', async () => {
+          const shown = await client.workflow
+            .getHandle(planId)
+            .describe()
+            .catch(() => null);
+          return shown?.memo?.['waits'] ?? null;
+        });
+        const unpause = await pause(planId);
+        own.setKeyActive(true);
+        await run.heldBy('PLAN_PAUSED');
+        assertNothingMoved(run);
+        await unpause();
+        assertDoneOnce(run, await run.report());
+      }),
+    'Pause, Unpause | turn': () =>
+      onItsOwn({ balances: { USD: '150000' } }, async (own) => {
+        await own.startWorker();
+        const { run, release } = await own.startHeld(SELLS_ALL, 'createTrade', { when: 'after' });
+        const query = `WorkflowType = 'turn' AND TaskQueue = '${own.env['CAMBIST_TASK_QUEUE'] ?? ''}'`;
+        const turnId = await eventually('the turn in the list', async () => {
+          for await (const { workflowId } of own.temporal.client.workflow.list({ query })) return workflowId;
+          return null;
+        });
+        const unpause = await pause(turnId);
+        const other = await own.start(SELLS_ALL);
+        await assertListed(turnId);
+        await settled(own);
+        assertNothingMoved(other);
+        release();
+        await unpause();
+        assertDoneOnce(run, await run.report());
+        await other.until(({ status }) => status !== 'RUNNING');
+        assert.deepEqual(movedTwice(own.sandbox.ledger()), []);
+      }),
+    'Pause, Unpause | halt': () =>
+      onItsOwn({ balances: RICH }, async (own) => {
+        await own.startWorker();
+        const run = own.find(convertPolicy(), {});
+        const { policy } = run.name;
+        assertExit(await command(own, ['halt', '--policy', policy, '--reason', 'a doubt', '--by', 'ana']), 0);
+        const unpause = await pause(haltIdOf('SANDBOX'));
+        await run.startAgain();
+        await run.heldBy('HALTED');
+        assertNothingMoved(run);
+        await assertListed(haltIdOf('SANDBOX'));
+        await unpause();
+        assertExit(await command(own, ['resume', '--policy', policy, '--by', 'ben']), 0);
+        assertDoneOnce(run, await run.report());
+      }),
+    'Pause, Unpause | scheduled': () =>
+      onItsOwn({ balances: RICH }, async (own) => {
+        const { name, text, schedule } = await applySchedule(own);
+        const { interceptors, open } = gateOf('startScheduled');
+        await own.startWorker({ temporal: { debugMode: true, interceptors } });
+        await schedule.trigger();
+        const [scheduledId = ''] = await startedBy(schedule);
+        const handle = own.temporal.client.workflow.getHandle(scheduledId);
+        // This server never gives out a first workflow task that meets a pause.
+        await eventually('its call', async () => (await handle.describe()).raw.pendingActivities?.length);
+        const unpause = await pause(scheduledId);
+        await assertListed(scheduledId);
+        const run = own.find(text, { name, id: todayIn('UTC', Date.now()) });
+        assertNothingMoved(run);
+        open();
+        await unpause();
+        await handle.result();
+        assertDoneOnce(run, await run.report());
+        await schedule.delete();
+      }),
+  };
+  for (const row of ON_REAL_SERVER) test(row, PRESSES[row]);
 });
+
+/** Nothing is asked of the service any more. */
+async function settled({ sandbox }: Stage): Promise<void> {
+  const last = (): unknown => sandbox.requests().at(-1)?.seq;
+  for (let before: unknown = null; before !== last();) {
+    before = last();
+    await delay(QUIET_MS);
+  }
+}

@@ -29,6 +29,31 @@ export const ON_DEV_SERVER = [
 ] as const;
 export type OnDevServer = (typeof ON_DEV_SERVER)[number];
 
+/** Pressed in test/machines/temporal-server.test.ts, on a server that can pause workflows. */
+export const ON_REAL_SERVER = [
+  'Pause, Unpause | run, chunk',
+  'Pause, Unpause | plan',
+  'Pause, Unpause | turn',
+  'Pause, Unpause | halt',
+  'Pause, Unpause | scheduled',
+] as const;
+export type OnRealServer = (typeof ON_REAL_SERVER)[number];
+
+/** Pressed in test/machines/buttons-beside.test.ts: what stands beside a workflow. */
+export const BESIDE = [
+  'Pause, Unpause, Reset, Update options, Complete, Fail | activity of chunk',
+  'Pause, Unpause, Reset, Update options, Complete, Fail | activity of plan, instructions, scheduled',
+  'Pause, Unpause | schedule',
+  'Trigger, Backfill | schedule',
+  'Edit | schedule',
+  'Delete | schedule',
+  'Create | schedule',
+  'Set current, Ramp, Unset, Delete version | deployment',
+  'Set rate limit | task queue',
+  'Set retention | namespace',
+] as const;
+export type Beside = (typeof BESIDE)[number];
+
 type Shown = { readonly file: string; readonly title: string };
 
 /** Rows that tests of something larger press: each with words of the titles of these. */
@@ -55,6 +80,24 @@ export const ELSEWHERE: Readonly<Record<string, readonly Shown[]>> = {
     },
   ],
   'Cancel | run': [{ file: 'machines/run-cancels.test.ts', title: 'it is told truly, nothing else is sent' }],
+  'Pause, Unpause | instructions': [
+    {
+      file: 'machines/temporal-server.test.ts',
+      title: 'while somebody has paused what keeps the instructions of a run, nothing of it is sent',
+    },
+  ],
+  'Pause, Unpause, Reset | activity of run': [
+    { file: 'machines/run-buttons.test.ts', title: 'while the reply to ${operation} is on its way' },
+    { file: 'machines/run-buttons.test.ts', title: 'reset when the worker of ${operation} was lost' },
+  ],
+  'Update options, Complete, Fail | activity of run': [
+    {
+      file: 'server/run-answers.test.ts',
+      title: 'temporal activity complete with the withdrawal of another run',
+    },
+    { file: 'server/run-answers.test.ts', title: 'temporal activity fail: the payment is looked up' },
+    { file: 'server/run-answers.test.ts', title: 'Update options with a schedule-to-close of a second' },
+  ],
   'Delete | instructions': [
     {
       file: 'server/run-memory.test.ts',

@@ -3,6 +3,7 @@
  * once.
  */
 import assert from 'node:assert/strict';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Service } from '../machines/resets/services.ts';
 import { uniqueName } from './dev-server.ts';
 import { eventually } from './patience.ts';
@@ -16,7 +17,7 @@ import {
   withPlace,
   type Place,
 } from './places.ts';
-import type { Run, Write } from './stage.ts';
+import type { Run, Stage, Write } from './stage.ts';
 
 /** The one activity of a run that is under way, as the UI's page of pending activities shows it. */
 async function pendingOf(run: Run): Promise<{ readonly id: string; readonly attempt: number } | null> {
@@ -27,15 +28,66 @@ async function pendingOf(run: Run): Promise<{ readonly id: string; readonly atte
 /** What the UI's buttons beside a pending activity call. */
 type Button = 'pause' | 'unpause' | 'reset';
 
+/** What the UI and the command line offer for a pending activity; each is pressed alone. */
+export const ACTIVITY_BUTTONS = ['pause and unpause', 'reset', 'update options', 'complete', 'fail'] as const;
+export type ActivityButton = (typeof ACTIVITY_BUTTONS)[number];
+
+type Activity = { readonly workflowId: string; readonly runId: string; readonly id: string };
+
 async function press({ stage }: Place, run: Run, button: Button): Promise<void> {
-  const { client, namespace } = stage.temporal;
-  const { workflowId, runId } = await baseOf(run);
   const pending = await pendingOf(run);
   assert.ok(pending !== null);
-  const what = { namespace, execution: { workflowId, runId }, identity: 'somebody', id: pending.id };
+  await pressOn(stage, { ...(await baseOf(run)), id: pending.id }, button);
+}
+
+async function pressOn({ temporal }: Stage, activity: Activity, button: Button): Promise<void> {
+  const { client, namespace } = temporal;
+  const { workflowId, runId, id } = activity;
+  const what = { namespace, execution: { workflowId, runId }, identity: 'somebody', id };
   if (button === 'pause') await client.workflowService.pauseActivity(what);
   else if (button === 'unpause') await client.workflowService.unpauseActivity(what);
   else await client.workflowService.resetActivity(what);
+}
+
+/** Presses a button beside the pending activity of this type, whichever workflow has it. */
+export async function pressBeside(
+  stage: Stage,
+  workflowId: string,
+  type: string,
+  button: ActivityButton,
+): Promise<void> {
+  const { client, namespace } = stage.temporal;
+  const activity = await eventually(`${type} is pending`, async () => {
+    const { raw, runId } = await client.workflow.getHandle(workflowId).describe();
+    const pending = (raw.pendingActivities ?? []).find(({ activityType }) => activityType?.name === type);
+    return pending === undefined ? null : { workflowId, runId, id: pending.activityId ?? '' };
+  });
+  const { runId, id } = activity;
+  switch (button) {
+    case 'pause and unpause':
+      await pressOn(stage, activity, 'pause');
+      await pressOn(stage, activity, 'unpause');
+      break;
+    case 'reset':
+      await pressOn(stage, activity, 'reset');
+      break;
+    case 'update options':
+      await client.workflowService.updateActivityOptions({
+        namespace,
+        execution: { workflowId, runId },
+        identity: 'somebody',
+        id,
+        activityOptions: { scheduleToCloseTimeout: msToTs(1_000) },
+        updateMask: { paths: ['schedule_to_close_timeout'] },
+      });
+      break;
+    case 'complete':
+      await client.activity.complete({ workflowId, runId, activityId: id }, { done: 'by somebody' });
+      break;
+    case 'fail':
+      await client.activity.fail({ workflowId, runId, activityId: id }, new Error('somebody says so'));
+      break;
+  }
 }
 
 /** By then everything has been looked at that can be looked at while nothing is there. */

@@ -293,45 +293,34 @@ test('the state of a run is what was last told, unless Temporal ended it', () =>
 });
 
 const QUIET: Outside = { historyLength: 20, pendingWorkflowTask: null, pendingActivities: [] };
-const untaken = { attempt: 1, isStarted: false };
+const untaken = { attempt: 1, isStarted: false, waitsMs: 31_000 };
 const call = { name: 'awaitSettlement', attempt: 40, lastFailure: 'NOT_YET' };
-const STUCK: readonly (readonly [
-  name: string,
-  more: Partial<Outside>,
-  openForMs: number,
-  why: RegExp | null,
-])[] = [
-  ['waits for a timer', {}, 3_600_000, null],
-  ['polls for days, which fails nothing', { pendingActivities: [call] }, 3_600_000, null],
-  [
-    'had a call that failed twice',
-    { pendingActivities: [{ ...call, attempt: 3, lastFailure: 'E' }] },
-    9_000,
-    null,
-  ],
+const STUCK: readonly (readonly [name: string, more: Partial<Outside>, why: RegExp | null])[] = [
+  ['waits for a timer', {}, null],
+  ['polls for days, which fails nothing', { pendingActivities: [call] }, null],
+  ['had a call that failed twice', { pendingActivities: [{ ...call, attempt: 3, lastFailure: 'E' }] }, null],
   [
     'has a call that fails again and again',
     { pendingActivities: [call, { ...call, attempt: 4, lastFailure: 'TypeError' }] },
-    9_000,
     /call awaitSettlement has failed 3 times \(TypeError\)/,
   ],
-  ['was started just now', { historyLength: 2, pendingWorkflowTask: untaken }, 5_000, null],
+  ['was started just now', { historyLength: 2, pendingWorkflowTask: { ...untaken, waitsMs: 5_000 } }, null],
+  ['was taken by no worker', { historyLength: 2, pendingWorkflowTask: untaken }, /No worker has taken it/],
+  ['goes on as soon as a busy worker has time', { pendingWorkflowTask: untaken }, null],
   [
-    'was taken by no worker',
-    { historyLength: 2, pendingWorkflowTask: untaken },
-    31_000,
+    'was paused before a worker had taken it, and is not given out after that',
+    { historyLength: 4, pendingWorkflowTask: { ...untaken, waitsMs: 61_000 } },
     /No worker has taken it/,
   ],
   [
     'has a workflow task that fails',
-    { pendingWorkflowTask: { attempt: 5, isStarted: true } },
-    9_000,
+    { pendingWorkflowTask: { attempt: 5, isStarted: true, waitsMs: 9_000 } },
     /workflow task has failed 4 times/,
   ],
 ];
-for (const [name, more, openForMs, why] of STUCK) {
+for (const [name, more, why] of STUCK) {
   test(`a run that ${name} ${why === null ? 'needs nobody' : 'is stuck, and list --attention says why'}`, () => {
-    const said = stuckBy({ ...QUIET, ...more }, openForMs);
+    const said = stuckBy({ ...QUIET, ...more });
     if (why === null) assert.equal(said, null);
     else assert.match(said ?? '', why);
   });
