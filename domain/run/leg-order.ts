@@ -105,7 +105,7 @@ export function isAwaited(legs: readonly LegRecord[], sale: LegRecord): boolean 
 }
 
 /**
- * The leg is not traded for good, or is traded and a poll has read its trade. What a call alone says may be typed by somebody
+ * The leg is not traded for good, or is traded and a poll has read its trade. What a call alone says may be typed by a person
  * in its place: no other leg spends it (M4).
  */
 function isSure(record: LegRecord): boolean {

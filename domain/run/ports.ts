@@ -64,7 +64,7 @@ export type Ports = {
   /** The id of the Temporal run, and its `originalExecutionRunId`, which differs after a reset. */
   readonly runId: string;
   readonly originalRunId: string;
-  /** The Temporal run with which the histories that follow one another began. Temporal says it, and nobody hands it on. */
+  /** The Temporal run with which the histories that follow one another began. Temporal says it, and no history hands it on. */
   readonly firstRunId: string;
   /** Shows the state to people. The run calls this whenever the state has changed. */
   show(): void;
@@ -119,7 +119,7 @@ export class RunRefused extends Error {
 }
 
 /**
- * A call that has ended without an answer of its own: it failed at all its attempts, or somebody else ended it. People are
+ * A call that has ended without an answer of its own: it failed at all its attempts, or another person ended it. People are
  * told, and it is tried again later. If it may write, what it has sent is in doubt.
  */
 export class StepFailed extends Error {

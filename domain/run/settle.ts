@@ -101,7 +101,7 @@ function takeRecord(
   told: Extract<Settlement, { readonly record: unknown }>,
 ): void {
   const { id, status } = told.record;
-  // Somebody else has answered: a poll reads the trade that it is asked about. It is asked again.
+  // Another person has answered: a poll reads the trade that it is asked about. It is asked again.
   if (id !== stage.traded.tradeId) return;
   if (!isTradeAsTold(record, stage, told.record)) return doubtTrade(run.state, record);
   stage.traded = { ...stage.traded, status };

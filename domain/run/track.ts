@@ -95,7 +95,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       const record = byId.get(id);
       if (record === undefined || !isFollowed(record)) continue;
       const { accepted } = record.stage;
-      // Somebody else has answered, or the payment has another record by now. The next poll tells of that one.
+      // Another person has answered, or the payment has another record by now. The next poll tells of that one.
       if (shown !== null && shown.id !== accepted.withdrawalId) continue;
       const also = payers?.get(accepted.withdrawalId) ?? [];
       if (shown === null || also.length > 1 || !isWithdrawalAsTold(record, shown)) {
