@@ -119,7 +119,7 @@ export class RunRefused extends Error {
 }
 
 /**
- * A call that has ended without an answer of its own: it failed at all its attempts, or another person ended it. People are
+ * A call that has ended without an answer of its own: it failed at all its attempts, or a person ended it. People are
  * told, and it is tried again later. If it may write, what it has sent is in doubt.
  */
 export class StepFailed extends Error {
@@ -137,7 +137,7 @@ export class HistoryIsLong extends Error {
   override readonly name = 'HistoryIsLong';
 }
 
-/** Calls that write. A new history never begins during one of them: what the call learns would be lost. */
+/** Carries out calls that write. No new history begins during such a call, because what it learns would be lost. */
 export class Writes {
   readonly #ports: Pick<Ports, 'historyIsLong' | 'waitUntil'>;
   #underWay = 0;
