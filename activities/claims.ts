@@ -135,7 +135,7 @@ export async function askOthers(
   ]);
 }
 
-/** The ids of those records that have failed, and so pay nobody, by the list as it stands now. Null: it cannot be read. */
+/** The ids of those records that have failed, and so pay no payee, by the list as it stands now. Null: it cannot be read. */
 async function failedNow(deps: Deps, of: Found['records']): Promise<ReadonlySet<string> | null> {
   if (of.size === 0) return new Set();
   const question = {
@@ -214,7 +214,7 @@ export async function findAlike(
   for (const payments of chunks) alike.add(payments);
   const wanted = (record: Withdrawal): boolean =>
     Date.parse(record.createdAt) >= sinceMs && alike.has(record);
-  const so = 'whether somebody else has paid what looks the same is not known';
+  const so = 'whether another program or person has paid what looks the same is not known';
   const records = await listed(deps, { sinceMs, wanted }, so);
   if ('wait' in records) return records;
   const known = new Map(earlier?.records.map((record) => [record.id, record]));

@@ -33,10 +33,10 @@ export const LEAVES_WITHIN_MS = 3_000;
  */
 const HEEDED_MS = 10_000 - LEAVES_WITHIN_MS;
 
-/** How soon a run looks whether somebody has unpaused its instructions. */
+/** How soon a run looks whether a person has unpaused its instructions. */
 const LOOK_AGAIN_MS = 60_000;
 
-const NEWLY_SAID = 'somebody has said something meanwhile; it is left to the next attempt';
+const NEWLY_SAID = 'a person has said something meanwhile; it is left to the next attempt';
 export const TOO_LATE = 'this attempt took too long; it is left to the next one';
 
 /**
@@ -169,7 +169,7 @@ class WithoutGo extends Error {
 
 function instructionsPaused({ workflowId }: InstructionsPaused): Problem {
   return makeProblem('INSTRUCTIONS_PAUSED', null, {
-    message: `Somebody has paused the workflow ${workflowId} in Temporal, so that nobody can say anything about the run, a cancel included; nothing is sent meanwhile.`,
+    message: `A person has paused the workflow ${workflowId} in Temporal, so that no person can say anything about the run, a cancel included; nothing is sent meanwhile.`,
   });
 }
 

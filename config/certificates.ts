@@ -14,7 +14,7 @@ export function uncheckedCertificates(env: NodeJS.ProcessEnv): readonly Problem[
     {
       code: 'TLS_CHECKS_OFF',
       item: null,
-      message: 'NODE_TLS_REJECT_UNAUTHORIZED is 0: no certificate is checked, of nobody.',
+      message: 'NODE_TLS_REJECT_UNAUTHORIZED is 0: no certificate is checked.',
       fix: 'Unset it. A certificate authority of your own is named in NODE_EXTRA_CA_CERTS.',
     },
   ];

@@ -1,4 +1,4 @@
-/** Lets a client of Temporal read on where somebody has put data of a form that nobody knows (`domain/unreadable.ts`). */
+/** Lets a client of Temporal read on where a person has put data of a form that Cambist does not know (`domain/unreadable.ts`). */
 import { defaultPayloadConverter, type Payload, type PayloadCodec } from '@temporalio/common';
 import { UNREADABLE } from '../domain/unreadable.ts';
 

@@ -76,7 +76,7 @@ export const START_PROBLEMS = {
   KEY_FILE_UNREADABLE: {
     ending: 'configuration',
     sentence: 'The API key record cannot be read.',
-    advice: 'Let the user of the worker read it, and nobody else.',
+    advice: 'Let the user of the worker read it, and no other user.',
   },
   KEY_FILE_TOO_OPEN: {
     ending: 'configuration',
@@ -149,17 +149,17 @@ export const START_PROBLEMS = {
   },
   TEMPORAL_ADDRESS_MISSING: {
     ending: 'configuration',
-    sentence: 'In live: nobody has said which Temporal it is.',
+    sentence: 'In live: it is not said which Temporal it is.',
     advice: 'Set TEMPORAL_ADDRESS.',
   },
   TEMPORAL_NAMESPACE_MISSING: {
     ending: 'configuration',
-    sentence: 'In live: nobody has said which namespace of Temporal it is.',
+    sentence: 'In live: it is not said which namespace of Temporal it is.',
     advice: 'Set TEMPORAL_NAMESPACE.',
   },
   TEMPORAL_NOT_SECURED: {
     ending: 'configuration',
-    sentence: 'In live: Temporal is reached without TLS, or asks nobody who they are.',
+    sentence: 'In live: Temporal is reached without TLS, or does not ask its clients who they are.',
     advice: 'Set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH, or TEMPORAL_API_KEY.',
   },
   TEMPORAL_PROFILE: {
@@ -245,7 +245,7 @@ export const START_PROBLEMS = {
   },
   WORKFLOW_PAUSED: {
     ending: 'needs a human',
-    sentence: 'Somebody has paused the workflow in Temporal: it does nothing, and answers nobody.',
+    sentence: 'A person has paused the workflow in Temporal: it does nothing, and answers no question.',
     advice: 'Press _Unpause_ at it in the Temporal UI; it then goes on by itself.',
   },
   RETENTION_SHORT: {
@@ -275,7 +275,7 @@ export const START_PROBLEMS = {
   },
   HALT_RECORD_ENDED: {
     ending: 'needs a human',
-    sentence: 'Somebody has ended the workflow that keeps what is halted (`doctor`).',
+    sentence: 'A person has ended the workflow that keeps what is halted (`doctor`).',
     advice:
       'Ask why: it lets nothing go. A worker, or the next `npx cambist halt`, begins a new record with what stands.',
   },
@@ -315,7 +315,7 @@ export const REFUSALS = {
   },
   HALT_NOT_KEPT: {
     ending: 'infrastructure',
-    sentence: 'Somebody ends the record of what is halted again and again.',
+    sentence: 'A person ends the record of what is halted again and again.',
     advice: 'See who ends the workflow `<mode>/halt` in the Temporal UI; until then stop the workers.',
   },
   HALT_DRILL_FAILED: {
@@ -341,7 +341,7 @@ export const REFUSALS = {
   BATCH_FILE_CHANGED: {
     ending: 'refused by us',
     sentence: 'The file of payments changed while it was being submitted.',
-    advice: 'See that nobody writes to it, then type the same again.',
+    advice: 'See that no program writes to it, then type the same again.',
   },
   LOOKALIKES: {
     ending: 'refused by us',
@@ -396,7 +396,7 @@ export const REFUSALS = {
   },
   SCHEDULE_CONTESTED: {
     ending: 'infrastructure',
-    sentence: 'Somebody else changes the schedule at the same time.',
+    sentence: 'Another person changes the schedule at the same time.',
     advice: 'See `npx cambist schedule list`, then type it again.',
   },
   SCHEDULE_SILENT: {
@@ -519,7 +519,7 @@ export const REFUSALS = {
   SUPERSEDED: {
     ending: 'refused by us',
     sentence: 'Another run has taken the place of this one, and nothing of this one is sent any more.',
-    advice: 'Go on with the run that has its place; nobody can take this back.',
+    advice: 'Go on with the run that has its place; this cannot be taken back.',
   },
   SAID_SINCE: {
     ending: 'refused by us',
@@ -549,7 +549,7 @@ export const REFUSALS = {
   },
   NOT_CONFIRMED: {
     ending: 'refused by us',
-    sentence: 'Nobody said yes to the money that would move, now or by a schedule.',
+    sentence: 'No person said yes to the money that would move, now or by a schedule.',
     advice: 'Answer `yes`, or type it with --yes.',
   },
   NO_PLAN: {
@@ -584,12 +584,12 @@ export const REFUSALS = {
   },
   NOTHING_TO_ACCEPT: {
     ending: 'refused by us',
-    sentence: 'No trade waits for somebody to accept it.',
+    sentence: 'No trade waits for a person to accept it.',
     advice: '`npx cambist status` says what the run waits for.',
   },
   NOTHING_TO_ACKNOWLEDGE: {
     ending: 'bad input',
-    sentence: 'Nobody needs to look after the run.',
+    sentence: 'No person needs to look after the run.',
     advice: 'See `npx cambist list --attention`.',
   },
   DECISION_INCOMPLETE: {

@@ -46,7 +46,7 @@ export type HaltRecord = {
   readonly sinceMs: number;
   /** True while the newest is open. */
   readonly isOpen: boolean;
-  /** The last time that somebody ended one of them; null: nobody did, as far as Temporal still knows. */
+  /** The last time that a person ended one of them; null: no person did, as far as Temporal still knows. */
   readonly ended: RecordEnd | null;
 };
 
@@ -90,7 +90,7 @@ export function haltsAfter(words: readonly HaltWord[]): readonly Halt[] {
     }
     const halt = haltIn(word);
     if (word.word === 'stands') {
-      // What was said of this very halt decides, whoever puts it back.
+      // What was said of this very halt decides, even where another person puts it back.
       if (!isKnown(words.slice(0, index), halt)) halts = [...halts, halt];
       continue;
     }
@@ -131,7 +131,7 @@ export type HaltsHeld = {
 export const HOLDS_NOTHING: HaltsHeld = { record: null, halts: [], lost: [] };
 
 /**
- * A halt that was seen holds until a resume that names it. No other end of the record lets anything go: not when somebody
+ * A halt that was seen holds until a resume that names it. No other end of the record lets anything go: not when a person
  * terminates or deletes its workflow, or starts it again empty.
  */
 export function heldAfter({ record: last, halts }: HaltsHeld, record: HaltRecord): HaltsHeld {
@@ -141,7 +141,7 @@ export function heldAfter({ record: last, halts }: HaltsHeld, record: HaltRecord
   return { record, halts: [...lost, ...haltsAfter(record.words)], lost };
 }
 
-/** An open workflow that Temporal does not have any more may have kept halts that nobody has read. */
+/** An open workflow that Temporal does not have any more may have kept halts that no worker has read. */
 function isGone({ isOpen, runIds }: HaltRecord, { runIds: there }: HaltRecord): boolean {
   const newest = runIds.at(-1);
   return isOpen && newest !== undefined && !there.includes(newest);

@@ -92,7 +92,10 @@ export function destinationsFileOf(policy: Policy): string | null {
 
 export type SettleSettings = {
   readonly until: 'funds' | 'status';
-  /** After this time the run says that settlement is late, and goes on waiting; null: it never says so. */
+  /**
+   * So long after the trade, the run says that settlement is late, and goes on waiting. Milliseconds; null: the policy does
+   * not say, and the operator's service facts do (`ServiceFacts.lateAfterMs`).
+   */
   readonly lateAfterMs: number | null;
 };
 

@@ -30,7 +30,7 @@ export const PROBLEMS = {
   },
   PLAN_CURRENCY_NOT_WITHDRAWABLE: {
     ending: 'refused by the service',
-    sentence: 'The service lets nobody withdraw the currency of a payment.',
+    sentence: 'The service does not pay out the currency of a payment.',
     advice: 'Pay in another currency, or leave `withdraw` out to only convert.',
   },
   ACCOUNT_MISSING: {
@@ -51,7 +51,7 @@ export const PROBLEMS = {
   },
   CURRENCY_NOT_WITHDRAWABLE: {
     ending: 'refused by the service',
-    sentence: 'The service lets nobody withdraw the currency of a payment of a batch.',
+    sentence: 'The service does not pay out the currency of a payment of a batch.',
     advice: 'Pay it by another batch, in another currency.',
   },
   PAID_BY_ANOTHER_BATCH: {
@@ -162,7 +162,7 @@ export const PROBLEMS = {
     ending: 'refused by us',
     sentence: 'A chunk of the batch holds other payments than the plan says; nothing of it is sent.',
     advice:
-      'Somebody has put it there by hand: delete that workflow in Temporal, then submit the same file again.',
+      'A person has put it there by hand: delete that workflow in Temporal, then submit the same file again.',
   },
   CHUNK_WAITS: {
     ending: 'waiting',
@@ -187,7 +187,7 @@ export const PROBLEMS = {
   },
   INSTRUCTION_INVALID: {
     ending: 'bad input',
-    sentence: 'Somebody wanted to record something about the run that is no instruction of Cambist.',
+    sentence: 'A person wanted to record something about the run that is no instruction of Cambist.',
     advice: 'Use a command of Cambist.',
   },
   WORKFLOW_ID_DIFFERS: {
@@ -318,7 +318,7 @@ export const PROBLEMS = {
   },
   RESERVATION_UNKNOWN: {
     ending: 'waiting',
-    sentence: 'Nobody can tell yet how much of the currency another run will still take.',
+    sentence: 'It is not known yet how much of the currency another run will still take.',
     advice: 'Nothing to do here: it goes on once that run is settled; its report says what it waits for.',
   },
   TURN_SILENT: {
@@ -402,13 +402,13 @@ export const PROBLEMS = {
   },
   PLAN_PAUSED: {
     ending: 'needs a human',
-    sentence: 'Somebody has paused in Temporal what makes the plan of the run; nothing is sent without one.',
+    sentence: 'A person has paused in Temporal what makes the plan of the run; nothing is sent without one.',
     advice:
       'Press _Unpause_ at the workflow `<run>/plan` in the Temporal UI; the run then goes on by itself.',
   },
   INSTRUCTIONS_PAUSED: {
     ending: 'needs a human',
-    sentence: 'Somebody has paused in Temporal what keeps the instructions of people about the run.',
+    sentence: 'A person has paused in Temporal what keeps the instructions of people about the run.',
     advice:
       'Press _Unpause_ at the workflow `<run>/instructions` in the Temporal UI; the run then goes on by itself.',
   },
@@ -465,12 +465,12 @@ export const PROBLEMS = {
   // The kill switch.
   HALTED: {
     ending: 'needs a human',
-    sentence: 'Somebody has halted it: nothing is sent, reads go on.',
+    sentence: 'A person has halted it: nothing is sent, reads go on.',
     advice: 'When it may go on: `npx cambist resume`; the run then goes on by itself.',
   },
   HALT_UNREADABLE: {
     ending: 'infrastructure',
-    sentence: 'The worker cannot read from Temporal whether somebody has halted it, so it sends nothing.',
+    sentence: 'The worker cannot read from Temporal whether a person has halted it, so it sends nothing.',
     advice: 'Nothing to do once Temporal answers the worker within a second: it goes on by itself.',
   },
   // Configuration.

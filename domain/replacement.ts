@@ -1,6 +1,6 @@
 /**
  * One run takes the place of another one of its policy (design: "One run, one plan"). That a run is replaced is one fact: a
- * person has said it by the instruction `superseded`, of which a run has at most one, and nobody can take it back. In whose
+ * person has said it by the instruction `superseded`, of which a run has at most one, and no person can take it back. In whose
  * place a run is stands in its input and in its plan. Pure.
  */
 import { makeProblem, type Problem } from './problems.ts';

@@ -17,7 +17,7 @@ export function misshapen(value: unknown, fields: Fields): string | null {
   return lacking(value, fields);
 }
 
-/** Why a value is not a record with these fields; null when it is. It may have others, which nobody reads. */
+/** Why a value is not a record with these fields; null when it is. It may have others, which are not read. */
 export function lacking(value: unknown, fields: Fields): string | null {
   if (!isRecord(value)) return 'It is not an object with fields.';
   const wrong = Object.entries(fields).find(([name, field]) => !field(value[name]));

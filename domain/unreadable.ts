@@ -1,5 +1,5 @@
 /**
- * What stands for data in Temporal that nobody can read: whoever may write there can put anything into a memo, an answer or
+ * What stands for data in Temporal that cannot be read: a person who may write there can put anything into a memo, an answer or
  * a result. No shape of ours accepts it.
  */
 import { isRecord } from './shape.ts';

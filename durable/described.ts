@@ -41,7 +41,7 @@ export type Paused = {
   readonly sinceMs: number | null;
 };
 
-/** Null: nobody has paused it. */
+/** Null: no person has paused it. */
 export function pausedOf(shown: Shown & Pick<WorkflowExecutionDescription, 'raw'>): Paused | null {
   if (canBeAsked(shown)) return null;
   const info = shown.raw.workflowExtendedInfo?.pauseInfo;

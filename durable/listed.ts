@@ -18,14 +18,14 @@ export type Wanted = {
 export const IS_OPEN = 'CloseTime IS NULL';
 
 /**
- * Workflows that somebody has paused, among others: those of which somebody has paused an activity. A server that can pause a
+ * Workflows that a person has paused, among others: those of which a person has paused an activity. A server that can pause a
  * workflow says so in this attribute of its own; one that is too old to know it refuses the query.
  */
 const MAY_BE_PAUSED = `TemporalPauseInfo IS NOT NULL AND ${IS_OPEN}`;
 
 /**
  * A query for Temporal. It goes by the ids of the workflows, which a workflow checks before it does anything, and not by
- * search attributes: a run that somebody has started without them, or with others, counts as well. Nothing is escaped:
+ * search attributes: a run that a person has started without them, or with others, counts as well. Nothing is escaped:
  * policies' names and workflows' ids have no quotes in them.
  */
 export function queryFor({ types, mode, policy = null, also = [] }: Wanted): string {
@@ -48,7 +48,7 @@ export function keepNewest(newest: Map<string, WorkflowExecutionInfo>, info: Wor
     newest.set(info.workflowId, info);
 }
 
-/** Open workflows of a mode, of any type, that somebody may have paused: the caller describes each. Mostly there is none. */
+/** Open workflows of a mode, of any type, that a person may have paused: the caller describes each. Mostly there is none. */
 export async function maybePaused(client: Client, mode: Mode): Promise<readonly WorkflowExecutionInfo[]> {
   const infos: WorkflowExecutionInfo[] = [];
   try {

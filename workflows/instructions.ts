@@ -96,7 +96,7 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
     isReady = true;
     const isLong = (): boolean => workflowInfo().continueAsNewSuggested;
     await condition(() => (hasEnded || isLong()) && allHandlersFinished(), KEPT_MS, {
-      summary: 'Waits for what people say; then it ends, and whoever speaks opens it again',
+      summary: 'Waits for what people say; then it ends; the next person who speaks opens it again',
     });
     return hasEnded || !isLong();
   });

@@ -1,6 +1,6 @@
 /**
  * The one place where an activity that gave no answer of its own becomes a wait that people are told of (M8): it failed at
- * all its attempts, or somebody ended it beside its worker, or gave an answer that is not one of ours (design: "What a
+ * all its attempts, or a person ended it beside its worker, or gave an answer that is not one of ours (design: "What a
  * worker believes"). What the activity has sent, or still sends, is not known then. The code that catches this says so
  * in the item's state.
  */
@@ -43,7 +43,7 @@ export async function untilAnswered<T>(type: string, ask: () => Promise<T>, isAn
 
 function whatEnded({ cause, retryState }: ActivityFailure): string {
   if (cause instanceof TimeoutFailure) return 'its workers ended, stood still or took too long';
-  if (retryState !== 'MAXIMUM_ATTEMPTS_REACHED') return 'somebody has ended it beside its worker';
+  if (retryState !== 'MAXIMUM_ATTEMPTS_REACHED') return 'a person has ended it beside its worker';
   return cause instanceof ApplicationFailure && cause.type === 'ACTIVITY_FAILED'
     ? cause.message
     : 'its attempts were given up';

@@ -42,11 +42,11 @@ const SHOWN = 50;
 export function addList(command: Command, session: Session): void {
   command
     .description(
-      'Lists runs, newest first: the newest 50, or with --attention all that somebody should look at.',
+      'Lists runs, newest first: the newest 50, or with --attention all that a person should look at.',
     )
     .option(
       '--attention',
-      'only runs that somebody should look at: waiting for a person, a configuration or money, late or long in doubt, getting nowhere, ended with something undone; those that a schedule missed; batches that were not submitted whole; what somebody has paused in Temporal; and what is halted',
+      'only runs that a person should look at: waiting for a person, a configuration or money, late or long in doubt, getting nowhere, ended with something undone; those that a schedule missed; batches that were not submitted whole; what a person has paused in Temporal; and what is halted',
     )
     .option(
       '--acknowledge <run>',

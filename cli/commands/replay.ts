@@ -141,7 +141,7 @@ async function resetAndFollow(use: Use, verdict: Extract<ReplayVerdict, { kind: 
   output.note(
     kind === 'made'
       ? `${runName(run)} is reset to event ${point.eventId} (${point.step}); it tries again what is not done.`
-      : `${runName(run)} was reset by somebody else in the meantime; following that.`,
+      : `${runName(run)} was reset by another person in the meantime; following that.`,
   );
   return followOn(use, { before, facts, eventId: kind === 'made' ? point.eventId : null });
 }

@@ -95,7 +95,7 @@ export function addRun(command: Command, session: Session): void {
     .option(
       '--instead-of <run>',
       'the run that --id names takes the place of this one, by a corrected policy: only while nothing of it was traded or ' +
-        'paid. Shows what changes; from then on nothing of the old run is sent, and nobody can take that back',
+        'paid. Shows what changes; from then on nothing of the old run is sent, and that cannot be taken back',
       nonEmpty,
     )
     .addOption(batchOption())

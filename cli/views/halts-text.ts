@@ -13,7 +13,7 @@ import type { StoppedWorker } from '../../operations/halt/drill.ts';
 import type { Output } from '../terminal/output.ts';
 import { count, table } from '../terminal/text.ts';
 
-/** How halts stand, as a command has read it. `ended`: who has ended their record last; null: nobody. */
+/** How halts stand, as a command has read it. `ended`: who has ended their record last; null: no person has. */
 type Standing = { readonly halts: readonly Halt[]; readonly ended: RecordEnd | null };
 
 /** Tells what was done, and shows every halt that stands now. `more` goes into the document. */

@@ -1,4 +1,4 @@
-/** Workflows that somebody has paused in Temporal, as `status`, `list --attention` and `cancel` show them. */
+/** Workflows that a person has paused in Temporal, as `status`, `list --attention` and `cancel` show them. */
 import type { Trouble } from '../../language/text/problem.ts';
 
 export function pausedLine({ place, message, fix }: Trouble): string {

@@ -10,29 +10,6 @@ import { add, compare, equal, isPositive, subtract } from '../../domain/money.ts
 import { table } from '../terminal/text.ts';
 import { amountText } from './amount-text.ts';
 
-/** One row for each currency, the base first. */
-export function positionsTable(positions: readonly Position[], width: number): string {
-  return table(
-    [
-      { title: 'CURRENCY' },
-      { title: 'BALANCE', right: true },
-      { title: 'PROJECTED', right: true },
-      { title: 'TARGET', right: true },
-      { title: 'BAND', right: true },
-      { title: 'TRADE', right: true },
-    ],
-    positions.map((position) => [
-      position.currency,
-      inCurrency(position, position.withdrawable),
-      ifKnown(position, position.projected),
-      targetText(position),
-      bandText(position),
-      tradeText(position),
-    ]),
-    width,
-  );
-}
-
 type PositionAndAfter = Position & { readonly after: Left };
 /**
  * `paid`: what a batch pays in the currency; `left`: the balance after that, once all trades have settled; null: not known.
@@ -41,26 +18,48 @@ export type PositionAndPaid = Position & {
   readonly after: Left & { readonly paid: string; readonly left: string | null };
 };
 
+type Column<P> = readonly [title: string, cell: (position: P) => string];
+
+const CURRENCY: Column<Position> = ['CURRENCY', ({ currency }) => currency];
+const TARGET: Column<Position> = ['TARGET', targetText];
+const BAND: Column<Position> = ['BAND', bandText];
+const INSIDE: Column<PositionAndAfter> = ['INSIDE', insideText];
+/** Only amounts stand on the right. */
+const OF_WORDS = [CURRENCY, INSIDE].map(([title]) => title);
+
+/** One row for each currency, the base first. */
+function rows<P>(positions: readonly P[], width: number, columns: readonly Column<P>[]): string {
+  return table(
+    columns.map(([title]) => ({ title, right: !OF_WORDS.includes(title) })),
+    positions.map((position) => columns.map(([, cell]) => cell(position))),
+    width,
+  );
+}
+
+export function positionsTable(positions: readonly Position[], width: number): string {
+  return rows(positions, width, [
+    CURRENCY,
+    ['BALANCE', (position) => inCurrency(position, position.withdrawable)],
+    ['PROJECTED', (position) => ifKnown(position, position.projected)],
+    TARGET,
+    BAND,
+    ['TRADE', tradeText],
+  ]);
+}
+
 /**
  * For each currency: the balance as soon as all is traded, the balance once all has settled, and whether this is inside the
  * band.
  */
 export function leftTable(positions: readonly PositionAndAfter[], width: number): string {
-  return table(
-    [
-      { title: 'CURRENCY' },
-      { title: 'BALANCE', right: true },
-      { title: 'PROJECTED', right: true },
-      { title: 'TARGET', right: true },
-      { title: 'BAND', right: true },
-      { title: 'INSIDE' },
-    ],
-    positions.map((position) => {
-      const [currency = '', ...settled] = settledCells(position);
-      return [currency, inCurrency(position, position.after.withdrawable), ...settled];
-    }),
-    width,
-  );
+  return rows(positions, width, [
+    CURRENCY,
+    ['BALANCE', (position) => inCurrency(position, position.after.withdrawable)],
+    ['PROJECTED', (position) => ifKnown(position, position.after.projected)],
+    TARGET,
+    BAND,
+    INSIDE,
+  ]);
 }
 
 /**
@@ -68,51 +67,24 @@ export function leftTable(positions: readonly PositionAndAfter[], width: number)
  * is paid.
  */
 export function leftOfBatchTable(positions: readonly PositionAndPaid[], width: number): string {
-  return table(
-    [
-      { title: 'CURRENCY' },
-      { title: 'BALANCE', right: true },
-      { title: 'PROJECTED', right: true },
-      { title: 'PAID', right: true },
-      { title: 'LEFT', right: true },
-    ],
-    positions.map((position) => {
-      const { withdrawable, projected, paid, left } = position.after;
-      return [
-        position.currency,
-        inCurrency(position, withdrawable),
-        ifKnown(position, projected),
-        inCurrency(position, paid),
-        ifKnown(position, left),
-      ];
-    }),
-    width,
-  );
+  return rows(positions, width, [
+    CURRENCY,
+    ['BALANCE', (position) => inCurrency(position, position.after.withdrawable)],
+    ['PROJECTED', (position) => ifKnown(position, position.after.projected)],
+    ['PAID', (position) => inCurrency(position, position.after.paid)],
+    ['LEFT', (position) => ifKnown(position, position.after.left)],
+  ]);
 }
 
 /** What is left once all trades have settled. It is for a report, whose trades may have settled or not. */
 export function settledTable(positions: readonly PositionAndAfter[], width: number): string {
-  return table(
-    [
-      { title: 'CURRENCY' },
-      { title: 'EXPECTED', right: true },
-      { title: 'TARGET', right: true },
-      { title: 'BAND', right: true },
-      { title: 'INSIDE' },
-    ],
-    positions.map(settledCells),
-    width,
-  );
-}
-
-function settledCells(position: PositionAndAfter): readonly string[] {
-  return [
-    position.currency,
-    ifKnown(position, position.after.projected),
-    targetText(position),
-    bandText(position),
-    insideText(position),
-  ];
+  return rows(positions, width, [
+    CURRENCY,
+    ['EXPECTED', (position) => ifKnown(position, position.after.projected)],
+    TARGET,
+    BAND,
+    INSIDE,
+  ]);
 }
 
 function inCurrency({ currency }: Pick<Position, 'currency'>, amount: string): string {

@@ -116,7 +116,7 @@ export const ReportSchema = z.strictObject({
   run: z.string().meta({ description: 'policy.id' }),
   workflowId: z.string(),
   policy: z.strictObject({ name: z.string(), hash: z.string() }),
-  startedBy: z.string().nullable().meta({ description: 'Who started the run; null: nobody has told.' }),
+  startedBy: z.string().nullable().meta({ description: 'Who started the run; null: it is not known.' }),
   status: z
     .enum(['COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED', 'HELD', 'RUNNING', 'TERMINATED', 'TIMED_OUT'])
     .meta({

@@ -1,7 +1,7 @@
 /**
  * What one history of a run hands on to the next (continue-as-new). It is kept small: of an item of which
  * nothing is known, nothing is handed on; of any other item, only how it differs from such a one; and nothing
- * that the plan says. Whoever may write to Temporal can hand on what he likes. So no amount, price or
+ * that the plan says. A person who may write to Temporal can hand on anything. So no amount, price or
  * generation is taken from it: the next history takes amounts from the plan and the service's records, and
  * begins with the first generation. Pure.
  */

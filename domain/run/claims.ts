@@ -200,7 +200,7 @@ export class Answers {
 }
 
 /**
- * The records that an item of ours accounts for. All others *look alike*: the record of a silent run counts as nobody's, so
+ * The records that an item of ours accounts for. All others *look alike*: the record of a silent run counts as that of no run, so
  * that a payment which it looks like waits for a person.
  */
 export function accountedFor(claims: readonly Claim[]): readonly string[] {

@@ -75,8 +75,8 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
 }
 
 /**
- * Takes the answer into the state. Returns the wait before the leg goes on; null: there is none, and no
- * promise is made, because each costs time.
+ * Takes the answer into the state. Returns the wait before the leg goes on; null: there is none. Then no promise is made,
+ * because each one costs time in a workflow.
  */
 function takeAnswer(
   run: Carrying,

@@ -105,8 +105,8 @@ export function isAwaited(legs: readonly LegRecord[], sale: LegRecord): boolean 
 }
 
 /**
- * The leg is not traded for good, or is traded and a poll has read its trade. What a call alone says may be typed by somebody
- * in its place: no other leg spends it (M4).
+ * True when the leg is not traded for good, or when it is traded and a poll has read its trade. A person can type an answer
+ * in place of a call. So no other leg spends what only a call has told of (M4).
  */
 function isSure(record: LegRecord): boolean {
   const { stage } = record;
@@ -124,7 +124,7 @@ function broughtFor(legs: readonly LegRecord[], record: LegRecord): string {
   );
 }
 
-/** The quote of a leg that may be traded, or, in doubt, may have been. */
+/** The quote of a leg that may still be traded, or that is in doubt and may have been traded. */
 function quoteInHandOf({ stage }: LegRecord): QuoteInHand | null {
   return stage.kind === 'converting' ? stage.state.quote : null;
 }

@@ -1,11 +1,14 @@
-/** What the parts of a run take of it: paying and tracking (`Paying`) take less than carrying out a leg (`Carrying`). */
+/**
+ * What the parts of a run need of it. Paying and tracking (`Paying`) need less than carrying out a leg (`Carrying`), so that a
+ * chunk can pay and track as well.
+ */
 import type { Plan } from '../plan/plan.ts';
 import type { Call, RunInput } from './calls.ts';
 import type { Ports, StepFailed } from './ports.ts';
 import type { RunState } from './state.ts';
 import type { Pauses } from './pauses.ts';
 
-/** What paying and tracking take. */
+/** What paying and tracking need. */
 export type Paying = {
   readonly state: Pick<RunState, 'legs' | 'payments' | 'evidence' | 'waiting'>;
   readonly ports: Pick<
@@ -18,26 +21,30 @@ export type Paying = {
   readonly slices: { readonly callSize: number; readonly sideBySide: number | null };
   /** Payments are being sent, so that more will soon be accepted. */
   isSending: boolean;
-  /** Counts releases of payments. */
+  /** How often payments were released. */
   readonly releases: number;
-  /** What every call says. */
+  /** What every call to an activity says of the run or the chunk. */
   call(): Call;
-  /** Carries out a call that writes; a cancel is kept before. */
+  /** Carries out a call that writes. A cancel is recorded before it. */
   write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed>;
   /** Goes on in a new history, as soon as no call that writes is under way. */
   leaveLongHistory(): Promise<never>;
-  /** An answer has come from this Temporal run: takes up what another one has ended. Null: nothing is taken up. */
+  /**
+   * Takes up again what another Temporal run has ended. True when there was something.
+   * @param runId the Temporal run from which an answer has come; null: nothing is taken up
+   */
   takeUp(runId: string | null): boolean;
-  /** Payments are to be sent that were not before: sees to it that they are released. */
+  /** Sees to it that payments are released that are to be sent again. */
   release(): void;
   /**
-   * The Temporal run in which an item ends: the one that has answered. For a chunk that has no go at the moment (null), it is
-   * the one whose go the chunk had last: when that one gives its go again, the item stays as it has ended.
+   * The Temporal run in which an item ends.
+   * @param runId the one that has answered. Null: a chunk has no go at the moment. Then it is the one whose go the chunk had
+   * last, so that the item stays as it has ended when that one gives its go again.
    */
   endedIn(runId: string | null): string;
-  /** Nothing is open but what is tracked. */
+  /** True when only accepted payments are open. */
   isLast(): boolean;
-  /** Whether what keeps people's instructions was told that the run ends. */
+  /** True when the workflow `instructions` was told that the run ends. */
   hasToldEnd: boolean;
   /** Nothing is open now. */
   isIdle(): boolean;
@@ -45,7 +52,7 @@ export type Paying = {
   isOver(): boolean;
 };
 
-/** What reading the plan takes. */
+/** What reading the plan needs. */
 export type Reading = Pick<Paying, 'pauses' | 'leaveLongHistory'> & {
   readonly input: RunInput;
   readonly state: RunState;
@@ -54,12 +61,12 @@ export type Reading = Pick<Paying, 'pauses' | 'leaveLongHistory'> & {
   keepCancel(): Promise<void>;
 };
 
-/** What converting and settling take. */
+/** What converting and settling need. */
 export type Carrying = Omit<Paying, 'state' | 'ports'> &
   Reading & {
     readonly plan: Plan;
-    /** Whether the service has accepted any item: tells a wrong item from a fault of ours. */
+    /** True when the service has accepted an item of the run. Then an item that it refuses as malformed is wrong itself. */
     othersAccepted(): boolean;
-    /** The run was cancelled by an instruction that its history may know nothing of. */
+    /** Notes that an instruction has cancelled the run. The run's own history may not know of it. */
     knowCancelled(): void;
   };

@@ -1,6 +1,5 @@
 /**
- * Paying: sends every payment that is released, a slice a call, until none is unsent. Takes no more of a run than
- * it needs (`Paying`).
+ * Sends every payment that is released, one slice in each call, until none is unsent.
  */
 import { add, normalise } from '../money.ts';
 import { safetyWaitText, type Wait } from '../waits.ts';
@@ -16,7 +15,7 @@ import { itemFailed, notAsPlanned } from './pauses.ts';
 /** One payment a call up to here, so that each is seen in the UI. */
 const SMALL_RUN = 50;
 
-/** The answer to no call. */
+/** Stands for the answer where no call was made. */
 const NOTHING: Promise<null> = Promise.resolve(null);
 
 export async function pay(paying: Paying): Promise<void> {
@@ -28,7 +27,8 @@ export async function pay(paying: Paying): Promise<void> {
   const leftOf = (record: PaymentRecord): number => leftMs.get(record) ?? 0;
   const haveWaited = new Set<PaymentRecord>();
   const twins = new Twins(state.payments);
-  // As they stood before the calls that led to a wait: what was told or released meanwhile ends it at once.
+  // Both counts are from before the calls that led to a wait. If a person or a release has raised one during such a call, the
+  // wait ends at once.
   let { asked } = pauses;
   let { releases } = paying;
   while (!paying.isOver()) {
@@ -39,7 +39,7 @@ export async function pay(paying: Paying): Promise<void> {
     paying.isSending = due.length > 0;
     if (due.length === 0) {
       if (unsent.length === 0) {
-        // While others are followed, a leg may be decided, or what another Temporal run has ended be taken up.
+        // While other payments are followed, a leg may be decided and release more. A reset may open payments again.
         await ports.waitUntil(() => paying.isOver() || state.payments.some(isUnsent));
       } else {
         const nextMs = Math.min(...unsent.map(leftOf));
@@ -56,7 +56,7 @@ export async function pay(paying: Paying): Promise<void> {
     for (const record of due) record.isAtWork = true;
     let sent: readonly UnsentRecord[] = [];
     const answered = await paying.write(() => {
-      // Before it may write, a chunk may have heard of another run, which has not released them yet.
+      // A chunk may have waited here, and heard of another run of the batch, which has not released these payments yet.
       sent = due.filter(isUnsent);
       if (sent.length === 0) return NOTHING;
       const isFirstTry = !sent.some((record) => haveWaited.has(record));
@@ -67,7 +67,7 @@ export async function pay(paying: Paying): Promise<void> {
           wanted,
           state: record.stage.state,
         })),
-        // Of the same kind: a trade tells nothing about whether requests for withdrawals are whole.
+        // Only withdrawals count: an accepted trade says nothing about whether our requests for withdrawals are well-formed.
         othersAccepted: state.payments.some((record) => acceptedOf(record) !== null),
         twinIds: twins.of(sent),
         ...(sideBySide !== null && { sideBySide, ...(isFirstTry && { isFirstTry }) }),
@@ -137,7 +137,7 @@ export async function pay(paying: Paying): Promise<void> {
   }
 }
 
-/** An answer that leaves payments out is none: they may have been sent. */
+/** An answer that leaves payments out counts as a failed call, because the worker may have sent them. */
 function whole(
   sent: readonly UnsentRecord[],
   answer: PaymentsAnswer | StepFailed | null,
@@ -149,7 +149,7 @@ function whole(
     : new StepFailed('createWithdrawals: its answer leaves payments out');
 }
 
-/** Beside the timer of payments that wait. */
+/** What people read beside the timer of payments that wait. */
 function whyOf(unsent: readonly PaymentRecord[], nowMs: number): string {
   const [first] = unsent;
   if (unsent.length > 1 || first === undefined) return `Looks again: ${unsent.length} payments wait`;
@@ -158,7 +158,7 @@ function whyOf(unsent: readonly PaymentRecord[], nowMs: number): string {
   return `${first.payment.id}: ${safetyWaitText(safeAtMs, nowMs)}`;
 }
 
-/** What is wanted of payments that are due, in plan order; money goes to the payments before them in the plan first. */
+/** What the run wants for the payments that are due, in plan order. Money goes to the payments before them first. */
 function wantedOf(
   payments: readonly PaymentRecord[],
   due: readonly UnsentRecord[],
@@ -177,7 +177,7 @@ function wantedOf(
         record,
         wanted: { amount, ahead: before, unwanted, ...(alike !== undefined && { alike }) },
       });
-    // What waits for a person takes no money from those behind it.
+    // A payment that waits for a person keeps no money from the payments after it.
     if (amount !== null && unwanted === null && alike?.kind !== 'held')
       ahead.set(payment.currency, add(before, amount));
   }
@@ -185,8 +185,8 @@ function wantedOf(
 }
 
 /**
- * Accepted payments by currency and amount: only a record of such a one could be taken for another payment's, so that no
- * call needs the ids of all.
+ * Accepted payments by currency and amount. A record can be taken for another payment's only if both are the same, so that
+ * a call needs the ids of few.
  */
 class Twins {
   readonly #records = new Map<string, Set<PaymentRecord>>();
@@ -197,14 +197,14 @@ class Twins {
 
   add(record: PaymentRecord): void {
     const { payment, amount } = record;
-    // Of a payment whose own amount is not known any amount could be.
+    // The amount of this payment is not known, so that it could be any amount.
     for (const key of [keyOf(payment.currency, amount), keyOf(payment.currency, null)]) {
       const records = this.#records.get(key) ?? new Set();
       this.#records.set(key, records.add(record));
     }
   }
 
-  /** Ids of those that are accepted still: of one that is taken up once more nothing is known. */
+  /** The ids of payments that are still accepted. Nothing is known of a payment that was taken up again. */
   of(due: readonly PaymentRecord[]): readonly string[] {
     const keys = new Set(due.map(({ payment, amount }) => keyOf(payment.currency, amount)));
     const records = [...keys].flatMap((key) => [...(this.#records.get(key) ?? [])]);

@@ -67,7 +67,7 @@ export type Ports = {
   /** The id of the Temporal run, and its `originalExecutionRunId`, which differs after a reset. */
   readonly runId: string;
   readonly originalRunId: string;
-  /** The Temporal run with which the histories that follow one another began. Temporal says it, and nobody hands it on. */
+  /** The Temporal run with which the histories that follow one another began. Temporal says it, and no history hands it on. */
   readonly firstRunId: string;
   /** Shows the state to people. The run calls this whenever the state has changed. */
   show(): void;
@@ -123,7 +123,7 @@ export class RunRefused extends Error {
 }
 
 /**
- * A call that has ended without an answer of its own: it failed at all its attempts, or somebody else ended it. People are
+ * A call that has ended without an answer of its own: it failed at all its attempts, or a person ended it. People are
  * told, and it is tried again later. If it may write, what it has sent is in doubt.
  */
 export class StepFailed extends Error {
@@ -141,7 +141,7 @@ export class HistoryIsLong extends Error {
   override readonly name = 'HistoryIsLong';
 }
 
-/** Calls that write. A new history never begins during one of them: what the call learns would be lost. */
+/** Carries out calls that write. No new history begins during such a call, because what it learns would be lost. */
 export class Writes {
   readonly #ports: Pick<Ports, 'historyIsLong' | 'waitUntil'>;
   #underWay = 0;

@@ -262,7 +262,7 @@ async function restOf(first: ReportPage, read: ReadChunkPage): Promise<readonly 
 }
 
 function noChunk(number: number): never {
-  throw new RangeError(`Nobody can ask chunk ${number}.`);
+  throw new RangeError(`Chunk ${number} cannot be asked.`);
 }
 
 /** Puts the parts of a report together, as `reportPages` reads them. */

@@ -91,7 +91,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
   }
 }
 
-/** Believes of a poll only what its record says of this leg. */
+/** Believes an answer of a poll only as far as its record is this leg's. */
 function takeRecord(
   run: Carrying,
   record: LegRecord,
@@ -100,7 +100,7 @@ function takeRecord(
   told: Extract<Settlement, { readonly record: unknown }>,
 ): void {
   const { id, status } = told.record;
-  // Somebody else has answered: a poll reads the trade that it is asked about. It is asked again.
+  // A poll reads the trade that it is asked about. So a person has answered in place of the worker, and the run asks again.
   if (id !== stage.traded.tradeId) return;
   if (!isTradeAsTold(record, stage, told.record)) return doubtTrade(run.state, record);
   stage.traded = { ...stage.traded, status };

@@ -1,5 +1,5 @@
 /**
- * Holds a record that a poll has shown against the item that it is said to be of (design: "What a worker believes"). Whoever
+ * Holds a record that a poll has shown against the item that it is said to be of (design: "What a worker believes"). A person who
  * sees a pending activity can answer in its place, and can name the record of another item or of another run. Pure.
  */
 import { compare } from '../money.ts';

@@ -95,7 +95,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       const record = byId.get(id);
       if (record === undefined || !isFollowed(record)) continue;
       const { accepted } = record.stage;
-      // Somebody else has answered, or the payment has another record by now. The next poll tells of that one.
+      // A person has answered in place of the worker, or the payment has another record by now. The next poll asks again.
       if (shown !== null && shown.id !== accepted.withdrawalId) continue;
       const also = payers?.get(accepted.withdrawalId) ?? [];
       if (shown === null || also.length > 1 || !isWithdrawalAsTold(record, shown)) {
@@ -119,7 +119,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     paying.takeUp(runId);
     stops = wait === null ? 0 : stops + 1;
     if (wait !== null) await pauses.pause(state, backedOff(wait, stops), asked, isOutdated);
-    // The wait is ended now, because the next poll may last long, and tells nothing while all is well.
+    // The wait is ended now, because the next poll may last long, and gives no answer while all is well.
     pauses.goesOn(state);
     ports.show();
   }

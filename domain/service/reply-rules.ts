@@ -192,7 +192,9 @@ export const DECISIONS = {
   IDEMPOTENCY_KEY_MISSING: pause,
   IDEMPOTENCY_KEY_INVALID: pause,
   IDEMPOTENCY_IN_FLIGHT: wait,
-  IDEMPOTENCY_MISMATCH: ours('somebody used our key with other bytes: a new key could pay a second time'),
+  IDEMPOTENCY_MISMATCH: ours(
+    'another program used our key with other bytes: a new key could pay a second time',
+  ),
   IDEMPOTENCY_UNAVAILABLE: wait,
   ROUTE_NOT_FOUND: pause,
   RATE_LIMIT_EXCEEDED: wait,

@@ -3,7 +3,7 @@
  * of each mode, `<mode>/halt`. Temporal itself appends a signal, so that no worker is needed to set or read a
  * halt, and of two signals at the same moment both are kept. On purpose, no worker serves the task queue of
  * this workflow. So nothing can fail it or replay it, and each signal is in its history at once. (While a
- * worker has a task of a workflow, signals wait outside the history.) Whoever ends it, or starts it again
+ * worker has a task of a workflow, signals wait outside the history.) A person who ends it, or starts it again
  * empty, takes nothing back: all workflows of this id that Temporal still has are one record.
  */
 import type { Client } from '@temporalio/client';
@@ -70,7 +70,7 @@ async function earlierOf(client: Client, workflowId: string): Promise<readonly s
 /** @param last what was read before */
 async function readAfter({ client, mode }: HaltsOf, last: Reading, list: typeof earlierOf): Promise<Reading> {
   const workflowId = haltIdOf(mode);
-  // Null: no person has halted anything yet, or somebody has deleted it. Any other error is no answer.
+  // Null: no person has halted anything yet, or a person has deleted it. Any other error is no answer.
   const newest = await describe(client, workflowId);
   const version = newest === null ? 'none' : `${newest.runId} ${newest.historyLength}`;
   if (version === last.version) return last;
@@ -97,7 +97,7 @@ async function readAfter({ client, mode }: HaltsOf, last: Reading, list: typeof 
   return { version, record, ended: new Map(parts.filter(([, { ended }]) => ended !== null)) };
 }
 
-/** Null: somebody has deleted it. */
+/** Null: a person has deleted it. */
 async function readPart(client: Client, workflowId: string, runId: string): Promise<Part | null> {
   const events = await readEvents(client, workflowId, runId);
   const [first] = events ?? [];
@@ -127,5 +127,5 @@ function endIn(last: HistoryEvent): RecordEnd | null {
   const terminated = last.workflowExecutionTerminatedEventAttributes;
   if (!terminated) return null;
   const { identity, reason } = terminated;
-  return { by: identity || 'somebody', why: reason || 'no reason given', atMs: timeOf(last) };
+  return { by: identity || 'a person', why: reason || 'no reason given', atMs: timeOf(last) };
 }

@@ -7,7 +7,7 @@ import type { HaltsOf } from './read.ts';
 /** When Temporal does not answer within this time, it has not taken it, as far as anybody knows. */
 export const SAY_LIMIT_MS = 10_000;
 
-/** @param before the halts that a new record begins with, where nobody has begun one or a person has ended it */
+/** @param before the halts that a new record begins with, where no person has begun one, or a person has ended it */
 export async function say(
   { client, mode }: HaltsOf,
   signal: string,

@@ -29,7 +29,7 @@ export function withChunk<Of extends object>(of: Of, chunk?: number): Of & { rea
 }
 
 /**
- * A person has paused in Temporal what keeps the instructions: nobody can say anything meanwhile, a cancel included. So
+ * A person has paused in Temporal what keeps the instructions: no person can say anything meanwhile, a cancel included. So
  * nothing may be sent. `kept`: what was said before.
  */
 export class InstructionsPaused extends Error {
@@ -70,7 +70,7 @@ async function keptBy(client: Client, workflowId: string, newest: NewestRun | nu
 }
 
 /**
- * What is kept about a run or, with `chunk`, about the run and this chunk, for whoever acts by it. Null as in
+ * What is kept about a run or, with `chunk`, about the run and this chunk, for the command or worker that acts by it. Null as in
  * `readInstructions`.
  * @throws InstructionsPaused
  */

@@ -2,7 +2,6 @@
 import { decimalsOf, KNOWN_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
 import type { BatchFormat, BatchNumbers } from '../../domain/policy.ts';
 import { isPart } from '../../domain/references.ts';
-import { nearest } from '../text/nearest.ts';
 import {
   amountReason,
   cutTo,
@@ -14,6 +13,7 @@ import {
 } from '../text/amount-text.ts';
 import { account as accountSchema, currency as currencySchema, hints } from '../text/leaves.ts';
 import { quoted } from '../text/printable.ts';
+import { unknownCurrency } from '../text/unknown-currency.ts';
 import type { Complaint } from '../text/yaml-source.ts';
 
 /** Makes the complaint about a cell. It is not called for a mistake that is only counted. `name` is the column, as messages show it. */
@@ -71,17 +71,7 @@ export function accountComplaint(text: string): Verdict {
 export function currencyComplaint(text: string, decimals: Decimals): Verdict {
   if (KNOWN.has(text) || Object.hasOwn(decimals, text)) return null;
   if (!CURRENCY.safeParse(text).success) return () => adviceOf(CURRENCY, text);
-  return () => {
-    const near = nearest(text, KNOWN_CURRENCIES);
-    return {
-      mistake: 'CURRENCY_UNKNOWN',
-      message: `${quoted(text)} is not a currency that Cambist knows`,
-      fix:
-        near === null
-          ? 'if the service has it, write its decimals into the service file'
-          : `did you mean ${near}?`,
-    };
-  };
+  return () => unknownCurrency(text);
 }
 
 /** Only the beginning of a text gets advice, since no typing mistake is longer. */

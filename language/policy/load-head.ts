@@ -8,9 +8,9 @@ import type { Guard, Limits, Money, PolicyHead, ReferenceGuard } from '../../dom
 import { parseDuration } from '../../calendar/business-date.ts';
 import { cutTo, fractionDigits, isZero, smallest } from '../text/amount-text.ts';
 import { readMoney, unquotedComplaint } from '../text/leaves.ts';
-import { nearest } from '../text/nearest.ts';
 import { quoted } from '../text/printable.ts';
-import type { Complaint, Path, YamlSource } from '../text/yaml-source.ts';
+import { unknownCurrency } from '../text/unknown-currency.ts';
+import type { Path, YamlSource } from '../text/yaml-source.ts';
 import { toSchedule } from './load-schedule.ts';
 import type { ConvertSchema, PayoutSchema, RebalanceSchema } from './policy-schema.ts';
 
@@ -24,19 +24,6 @@ export function warnUnknownCurrency(source: YamlSource, path: Path): void {
   const complaint = unknownCurrency(code);
   const message = `${complaint.message}; it is taken to have 2 decimals`;
   source.warn(source.placeAt(path), { ...complaint, message });
-}
-
-/** The complaint about a currency that is neither in our table nor in the service file. */
-export function unknownCurrency(code: string): Complaint {
-  const near = nearest(code, KNOWN_CURRENCIES);
-  return {
-    mistake: 'CURRENCY_UNKNOWN',
-    message: `${quoted(code)} is not a currency that Cambist knows`,
-    fix:
-      near === null
-        ? 'if the service has it, write its decimals into the service file'
-        : `did you mean \`${near}\`?`,
-  };
 }
 
 /**

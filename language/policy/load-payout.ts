@@ -49,7 +49,7 @@ const GUARD = 'guard: { reference: { file: rates/daily.yaml, max_age: 30h }, wor
 /** Fields that only other kinds have. */
 const RESERVED: Reserved = {
   schedule: {
-    message: 'a payout has no schedule: it is started by whoever has the batch file',
+    message: 'a payout has no schedule: it is started by the person who has the batch file',
     fix: 'delete it',
   },
   convert: {

@@ -7,6 +7,7 @@ import { checkStructure } from '../text/check-structure.ts';
 import type { Reserved } from '../text/check-structure.ts';
 import { readMoney, readPercent, unquotedComplaint } from '../text/leaves.ts';
 import { quoted } from '../text/printable.ts';
+import { unknownCurrency } from '../text/unknown-currency.ts';
 import type { Path, Place, YamlSource } from '../text/yaml-source.ts';
 import {
   checkDecimalsAt,
@@ -15,7 +16,6 @@ import {
   requireOneOf,
   stated,
   toHead,
-  unknownCurrency,
   toTradeLimits,
 } from './load-head.ts';
 import { checkSchedule } from './load-schedule.ts';

@@ -88,7 +88,7 @@ function fileChanged(file: string): CommandFailure {
       code: 'BATCH_FILE_CHANGED',
       place: file,
       message: 'the file changed while it was being submitted; nothing was sent',
-      fix: 'See that nobody writes to it, then type the same again. Chunks of it that were submitted stay as they are.',
+      fix: 'See that no program writes to it, then type the same again. Chunks of it that were submitted stay as they are.',
     },
   ]);
 }

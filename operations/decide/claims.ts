@@ -109,7 +109,7 @@ export async function lostRuns(
     if (run !== null && Date.parse(createdAt) >= sinceMs) runs.set(runName(run), run);
   }
   const asked = [...runs.values()].slice(0, MOST_RUNS);
-  // Also a run whose plan is still there has nobody who follows what it has sent.
+  // Also a run whose plan is still there has no worker that follows what it has sent.
   const known = await Promise.all(asked.map((run) => describeRun(client, mode, run)));
   return asked.filter((_run, index) => known[index] === null);
 }

@@ -75,7 +75,7 @@ export function superseded(run: RunName, successor: string): CommandFailure {
     {
       code: 'SUPERSEDED',
       place: runName(run),
-      message: `run ${other} has taken its place, and nobody can take that back; nothing was sent`,
+      message: `run ${other} has taken its place, and that cannot be taken back; nothing was sent`,
       fix: `Go on with that one: \`npx cambist status ${other}\`.`,
     },
   ]);

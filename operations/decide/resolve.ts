@@ -205,7 +205,7 @@ function requireNoRecord(theCase: Case): LegOutcome | PaymentOutcome {
   );
 }
 
-/** A person can say what an item is not only where it is in doubt, or where it needs a human. */
+/** A person can say that an item was not executed, or is not a record, only while it is in doubt or needs a human. */
 async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOutcome): Promise<void> {
   const { facts } = theCase.view;
   if (outcome === 'NOT_PAID' || outcome === 'NOT_TRADED')

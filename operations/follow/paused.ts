@@ -1,6 +1,6 @@
 /**
- * Workflows that somebody has paused in Temporal (newer servers can do that). Such a workflow is open, does nothing and
- * answers nobody. What was on its way when it was paused is still sent, and nothing after that. Reads only.
+ * Workflows that a person has paused in Temporal (newer servers can do that). Such a workflow is open, does nothing and
+ * answers no question. What was on its way when it was paused is still sent, and nothing after that. Reads only.
  */
 import type { Client } from '@temporalio/client';
 import { describe, pausedOf, type Paused } from '../../durable/described.ts';
@@ -48,7 +48,7 @@ export async function pausedOnes(
   return looked.flat();
 }
 
-/** @param paused null: not known, since somebody has unpaused it meanwhile */
+/** @param paused null: not known, since a person has unpaused it meanwhile */
 function pausedTrouble({
   workflowId,
   paused,
@@ -59,7 +59,7 @@ function pausedTrouble({
   return {
     code: 'WORKFLOW_PAUSED',
     place: workflowId,
-    message: `paused in Temporal${pausedText(paused)}: it does nothing, and answers nobody`,
+    message: `paused in Temporal${pausedText(paused)}: it does nothing, and answers no question`,
     fix: 'Press _Unpause_ at it in the Temporal UI; it then goes on by itself.',
   };
 }

@@ -29,7 +29,7 @@ export type RunFacts = {
   readonly state: string;
   /** True when no worker has taken its first task. */
   readonly isUntaken: boolean;
-  /** True when somebody has given it a memo that nobody can read. Cambist gives a run none. */
+  /** True when a person has given it a memo that Cambist cannot read. Cambist gives a run none. */
   readonly hasOddMemo: boolean;
 };
 

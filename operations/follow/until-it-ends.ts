@@ -131,7 +131,7 @@ export function isSafetyWait({ items }: Progress, nowMs: number): boolean {
 }
 
 /** Temporal refuses a question only to a workflow that is paused. */
-const PAUSED = 'somebody has paused it in Temporal';
+const PAUSED = 'a person has paused it in Temporal';
 
 type Answer =
   { readonly ok: true; readonly progress: Progress } | { readonly ok: false; readonly reason: string };

@@ -33,7 +33,7 @@ export async function currentHalts(of: HaltsOf): Promise<readonly Halt[]> {
 }
 
 /**
- * The same, and how the record stands that keeps them. Who has ended it is told while something stands, or nobody has begun
+ * The same, and how the record stands that keeps them. Who has ended it is told while something stands, or no person has begun
  * it anew.
  */
 export async function haltRecord(
@@ -83,7 +83,7 @@ export async function keepHalt(
     {
       code: 'HALT_NOT_KEPT',
       place: haltIdOf(of.mode),
-      message: 'the halt does not stand: somebody ends its workflow, or resumes, again and again',
+      message: 'the halt does not stand: a person ends its workflow, or resumes, again and again',
       fix: 'See the workflow in the Temporal UI, then type it again; until then stop the workers.',
     },
   ]);

@@ -19,7 +19,7 @@ export type ResetPoint = {
   readonly atMs: number;
   /** What the run did next. A reset to this event does it again. */
   readonly step: string;
-  /** Somebody has ended a call that the run made in this step, beside the call's worker. What came of it is not known. */
+  /** A person has ended a call that the run made in this step, beside the call's worker. What came of it is not known. */
   readonly isEndedBeside: boolean;
 };
 
@@ -53,7 +53,7 @@ export async function resetPointsOf(
 
 /**
  * The best event for a reset: everything that is not done is tried again, and the least is repeated. This is the last one,
- * but where somebody has ended a call beside its worker, the one of that call, which is made again. A run that is completed,
+ * but where a person has ended a call beside its worker, the one of that call, which is made again. A run that is completed,
  * or has ended without a plan, does nothing more at its end, so for such a run it is the first one.
  */
 export function recommendedPoint(
@@ -102,11 +102,11 @@ async function stepsByTask(
   return steps;
 }
 
-/** No call of ours has such a limit: somebody has shortened its time. */
+/** No call of ours has such a limit: a person has shortened its time. */
 const SCHEDULE_TO_CLOSE = 3;
 
 /**
- * The tasks that made a call which somebody has ended beside its worker: under another identity than the worker's that had
+ * The tasks that made a call which a person has ended beside its worker: under another identity than the worker's that had
  * taken it, or by a shorter time.
  */
 function endedBesideIn(events: HistoryEvents): ReadonlySet<number> {

@@ -20,7 +20,7 @@ const UNDER_WAY_MS = 1_000;
 const REFUSALS: readonly number[] = [3, 5, 6, 7, 9, 12, 16];
 
 /** Who made the reset. The id is that of the new Temporal run. */
-export type ResetMade = { readonly kind: 'made' | 'made by somebody else'; readonly runId: string };
+export type ResetMade = { readonly kind: 'made' | 'made by another person'; readonly runId: string };
 
 /**
  * Resets the Temporal run of `facts` to an event. When the run already has a newer Temporal run, nothing is reset, and the
@@ -37,7 +37,7 @@ export async function resetRun(
   const { workflowId, temporalRunId: runId } = facts;
   const newest = await describe(client, workflowId);
   if (newest !== null && newest.runId !== runId)
-    return { kind: 'made by somebody else', runId: newest.runId };
+    return { kind: 'made by another person', runId: newest.runId };
   const before = await readReset(place, facts);
   const requestId = randomUUID();
   for (let tries = 1; ; tries += 1) {

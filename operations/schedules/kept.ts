@@ -213,7 +213,7 @@ function contested(name: string): CommandFailure {
     {
       code: 'SCHEDULE_CONTESTED',
       place: name,
-      message: 'somebody else changes this schedule at the same time',
+      message: 'another person changes this schedule at the same time',
       fix: 'See `npx cambist schedule list`, then type it again.',
     },
   ]);

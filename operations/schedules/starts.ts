@@ -160,7 +160,7 @@ function whyMissed({ came, nominalMs }: Start, nowMs: number): Missed['why'] | n
     case 'not started':
       return {
         code: 'SCHEDULE_MISSED',
-        message: 'No worker took the start in time, or somebody ended it in Temporal.',
+        message: 'No worker took the start in time, or a person ended it in Temporal.',
       };
     case 'under way':
       if (nowMs - nominalMs < SLACK_MS) return null;

@@ -47,7 +47,7 @@ export function idOfBatch(asked: string | undefined, today: string): string {
       code: 'RUN_ID',
       place: '--id',
       message:
-        'a batch needs an id: whoever types the same again on another day, with the same file, means the same payments',
+        'a batch needs an id: a person who types the same again on another day, with the same file, means the same payments',
       fix: `Give it one that begins with its date, as in --id ${today}-weekly, and always use that one with this file.`,
     },
   ]);

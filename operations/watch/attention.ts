@@ -102,13 +102,13 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
   }
 }
 
-/** A run of which somebody has changed what Temporal shows of it; null: nobody has. */
+/** A run of which a person has changed what Temporal shows of it; null: no person has. */
 function oddMemo({ hasOddMemo }: RunFacts): Why | null {
   if (!hasOddMemo) return null;
   return {
     code: 'MEMO_UNREADABLE',
     message:
-      'Its memo in Temporal is in a form that nobody can read. Cambist did not write it: find out who did.',
+      'Its memo in Temporal is in a form that Cambist cannot read, and did not write: find out who did.',
   };
 }
 
@@ -133,7 +133,7 @@ function needsNobody(run: RunName, { facts }: Listed) {
   return {
     code: 'NOTHING_TO_ACKNOWLEDGE',
     place: runName(run),
-    message: `it is ${facts.state} and needs nobody`,
+    message: `it is ${facts.state} and needs no person`,
     fix: 'See `npx cambist list --attention`.',
   } as const;
 }

@@ -230,7 +230,7 @@ async function troublesOfRun(
   if (pin === null) return lackingOf(routing, namespace);
   if (isIn(routing.present, pin)) return [];
   const what = {
-    message: `somebody has pinned it to ${gone(pin)}: it waits`,
+    message: `a person has pinned it to ${gone(pin)}: it waits`,
     which: `--workflow-id ${facts.workflowId}`,
   };
   return [pinnedTrouble(pin, what, routing, namespace)];

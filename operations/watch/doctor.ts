@@ -96,7 +96,7 @@ async function checkSettings({
       checks: [
         ok('configuration', `${mode} at ${address.origin}${address.basePath}`),
         warnings.length === 0
-          ? ok('key file', `well-formed, and nobody else may read it: ${keys}`)
+          ? ok('key file', `well-formed, and no other user may read it: ${keys}`)
           : { ...ok('key file', warnings.join(' ')), state: 'warning' },
       ],
     };

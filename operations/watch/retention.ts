@@ -21,7 +21,7 @@ export function shortRetention(mode: Mode, namespace: string, seconds: number): 
   return {
     code: 'RETENTION_SHORT',
     place: namespace,
-    message: `${keptFor(seconds)}; live runs need ${LEAST_DAYS} d, so that reports, decisions and batches are still known when somebody asks`,
+    message: `${keptFor(seconds)}; live runs need ${LEAST_DAYS} d, so that reports, decisions and batches are still known when a person asks`,
     fix: `Have an administrator run: temporal operator namespace update --namespace ${namespace} --retention ${LEAST_DAYS}d`,
   };
 }

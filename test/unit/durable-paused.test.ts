@@ -155,7 +155,7 @@ class Told {
 
 const PAUSED_RUN = new Told({ [ID]: { status: 'PAUSED' } });
 const MESSAGE =
-  'paused in Temporal since 2026-11-23 06:12:03 UTC, by ana@laptop ("a look"): it does nothing, and answers nobody';
+  'paused in Temporal since 2026-11-23 06:12:03 UTC, by ana@laptop ("a look"): it does nothing, and answers no question';
 
 test('Temporal tells who has paused a workflow, why, and since when, as far as it knows', async () => {
   const shown = await describe(PAUSED_RUN.client, ID);
@@ -205,7 +205,7 @@ test('whoever follows a run that is paused is told so, unless they stay', async 
   assert.deepEqual(await follow(false), { kind: 'paused' });
   assert.deepEqual(silences, []);
   assert.deepEqual(await follow(true), { kind: 'detached' });
-  assert.deepEqual(silences, ['somebody has paused it in Temporal']);
+  assert.deepEqual(silences, ['a person has paused it in Temporal']);
 });
 
 test('whoever would decide by what people said is told that it is paused, not that no worker is there', async () => {

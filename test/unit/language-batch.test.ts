@@ -108,7 +108,7 @@ BATCH_DUPLICATE_ID b.csv:4:1 (payment P2): "P2" is already on line 3; capitals m
 BATCH_CURRENCY_UNKNOWN b.csv:6:21 (row 5, payment p3): "MXO" is not a currency that Cambist knows.
     p3,${ACCOUNT},MXO,3.00,x
                         ^^^
-  fix: did you mean MXN?
+  fix: did you mean \`MXN\`?
 BATCH_LOOK_ALIKE b.csv:4:25 (payment P2): 2.00 MXN to ${ACCOUNT} is on line 3 already.
     P2,${ACCOUNT},MXN,2.00,"Ana
                             ^^^^

@@ -245,7 +245,7 @@ async function refusals(place: Place): Promise<readonly string[]> {
 test('a run that is pinned to a build without worker is refused, also where nobody has a build', async () => {
   const queue = { pollers: [poller(1, NONE)] };
   assert.deepEqual(await refusals(temporal({ queue, versioningInfo: PINNED_TO_OLD })), [
-    `somebody has pinned it to ${OLD_NAME}, and none has asked for work in the last minute: it waits; nothing was changed`,
+    `a person has pinned it to ${OLD_NAME}, and none has asked for work in the last minute: it waits; nothing was changed`,
   ]);
   assert.deepEqual(await refusals(temporal({ queue, versioningInfo: NOT_PINNED })), []);
 });
