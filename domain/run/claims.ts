@@ -180,8 +180,8 @@ export class Answers {
   }
 
   /** @param holds what the run, or a chunk of it, tells; null: it does not answer */
-  add(run: RunName, holds: Pick<Holds, 'items' | 'hasPlan' | 'isFirst'> | null): void {
-    if (holds === null || !(holds.hasPlan || holds.isFirst)) this.#silent.set(runName(run), run);
+  add(run: RunName, holds: Pick<Holds, 'items' | 'hasPlan' | 'isFirst'> | null, isOpen: boolean): void {
+    if (holds === null || (isOpen && !(holds.hasPlan || holds.isFirst))) this.#silent.set(runName(run), run);
     for (const [item, , recordId] of holds?.items ?? [])
       if (recordId !== null && this.#wanted.has(recordId) && !this.#owners.has(recordId))
         this.#owners.set(recordId, { kind: 'item', run: runName(run), item });

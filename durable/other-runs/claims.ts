@@ -95,7 +95,7 @@ async function whose(
   const ask = async (infos: readonly WorkflowExecutionInfo[], atOnce: number): Promise<void> => {
     for await (const { info, holds } of readAllHolds(client, infos, { names: null, untilMs, atOnce })) {
       const asked = runOfAnyWorkflowId(info.workflowId);
-      if (asked !== null) answers.add(asked, holds);
+      if (asked !== null) answers.add(asked, holds, isOpen(info));
       if (answers.areEnough) return;
     }
   };

@@ -103,34 +103,43 @@ test('a record is of the first item that counts it as its own; without one it is
     { policy: 's', id: '2026-11-21' },
   ];
   const answers = new Answers(['wtd_1', 'wtd_2']);
-  answers.add(q, {
-    ...NOTHING,
-    items: [
-      ['a', 'PAID', 'wtd_1'],
-      ['b', 'PAID', null],
-      ['c', 'PAID', 'wtd_3'],
-    ],
-  });
-  answers.add(s, { ...NOTHING, items: [['z', 'PAID', 'wtd_1']] });
+  answers.add(
+    q,
+    {
+      ...NOTHING,
+      items: [
+        ['a', 'PAID', 'wtd_1'],
+        ['b', 'PAID', null],
+        ['c', 'PAID', 'wtd_3'],
+      ],
+    },
+    true,
+  );
+  answers.add(s, { ...NOTHING, items: [['z', 'PAID', 'wtd_1']] }, true);
   const owned = { recordId: 'wtd_1', by: { kind: 'item', run: 'q.2026-11-21', item: 'a' } };
   assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'nobody' } }]);
   assert.equal(answers.areEnough, false);
-  answers.add(s, null);
+  answers.add(s, null, true);
   assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'silent', runs: [s] } }]);
   assert.deepEqual(accountedFor(answers.claims), ['wtd_1'], 'what a silent run may have sent looks alike');
-  answers.add(q, { ...NOTHING, items: [['b', 'NOT_PAID', 'wtd_2']] });
+  answers.add(q, { ...NOTHING, items: [['b', 'NOT_PAID', 'wtd_2']] }, true);
   assert.equal(answers.areEnough, true);
   assert.deepEqual(accountedFor(answers.claims), ['wtd_1', 'wtd_2']);
 });
 
 test('a run or chunk that may hold more than it tells is silent about the records that it does not tell', () => {
   const q = { policy: 'q', id: '2026-11-21' };
-  const byOf = (holds: Pick<Holds, 'hasPlan' | 'isFirst'>) => {
+  const byOf = (holds: Pick<Holds, 'hasPlan' | 'isFirst'>, isOpen = true) => {
     const answers = new Answers(['wtd_1', 'wtd_2']);
-    answers.add(q, { ...holds, items: [['a', 'PAID', 'wtd_1']] });
+    answers.add(q, { ...holds, items: [['a', 'PAID', 'wtd_1']] }, isOpen);
     return answers.claims.map(({ by }) => by.kind);
   };
   assert.deepEqual(byOf({ hasPlan: false, isFirst: false }), ['item', 'silent']);
   assert.deepEqual(byOf({ hasPlan: true, isFirst: false }), ['item', 'nobody']);
+  assert.deepEqual(
+    byOf({ hasPlan: false, isFirst: false }, false),
+    ['item', 'nobody'],
+    'it ended without a plan',
+  );
   assert.deepEqual(byOf({ hasPlan: false, isFirst: true }), ['item', 'nobody'], 'it has sent nothing');
 });

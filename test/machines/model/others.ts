@@ -12,8 +12,8 @@ export function whose(runs: readonly Temporal[], records: readonly Withdrawal[])
   for (const each of runs) {
     const { run } = each.ours.input;
     const newest = each.newest();
-    if (newest !== undefined) answers.add(run, toldBy(newest, null));
-    for (const chunk of each.chunks) answers.add(run, chunk.newest()?.chunk?.holds(null) ?? null);
+    if (newest !== undefined) answers.add(run, toldBy(newest, null), newest.standing === 'open');
+    for (const chunk of each.chunks) answers.add(run, chunk.newest()?.chunk?.holds(null) ?? null, true);
   }
   return answers.claims;
 }
