@@ -160,7 +160,12 @@ export const isLegAnswer = shapeOf<LegAnswer>({
   step: unionOf<LegStep | Stopped>({
     quoted: { state: isLegState },
     requote: { state: isLegState },
-    traded: { traded: isTraded, worse: orNull(isProblem), isHeld: isFlag },
+    traded: {
+      traded: isTraded,
+      worse: orNull(isProblem),
+      isHeld: isFlag,
+      isFoundLate: ifAny(isFlag),
+    },
     'not traded': { state: isLegState, problem: isProblem },
     wait: { state: isLegState, wait: isWait },
     stopped: { wait: isWait, mayHaveSent: isFlag },

@@ -106,6 +106,7 @@ function takeAnswer(
         traded,
         worse: worse === null ? null : { problem: worse, isHeld },
         settled: null,
+        ...(step.isFoundLate === true && { isFoundLate: true }),
       };
       return worse !== null && isHeld ? holdForAcceptance(run, record, worse, asked) : null;
     }

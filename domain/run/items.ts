@@ -25,6 +25,8 @@ export type TradedLeg = {
   isShown?: true;
   /** False: the trade will never settle. Null: not known yet. */
   settled: boolean | null;
+  /** As in `LegStep`. */
+  readonly isFoundLate?: true;
   /** Handed on by a history that is not known. Whether it came out worse than planned is asked once more. */
   readonly isAnew?: true;
 };

@@ -7,6 +7,7 @@ import { brokenPaymentLimit } from '../plan/limits.ts';
 import { isUnpayable, type BatchPayment } from '../batch.ts';
 import { add } from '../money.ts';
 import { unpayable } from '../plan/batch-items.ts';
+import { asForgotten } from '../writes/doubt.ts';
 import { lookAlikeOf } from '../writes/look-alikes.ts';
 import type { Limits } from '../policy.ts';
 import type { Problem } from '../problems.ts';
@@ -59,8 +60,19 @@ export function release(state: RunState, limits: Limits | null): void {
     const nothing = isReady && dependsOn !== null ? broughtNothing(record, dependsOn, leg) : null;
     const { isKnown, broken } = nothing === null ? sums.next(record) : { isKnown: true, broken: null };
     const { stage } = record;
-    if (stage.kind === 'unsent') stage.release = isReady && isKnown ? { unwanted: nothing ?? broken } : null;
+    if (stage.kind !== 'unsent') continue;
+    stage.release = isReady && isKnown ? { unwanted: nothing ?? broken } : null;
+    const ends = nothing !== null || state.cancelled;
+    if (ends && !stage.state.sent && mayBeForgotten(leg)) stage.state = asForgotten(stage.state);
   }
+}
+
+/**
+ * True when the trade of a leg was found by a history that may be a restored one. The history before it may have paid by this
+ * trade, before it failed or the run was cancelled. So its payments do not end before doubt is over (M3).
+ */
+function mayBeForgotten(leg: LegRecord | undefined): boolean {
+  return leg?.stage.kind === 'traded' && leg.stage.isFoundLate === true;
 }
 
 /** The currencies in which the batch may pay: every leg that buys one is settled, or will never bring it. */

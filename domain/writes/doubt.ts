@@ -122,7 +122,7 @@ export function isRecent(
  * True when no operator can have restored a backup since then. A time in the future is from a clock that was wrong and has
  * been set since.
  */
-function isYoung(atMs: number, now: number): boolean {
+export function isYoung(atMs: number, now: number): boolean {
   return atMs <= now + CLOCK_TOLERANCE_MS && now - atMs < FRESH_MS;
 }
 

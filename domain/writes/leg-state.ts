@@ -68,13 +68,15 @@ export type LegStep =
   /**
    * The service has shown the trade, so that nothing more is sent. `worse`: the trade came out worse than planned, and
    * no person has accepted it; null when all is well. `isHeld`: payments and legs that depend on it wait until a person
-   * accepts it.
+   * accepts it. `isFoundLate`: a lookup found the trade so long after this history knew of the leg that the history may be
+   * a restored one. Then the one before it may have gone further.
    */
   | {
       readonly kind: 'traded';
       readonly traded: Traded;
       readonly worse: Problem | null;
       readonly isHeld: boolean;
+      readonly isFoundLate?: true;
     }
   /** The leg has ended, and it is proven that no trade exists under its reference. */
   | { readonly kind: 'not traded'; readonly state: LegState; readonly problem: Problem }

@@ -55,6 +55,7 @@ import {
   settleByTime,
   triedAgain,
   unknownSend,
+  isYoung,
 } from './doubt.ts';
 import {
   shortOf,
@@ -121,7 +122,7 @@ type Item = {
 /** Asks for a quote, unless the leg is done, unwanted, outside its send window, or in doubt. */
 export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
   const seen = new SeenRuns(context.plan.run);
-  const subject = subjectOf(context, leg, 'quote', seen);
+  const subject = subjectOf(context, leg, before, { call: 'quote', seen });
   const opened = yield* beforeWrite(subject, withQuotesOf(context, before));
   if (!isOf('ready', opened)) return opened;
   const item: Item = { context, leg, subject, ready: opened, seen };
@@ -216,7 +217,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
 /** Trades the quote in hand, unless the leg is done, unwanted, outside its send window, or the quote is dead. */
 export function* executeTradeSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
   const seen = new SeenRuns(context.plan.run);
-  const subject = subjectOf(context, leg, 'trade', seen);
+  const subject = subjectOf(context, leg, before, { call: 'trade', seen });
   const opened = yield* beforeWrite(subject, withoutForgottenQuote(context, before));
   if (!isOf('ready', opened)) return opened;
   const item: Item = { context, leg, subject, ready: opened, seen };
@@ -267,9 +268,10 @@ function withQuotesOf({ attempt }: Context, state: LegState): LegState {
 function subjectOf(
   context: Context,
   leg: Leg,
-  call: 'quote' | 'trade',
-  seen: SeenRuns,
+  { knownAtMs }: LegState,
+  { call, seen }: { readonly call: 'quote' | 'trade'; readonly seen: SeenRuns },
 ): Subject<LegState, Trade, LegStep> {
+  const isLate = !isYoung(Math.max(knownAtMs, context.plan.madeAtMs), context.nowMs());
   return {
     context,
     call,
@@ -281,7 +283,10 @@ function subjectOf(
     windowPassed: () => windowPassed(context, leg),
     looksAlways: true,
     lookUp: (said, state) => lookForLeg({ context, leg, seen }, said, state),
-    adopt: (said, { quote }, record) => traded(context, leg, said, { quote, record }),
+    adopt: (said, { quote }, record) => ({
+      ...traded(context, leg, said, { quote, record }),
+      ...(isLate && { isFoundLate: true }),
+    }),
     end: (state, problem) => ({ kind: 'not traded', state, problem }),
     readNamed: (_said, id) => readNamed(context, leg, id),
     settleDoubtMs: context.facts.settleDoubtMs.trade,

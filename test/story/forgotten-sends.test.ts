@@ -48,6 +48,27 @@ describe('a trade that the run has forgotten is found', () => {
   });
 });
 
+for (const [why, given, then] of [
+  ['its trade has failed', { tradeWord: 'FAILED' }, null],
+  ['the run is cancelled', {}, CANCEL],
+] as const)
+  test(`given a payment that the service books much later, when Temporal goes back to before the quote and ${why}, then the report tells of the payment`, async () => {
+    const told = story()
+      .given({
+        service: { stores: 'nothing else', alsoMxn: '50000', settlesAfterMs: 5_000, ...given },
+        withdrawal: [{ kind: 'late', ms: 20 * MINUTE_MS, reply: 'none', resourceId: false, key: 'in work' }],
+      })
+      .when(after('send trade', { plusMs: 150 }), { kind: 'mute' })
+      .when(after('send withdrawal', { nth: 2 }), { kind: 'restore', back: 5, takesMs: MINUTE_MS });
+    const cancelled =
+      then === null ? told : told.when(after('send withdrawal', { plusMs: MINUTE_MS + 2_000 }), then);
+    const end = await cancelled.play();
+    assert.deepEqual(
+      end.withdrawals.map(({ id }) => id),
+      end.report.payments.map(({ withdrawalId }) => withdrawalId),
+    );
+  });
+
 test('given a refusal that is not kept and lists without tags, when the run is reset after its end, then the payment is made once', async () => {
   const end = await story()
     .given({
