@@ -7,7 +7,7 @@ import {
   acceptedOf,
   legOutcome,
   paymentOutcome,
-  tradeOf,
+  tradeIdOf,
   type LegOutcome,
   type PaymentOutcome,
 } from './items.ts';
@@ -65,7 +65,7 @@ export function holdsOf(
     plan === null
       ? []
       : [
-          ...legs.map((leg): HeldItem => [leg.leg.id, legOutcome(leg), tradeOf(leg)?.tradeId ?? null]),
+          ...legs.map((leg): HeldItem => [leg.leg.id, legOutcome(leg), tradeIdOf(leg)]),
           ...payments.map((record): HeldItem => [
             record.payment.id,
             paymentOutcome(record),

@@ -26,6 +26,7 @@ import {
   legProblem,
   paymentOutcome,
   paymentProblem,
+  tradeIdOf,
   tradeOf,
   type LegOutcome,
   type LegRecord,
@@ -462,7 +463,7 @@ function reportLeg(record: LegRecord): ReportLeg {
     rate: traded === null ? null : rateOf(traded.sellAmount, traded.buyAmount),
     cost: traded === null || reference === null ? null : costOf(reference, leg, traded),
     quoteId: quoteIdOf(record),
-    tradeId: stage.kind === 'handed on' ? stage.trade.tradeId : (traded?.tradeId ?? null),
+    tradeId: tradeIdOf(record),
     outcome: legOutcome(record),
     settled: stage.kind === 'traded' ? stage.settled : null,
   };
