@@ -22,7 +22,7 @@ import {
 } from '../domain/policy.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import { ADVICE, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
+import { ADVICE, CLOCK_TOLERANCE_MS, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
 import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf } from '../calendar/business-date.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { hashWith } from '../language/policy/policy-hash.ts';
@@ -89,8 +89,10 @@ export function readInput(
 export function listsLagMs({ facts, clock }: Deps, { tradedAgoMs, tradedAtMs }: OwnTurn): number {
   if (tradedAgoMs === null) return 0;
   // Temporal's clock may leap, as when another server takes over. The clocks of workers agree with the service's.
-  const byWorkersMs = tradedAtMs === null ? tradedAgoMs : Math.max(0, clock.wallMs() - tradedAtMs);
-  return facts.listLagMs - Math.min(tradedAgoMs, byWorkersMs);
+  const byWorkersMs = tradedAtMs === null ? tradedAgoMs : clock.wallMs() - tradedAtMs;
+  // A moment that is still to come is no worker's: a person may have sent the signal, and nobody would ever trade again.
+  const isToCome = byWorkersMs < -2 * CLOCK_TOLERANCE_MS;
+  return facts.listLagMs - (isToCome ? tradedAgoMs : Math.min(tradedAgoMs, Math.max(0, byWorkersMs)));
 }
 
 /** Reads the service once. What other runs have reserved was read before that, never after it. */

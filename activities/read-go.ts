@@ -74,7 +74,8 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
   const planned = batch?.chunks[number - 1];
   if (batch === null || planned?.hash !== hash)
     return { kind: 'refused', problem: makeProblem('CHUNK_DIFFERS', null) };
-  const isFirstRun = plan.madeFor === go.runId && input.isFirst && call.originalRunId === runId;
+  const wasReset = call.originalRunId !== runId || call.wasReset === true;
+  const isFirstRun = plan.madeFor === go.runId && input.isFirst && !wasReset;
   const isFirst = isFirstRun && !call.isContinued;
   const ofChunk: OfChunk = {
     plan,

@@ -110,18 +110,18 @@ export class BatchTally {
   #one(payment: BatchPayment): Unpayable | null {
     const [id, , currency, value] = payment;
     this.#payments += 1;
-    this.#totals.set(currency, add(this.#totals.get(currency) ?? '0', value));
+    const before = this.#totals.get(currency) ?? '0';
+    this.#totals.set(currency, add(before, value));
     this.#checkName(payment);
     if (decimalPlaces(value) > this.#decimalsOf(currency)) this.#tell('PLAN_AMOUNT_DECIMALS', id, value);
     const foreign = whyNoDestination(this.#destinations, payment);
     if (foreign !== null) this.#tell('PLAN_DESTINATION_UNKNOWN', id, foreign);
-    const letter = this.#book.against(payment) ?? (this.#held.has(nameOfPayment(payment)) ? 'd' : null);
-    if (letter !== null) return letter;
-    const before = this.#payable.get(currency) ?? '0';
+    // A payment that is impossible now may be made after a reset, so that the limits bind it too.
     const broken = brokenPaymentLimit(this.#limits, { value, currency }, [{ value: before, currency }]);
     if (broken !== null) this.#tell('PLAN_OVER_LIMIT', id, broken);
-    this.#payable.set(currency, add(before, value));
-    return null;
+    const letter = this.#book.against(payment) ?? (this.#held.has(nameOfPayment(payment)) ? 'd' : null);
+    if (letter === null) this.#payable.set(currency, add(this.#payable.get(currency) ?? '0', value));
+    return letter;
   }
 
   /** Two payments of one name are refused, since the service would take them for one payment. */

@@ -277,6 +277,8 @@ export type GoCall = {
   readonly run: RunName;
   readonly number: number;
   readonly originalRunId: string;
+  /** A history that handed on to this one was reset. Absent: none was. */
+  readonly wasReset?: true;
   /** An earlier history of the chunk has handed on what it knew. */
   readonly isContinued: boolean;
   /** Who asked when the chunk last heard of its run; null: it has not heard of it. */

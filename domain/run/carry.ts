@@ -41,6 +41,8 @@ export type Carried = {
    * reset. Else absent.
    */
   readonly resetOf?: string;
+  /** For a chunk that was reset, in this history or an earlier one. Else absent. */
+  readonly wasReset?: true;
   /** The Temporal run that hands on, by its own id, not the id that a reset keeps. */
   readonly runId: string;
   /** The id by which the chunks of the run's batch know it; its `runId` where there are no chunks. */

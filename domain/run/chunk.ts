@@ -144,7 +144,7 @@ export class Chunk implements Paying {
     const isContinued = this.#carried !== null;
     const originalRunId = this.#originalRunId;
     const answer = await ports
-      .readGo({ mode, run, number, originalRunId, isContinued, heard, isOpen })
+      .readGo({ mode, run, number, originalRunId, ...this.#wasReset, isContinued, heard, isOpen })
       .catch(failed);
     if (answer instanceof StepFailed)
       return this.#waitForAnswer((times) => activityFailed(answer.message, times));
@@ -263,6 +263,14 @@ export class Chunk implements Paying {
     return this.#carried?.resetOf ?? this.ports.originalRunId;
   }
 
+  /**
+   * That an earlier history was reset: what stood against its payments when the plan was made may have changed since. Of a
+   * reset of this history, the activity that gives the go tells.
+   */
+  get #wasReset(): Pick<Carried, 'wasReset'> {
+    return this.#carried?.wasReset === true ? { wasReset: true } : {};
+  }
+
   #hasHeard(runId: string): boolean {
     return this.#heard?.endsWith(`/${runId}`) === true;
   }
@@ -276,6 +284,7 @@ export class Chunk implements Paying {
       ...carry(this.state, { runId, knownAs: runId }),
       ...(plan !== null && { head: headOf(plan) }),
       ...(resetOf !== runId && !this.#hasHeard(runId) && { resetOf }),
+      ...(resetOf !== runId ? { wasReset: true } : this.#wasReset),
     };
   }
 

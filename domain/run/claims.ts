@@ -7,7 +7,7 @@ import {
   acceptedOf,
   legOutcome,
   paymentOutcome,
-  tradeOf,
+  tradeIdOf,
   type LegOutcome,
   type PaymentOutcome,
 } from './items.ts';
@@ -65,7 +65,7 @@ export function holdsOf(
     plan === null
       ? []
       : [
-          ...legs.map((leg): HeldItem => [leg.leg.id, legOutcome(leg), tradeOf(leg)?.tradeId ?? null]),
+          ...legs.map((leg): HeldItem => [leg.leg.id, legOutcome(leg), tradeIdOf(leg)]),
           ...payments.map((record): HeldItem => [
             record.payment.id,
             paymentOutcome(record),
@@ -102,19 +102,33 @@ export function hasMoved(outcome: LegOutcome | PaymentOutcome, recordId: string 
   }
 }
 
+/** How Temporal shows a run or a chunk that is asked. `isOnly`: no earlier Temporal run of its id is listed. */
+export type Standing = { readonly isOpen: boolean; readonly isOnly: boolean };
+
+/**
+ * Whether it may hold more than it tells: it has read no plan, and will, or an earlier Temporal run of its id has done what
+ * this one does not know. No other Temporal run can have sent anything of what `isFirst` says.
+ */
+function mayHoldMore(
+  { hasPlan, isFirst }: Pick<Holds, 'hasPlan' | 'isFirst'>,
+  { isOpen, isOnly }: Standing,
+): boolean {
+  return !hasPlan && (!isOnly || (isOpen && !isFirst));
+}
+
 /**
  * *Rival*: whether another run of the policy has moved the item of this name, by its id in small letters. `may have`: the run
- * is silent (`holds` is null), or it is open and has read no plan yet, and so may still carry out one that was made before.
+ * is silent (`holds` is null), or it may hold more than it tells.
  */
 export function rivalry(
-  holds: Pick<Holds, 'items' | 'hasPlan'> | null,
-  isOpen: boolean,
+  holds: Pick<Holds, 'items' | 'hasPlan' | 'isFirst'> | null,
+  standing: Standing,
   name: string,
 ): 'has' | 'may have' | 'has not' {
   if (holds === null) return 'may have';
   const [, outcome, recordId] = itemOf(holds, name) ?? [];
   if (outcome !== undefined && hasMoved(outcome, recordId ?? null)) return 'has';
-  return isOpen && !holds.hasPlan ? 'may have' : 'has not';
+  return mayHoldMore(holds, standing) ? 'may have' : 'has not';
 }
 
 /** The run of a batch. */
@@ -180,8 +194,8 @@ export class Answers {
   }
 
   /** @param holds what the run, or a chunk of it, tells; null: it does not answer */
-  add(run: RunName, holds: Pick<Holds, 'items' | 'hasPlan' | 'isFirst'> | null, isOpen: boolean): void {
-    if (holds === null || (isOpen && !(holds.hasPlan || holds.isFirst))) this.#silent.set(runName(run), run);
+  add(run: RunName, holds: Pick<Holds, 'items' | 'hasPlan' | 'isFirst'> | null, standing: Standing): void {
+    if (holds === null || mayHoldMore(holds, standing)) this.#silent.set(runName(run), run);
     for (const [item, , recordId] of holds?.items ?? [])
       if (recordId !== null && this.#wanted.has(recordId) && !this.#owners.has(recordId))
         this.#owners.set(recordId, { kind: 'item', run: runName(run), item });

@@ -238,6 +238,12 @@ export function tradeOf({ stage }: LegRecord): Traded | null {
   }
 }
 
+/** The id of the trade of a leg, also of one that was handed on and is not shown yet; null: there is none. */
+export function tradeIdOf(record: LegRecord): string | null {
+  const { stage } = record;
+  return stage.kind === 'handed on' ? stage.trade.tradeId : (tradeOf(record)?.tradeId ?? null);
+}
+
 /** The service's record of a payment, even of one that has failed; null: the service has shown none. */
 export function acceptedOf({ stage }: PaymentRecord): Accepted | null {
   switch (stage.kind) {

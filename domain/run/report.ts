@@ -26,6 +26,7 @@ import {
   legProblem,
   paymentOutcome,
   paymentProblem,
+  tradeIdOf,
   tradeOf,
   type LegOutcome,
   type LegRecord,
@@ -297,11 +298,15 @@ export function totalsSeen(
   told: readonly ReportTotal[],
   payments: readonly ReportPayment[],
 ): readonly ReportTotal[] {
+  if (!hasAllPayments(told, payments)) return told;
   const seen = new Map(totalsOf(payments).map((total) => [total.currency, asReported(total)]));
-  const isWhole = told.every(
-    ({ currency, planned }) => compare(seen.get(currency)?.planned ?? '0', planned) === 0,
-  );
-  return isWhole ? told.map((total) => seen.get(total.currency) ?? total) : told;
+  return told.map((total) => seen.get(total.currency) ?? total);
+}
+
+/** False where payments of the plan are missing, as those of a chunk that Temporal has lost. */
+export function hasAllPayments(told: readonly ReportTotal[], payments: readonly ReportPayment[]): boolean {
+  const seen = new Map(totalsOf(payments).map(({ currency, planned }) => [currency, planned]));
+  return told.every(({ currency, planned }) => compare(seen.get(currency) ?? '0', planned) === 0);
 }
 
 type Part = {
@@ -359,7 +364,7 @@ export function statusOf(state: RunState): ReportStatus {
 }
 
 /**
- * The status of a run that has ended and was not cancelled, for the run itself and and for a report that is made anew from the service's records.
+ * The status of a run that has ended and was not cancelled, for the run itself and for a report that is made anew from the service's records.
  * `isRefused`: the run as a whole was. `isLeft`: a currency may be outside its target, though every leg is traded.
  */
 export function endedStatus(of: {
@@ -458,7 +463,7 @@ function reportLeg(record: LegRecord): ReportLeg {
     rate: traded === null ? null : rateOf(traded.sellAmount, traded.buyAmount),
     cost: traded === null || reference === null ? null : costOf(reference, leg, traded),
     quoteId: quoteIdOf(record),
-    tradeId: stage.kind === 'handed on' ? stage.trade.tradeId : (traded?.tradeId ?? null),
+    tradeId: tradeIdOf(record),
     outcome: legOutcome(record),
     settled: stage.kind === 'traded' ? stage.settled : null,
   };

@@ -15,6 +15,7 @@ import {
   type Coordinator,
   type Holder,
   type Holders,
+  type Standing,
   type Suspect,
 } from '../../domain/run/claims.ts';
 import {
@@ -95,16 +96,14 @@ async function whose(
   const ask = async (infos: readonly WorkflowExecutionInfo[], atOnce: number): Promise<void> => {
     for await (const { info, holds } of readAllHolds(client, infos, { names: null, untilMs, atOnce })) {
       const asked = runOfAnyWorkflowId(info.workflowId);
-      if (asked !== null) answers.add(asked, holds, isOpen(info));
+      if (asked !== null) answers.add(asked, holds, newest.standingOf(info));
       if (answers.areEnough) return;
     }
   };
-  const newest = new Map<string, WorkflowExecutionInfo>();
+  const newest = new Newest();
   const also = [`(CloseTime >= '${new Date(sinceMs).toISOString()}' OR ${IS_OPEN})`];
-  for await (const info of listed(client, { types: [RUN_TYPE, CHUNK_TYPE], mode, also }))
-    keepNewest(newest, info);
-  newest.delete(workflowIdOf(mode, run));
-  const all = [...newest.values()];
+  for await (const info of listed(client, { types: [RUN_TYPE, CHUNK_TYPE], mode, also })) newest.note(info);
+  const all = newest.others(workflowIdOf(mode, run));
   const ofType = (wanted: string) => all.filter(({ type }) => type === wanted);
   // Side by side, so that neither uses up the other's time.
   await Promise.all([ask(ofType(RUN_TYPE), AT_ONCE.runs), ask(ofType(CHUNK_TYPE), AT_ONCE.chunks)]);
@@ -121,10 +120,10 @@ async function rivalOf(client: Client, { mode, run }: Of, item: string): Promise
   const silent: RunName[] = [];
   const later = await laterRuns(client, { mode, run });
   const asked = { names: [name], untilMs: performance.now() + RIVALS_WITHIN_MS, atOnce: AT_ONCE.runs };
-  for await (const { info, holds } of readAllHolds(client, later, asked)) {
+  for await (const { info, holds } of readAllHolds(client, later.infos, asked)) {
     const other = runOfWorkflowId(info.workflowId);
     if (other === null) continue;
-    const it = rivalry(holds, isOpen(info), name);
+    const it = rivalry(holds, later.standingOf(info), name);
     if (it === 'has') return { rival: runName(other), silent: null };
     if (it === 'may have') silent.push(other);
   }
@@ -135,23 +134,54 @@ async function rivalOf(client: Client, { mode, run }: Of, item: string): Promise
 }
 
 /** The newest Temporal run of each other run of the policy and date that was started after this one, by Temporal's clock. */
-async function laterRuns(client: Client, { mode, run }: Of): Promise<readonly WorkflowExecutionInfo[]> {
+async function laterRuns(
+  client: Client,
+  { mode, run }: Of,
+): Promise<Pick<Newest, 'standingOf'> & { readonly infos: readonly WorkflowExecutionInfo[] }> {
   const ownId = workflowIdOf(mode, run);
   const date = run.id.slice(0, 10);
-  const newest = new Map<string, WorkflowExecutionInfo>();
+  const newest = new Newest();
   let ownStartMs: number | null = null;
   for await (const info of listed(client, { types: [RUN_TYPE], mode, policy: run.policy })) {
     const startMs = info.startTime.getTime();
     if (info.workflowId === ownId) ownStartMs = Math.min(ownStartMs ?? startMs, startMs);
-    else keepNewest(newest, info);
+    else newest.note(info);
     if (newest.size >= MOST_RUNS) break;
   }
   // When the list does not show this run, any other run may be the later one.
   const sinceMs = ownStartMs ?? 0;
-  return [...newest.values()].filter(
-    ({ workflowId, startTime }) =>
-      startTime.getTime() > sinceMs && workflowId.split('.')[1]?.startsWith(date) === true,
-  );
+  const infos = newest
+    .others(ownId)
+    .filter(
+      ({ workflowId, startTime }) =>
+        startTime.getTime() > sinceMs && workflowId.split('.')[1]?.startsWith(date) === true,
+    );
+  return { infos, standingOf: newest.standingOf };
+}
+
+/** The newest Temporal run of each workflow of a list, and whether the list has earlier ones. */
+class Newest {
+  readonly #newest = new Map<string, WorkflowExecutionInfo>();
+  readonly #again = new Set<string>();
+
+  get size(): number {
+    return this.#newest.size;
+  }
+
+  note(info: WorkflowExecutionInfo): void {
+    if (this.#newest.has(info.workflowId)) this.#again.add(info.workflowId);
+    keepNewest(this.#newest, info);
+  }
+
+  /** All but this one. */
+  others(ownId: string): readonly WorkflowExecutionInfo[] {
+    return [...this.#newest.values()].filter(({ workflowId }) => workflowId !== ownId);
+  }
+
+  standingOf = (info: WorkflowExecutionInfo): Standing => ({
+    isOpen: isOpen(info),
+    isOnly: !this.#again.has(info.workflowId),
+  });
 }
 
 /**

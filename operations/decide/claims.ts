@@ -57,7 +57,7 @@ export async function claimantOf(
       {
         code: 'OTHER_RUN_SILENT',
         place: runName(other),
-        message: `the run or a chunk of it does not answer, or is open and has read no plan yet, so whether record ${record.id} is one of its own is not known`,
+        message: `the run or a chunk of it does not answer, or has read no plan since it was started, so whether record ${record.id} is one of its own is not known`,
         fix: `See that a worker runs (\`npx cambist worker\`), and what the run waits for (\`npx cambist status ${runName(other)}\`). Then type the same again.`,
       },
     ]);

@@ -8,6 +8,7 @@ import { firstReference, reference, type RunName } from '../../domain/references
 import type { Reply } from '../../domain/service/reply.ts';
 import {
   endedStatus,
+  hasAllPayments,
   totalsSeen,
   type Report,
   type ReportLeg,
@@ -170,7 +171,7 @@ export function refreshReport(
   return {
     report: {
       ...report,
-      status: statusNow(report, [...legs, ...payments]),
+      status: statusNow(report, legs, payments),
       legs,
       payments,
       totals: totalsSeen(report.totals, payments),
@@ -187,9 +188,10 @@ function refreshLeg(leg: ReportLeg, record: Live, facts: ServiceFacts, found: Pr
     if (leg.tradeId !== null) found.push(notShown(leg.id, leg.tradeId));
     return leg;
   }
-  if (leg.tradeId === null) {
+  // Where the trade of the leg has failed, the list may show another one of its name.
+  if (record.id !== leg.tradeId) {
     found.push(appeared(leg.id, `trade ${record.id}`, record.status));
-    return { ...leg, tradeId: record.id };
+    return { ...leg, tradeId: leg.tradeId ?? record.id };
   }
   if (failed.includes(record.status)) {
     found.push({
@@ -256,23 +258,30 @@ function appeared(item: string, what: string, status: string): Problem {
   });
 }
 
-/** How a run that has ended stands by its outcomes now. A run that goes on, or was cancelled, keeps its status. */
+/**
+ * How a run that has ended stands by its outcomes now. A run that goes on, or was cancelled, keeps its status, and so does one
+ * without items: it was refused, or had nothing to do.
+ */
 function statusNow(
-  { status, problems }: Report,
-  items: readonly (ReportLeg | ReportPayment)[],
+  { status, problems, totals }: Report,
+  legs: readonly ReportLeg[],
+  payments: readonly ReportPayment[],
 ): ReportStatus {
   if (status !== 'COMPLETED' && status !== 'PARTIAL' && status !== 'FAILED') return status;
+  const items = legs.length + payments.length;
+  if (items === 0) return status;
   // What is wrong with a leg for good, such as a trade that came out worse than planned, is among the problems.
-  const isDone = (item: ReportLeg | ReportPayment): boolean =>
-    'tradeId' in item
-      ? item.outcome === 'TRADED' &&
-        item.settled !== false &&
-        problems.every((problem) => problem.item !== item.id)
-      : item.outcome === 'PAID';
-  return endedStatus({
-    items: items.length,
-    done: items.filter(isDone).length,
+  const traded = legs.filter(
+    ({ id, outcome, settled }) =>
+      outcome === 'TRADED' && settled !== false && problems.every(({ item }) => item !== id),
+  );
+  const paid = payments.filter(({ outcome }) => outcome === 'PAID');
+  const seen = endedStatus({
+    items,
+    done: traded.length + paid.length,
     isRefused: problems.some(({ item }) => item === null),
     isLeft: problems.some(({ code }) => code === 'TARGET_NOT_REACHED'),
   });
+  // Of payments that are missing in the report, only its status tells.
+  return seen === status || hasAllPayments(totals, payments) ? seen : 'PARTIAL';
 }

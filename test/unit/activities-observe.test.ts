@@ -168,6 +168,10 @@ test('whoever plans with balances reads them in its turn, and what others have r
   const leapt = await observed(TREASURY, { balances }, {}, { turn });
   assert.ok(leapt.answer.kind === 'wait');
   assert.equal(leapt.answer.wait.problem.code, 'LISTS_MAY_LAG');
+
+  // A person has signalled a moment that never comes: nobody waits for it.
+  tradedAtMs = NOW + 86_400_000;
+  assert.equal((await observed(TREASURY, { balances }, {}, { turn })).answer.kind, 'observed');
 });
 
 test('what another open run of the policy may still trade on its date counts against the limit of a day', async () => {

@@ -119,6 +119,18 @@ const CASES: readonly (readonly [what: string, situation: Situation, alike: stri
     ['what is gone holds nobody', { alike: 'l.', atMs: null }, '..', 1],
     ['taken up once more, it is held as before', { alike: 'l.', atMs: BEFORE_MS, isTakenUp: true }, 'l.', 1],
     ['so is what was not listed when it was planned', { atMs: BEFORE_MS, isTakenUp: true }, 'l.', 1],
+    [
+      'and in every later history of a chunk that was reset',
+      { atMs: BEFORE_MS, asks: { isContinued: true, wasReset: true } },
+      'l.',
+      1,
+    ],
+    [
+      'while a chunk that only goes on in a new history looks for nothing new',
+      { atMs: BEFORE_MS, asks: { isContinued: true } },
+      null,
+      0,
+    ],
     ['what was made since the plan its own key answers for', { atMs: NOW, isTakenUp: true }, '..', 1],
     [
       'a moment before the plan its own key answers too, since clocks differ',

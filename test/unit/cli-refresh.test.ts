@@ -166,6 +166,33 @@ test('a run that has left a currency outside its target does not become green by
   assert.equal(refreshReport(report, live, DEFAULT_SERVICE_FACTS, NOW_MS).report.status, 'PARTIAL');
 });
 
+test('another trade of a leg than the one of the report is told, and does not settle that one', () => {
+  const settlement = { code: 'SETTLEMENT_FAILED', item: 'usd-mxn-1', message: 'm', fix: 'f' } as const;
+  const legs = PAID.legs.map((leg) => ({ ...leg, settled: false }));
+  const report: Report = { ...PAID, status: 'PARTIAL', legs, problems: [settlement] };
+  const other = { id: 'tde_9', status: 'SETTLED' };
+  const { report: now, differences } = refreshed(report, other, { id: WITHDRAWAL_ID, status: 'COMPLETED' });
+  assert.equal(now.legs[0]?.settled, false);
+  assert.equal(now.status, 'PARTIAL');
+  assert.match(differences.join(), /tde_9/);
+});
+
+test('a run that was refused for one of its items does not become green by being looked at', () => {
+  const refused = { code: 'OVER_LIMIT', item: 'usd-mxn-1', message: 'm', fix: 'f' } as const;
+  const report = makeReportOf({ status: 'FAILED', items: false, problems: [refused] });
+  const live = { legs: new Map(), payments: new Map() };
+  assert.equal(refreshReport(report, live, DEFAULT_SERVICE_FACTS, NOW_MS).report.status, 'FAILED');
+});
+
+test('a batch of which not every payment is in the report does not become green by the others', () => {
+  const totals = PAID.totals.map((total) => ({ ...total, planned: '20000' }));
+  const all = { id: WITHDRAWAL_ID, status: 'COMPLETED' };
+  const statusOf = (status: Report['status'], payment: Live): string =>
+    refreshed({ ...PAID, status, totals }, SETTLED, payment).report.status;
+  assert.equal(statusOf('PARTIAL', all), 'PARTIAL');
+  assert.equal(statusOf('COMPLETED', all), 'COMPLETED');
+});
+
 test('a word that has only moved on is told, and the outcome left to the run', () => {
   const open: Report = {
     ...PAID,

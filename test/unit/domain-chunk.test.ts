@@ -986,12 +986,17 @@ test('a chunk that was reset and goes on before it asks for its go asks as one t
   await reset.tell(GO);
   const next = await worldOf({ go: WAIT, runId: 'c3', carried: reset.chunk.handOn() });
   assert.equal(next.asked[0]?.originalRunId, 'c1');
+  assert.equal(next.asked[0].wasReset, true);
 
   const heard = await worldOf({ runId: 'c2', originalRunId: 'c1', go: { ...GO, runId: 'r1/c2' } });
   heard.historyIsLong = true;
   await heard.tell(GO);
   const other = await worldOf({ go: WAIT, runId: 'c3', carried: heard.chunk.handOn() });
   assert.equal(other.asked[0]?.originalRunId, 'c3');
+  // What stood against its payments when the plan was made may have changed: this holds in every later history.
+  assert.equal(other.asked[0].wasReset, true);
+  const last = await worldOf({ runId: 'c4', go: { ...GO, runId: 'r1/c4' }, carried: other.chunk.handOn() });
+  assert.equal(last.asked[0]?.wasReset, true);
 });
 
 test('counts tell what was sent from what was only found, and what waits from what goes on', async () => {

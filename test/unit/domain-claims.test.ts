@@ -9,6 +9,7 @@ import {
   recordIn,
   type Coordinator,
   type Holds,
+  type Standing,
 } from '../../domain/run/claims.ts';
 
 const NOTHING: Holds = { runId: 'c1', heard: 'r1/c1', isFirst: true, hasPlan: true, items: [] };
@@ -17,6 +18,8 @@ const OPEN: Coordinator = { kind: 'open', runId: 'r1' };
 const RESET: Coordinator = { kind: 'open', runId: 'r2' };
 const ENDED: Coordinator = { kind: 'ended' };
 const CUT_OFF: Coordinator = { kind: 'cut off' };
+/** An open run that was started once. */
+const ALONE: Standing = { isOpen: true, isOnly: true };
 const UNPAID: Holds = { ...NOTHING, items: [['A', 'NOT_PAID', 'wtd_1']] };
 
 const CASES: readonly (readonly [
@@ -88,13 +91,19 @@ for (const [item, isDone] of [
       [true, false],
       [false, false],
     ] as const)
-      assert.equal(rivalry({ items: [item], hasPlan }, isOpen, 'a'), isDone ? 'has' : 'has not');
+      assert.equal(
+        rivalry({ items: [item], hasPlan, isFirst: false }, { isOpen, isOnly: true }, 'a'),
+        isDone ? 'has' : 'has not',
+      );
   });
 
 test('a silent run, and an open one that has read no plan yet, may have done an item', () => {
-  assert.equal(rivalry(null, false, 'a'), 'may have');
-  assert.equal(rivalry({ items: [], hasPlan: false }, true, 'a'), 'may have');
-  assert.equal(rivalry({ items: [['a', 'PAID', 'wtd_1']], hasPlan: false }, true, 'a'), 'has');
+  assert.equal(rivalry(null, { isOpen: false, isOnly: true }, 'a'), 'may have');
+  const withoutPlan = { items: [], hasPlan: false, isFirst: false };
+  assert.equal(rivalry(withoutPlan, ALONE, 'a'), 'may have');
+  assert.equal(rivalry({ ...withoutPlan, items: [['a', 'PAID', 'wtd_1']] }, ALONE, 'a'), 'has');
+  // What an earlier Temporal run of it has done it does not know.
+  assert.equal(rivalry(withoutPlan, { isOpen: false, isOnly: false }, 'a'), 'may have');
 });
 
 test('a record is of the first item that counts it as its own; without one it is of nobody, unless a run is silent', () => {
@@ -113,33 +122,36 @@ test('a record is of the first item that counts it as its own; without one it is
         ['c', 'PAID', 'wtd_3'],
       ],
     },
-    true,
+    ALONE,
   );
-  answers.add(s, { ...NOTHING, items: [['z', 'PAID', 'wtd_1']] }, true);
+  answers.add(s, { ...NOTHING, items: [['z', 'PAID', 'wtd_1']] }, ALONE);
   const owned = { recordId: 'wtd_1', by: { kind: 'item', run: 'q.2026-11-21', item: 'a' } };
   assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'nobody' } }]);
   assert.equal(answers.areEnough, false);
-  answers.add(s, null, true);
+  answers.add(s, null, ALONE);
   assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'silent', runs: [s] } }]);
   assert.deepEqual(accountedFor(answers.claims), ['wtd_1'], 'what a silent run may have sent looks alike');
-  answers.add(q, { ...NOTHING, items: [['b', 'NOT_PAID', 'wtd_2']] }, true);
+  answers.add(q, { ...NOTHING, items: [['b', 'NOT_PAID', 'wtd_2']] }, ALONE);
   assert.equal(answers.areEnough, true);
   assert.deepEqual(accountedFor(answers.claims), ['wtd_1', 'wtd_2']);
 });
 
 test('a run or chunk that may hold more than it tells is silent about the records that it does not tell', () => {
   const q = { policy: 'q', id: '2026-11-21' };
-  const byOf = (holds: Pick<Holds, 'hasPlan' | 'isFirst'>, isOpen = true) => {
+  const byOf = (holds: Pick<Holds, 'hasPlan' | 'isFirst'>, standing: Standing = ALONE) => {
     const answers = new Answers(['wtd_1', 'wtd_2']);
-    answers.add(q, { ...holds, items: [['a', 'PAID', 'wtd_1']] }, isOpen);
+    answers.add(q, { ...holds, items: [['a', 'PAID', 'wtd_1']] }, standing);
     return answers.claims.map(({ by }) => by.kind);
   };
   assert.deepEqual(byOf({ hasPlan: false, isFirst: false }), ['item', 'silent']);
   assert.deepEqual(byOf({ hasPlan: true, isFirst: false }), ['item', 'nobody']);
   assert.deepEqual(
-    byOf({ hasPlan: false, isFirst: false }, false),
+    byOf({ hasPlan: false, isFirst: false }, { isOpen: false, isOnly: true }),
     ['item', 'nobody'],
     'it ended without a plan',
   );
+  const again = { isOpen: false, isOnly: false };
+  assert.deepEqual(byOf({ hasPlan: false, isFirst: false }, again), ['item', 'silent'], 'and had one before');
+  assert.deepEqual(byOf({ hasPlan: false, isFirst: true }, again), ['item', 'silent'], 'its input is copied');
   assert.deepEqual(byOf({ hasPlan: false, isFirst: true }), ['item', 'nobody'], 'it has sent nothing');
 });

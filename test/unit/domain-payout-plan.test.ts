@@ -1,6 +1,7 @@
 /** What a payout buys for its batch: with `shortfall: hold` all of it, whatever is there of the base; its rules bind all the same. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AccountBook, BatchTally } from '../../domain/plan/batch-items.ts';
 import { planContradicts } from '../../domain/plan/agrees.ts';
 import { add } from '../../domain/money.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
@@ -168,4 +169,42 @@ test('a batch that was stopped wants nothing more bought', () => {
   assert.deepEqual(codes(), [undefined, undefined]);
   state.stopped = { code: 'BATCH_STOPPED', item: null, message: '', fix: '' };
   assert.deepEqual(codes(), ['BATCH_STOPPED', 'BATCH_STOPPED']);
+});
+
+test('a payment that is impossible when the batch is planned counts against the limits: a reset may make it', () => {
+  const money = (value: string) => ({ value, currency: 'MXN' });
+  const problemsWith = (limits: { perPayment?: string; paidPerRun?: string }) => {
+    const tally = new BatchTally({
+      limits: {
+        perTrade: null,
+        perRun: null,
+        perDay: null,
+        perPayment: limits.perPayment === undefined ? [] : [money(limits.perPayment)],
+        paidPerRun: limits.paidPerRun === undefined ? [] : [money(limits.paidPerRun)],
+      },
+      decimalsOf: () => 2,
+      book: new AccountBook({
+        accounts: [{ id: 'wac_1', currency: 'MXN', status: null, isUnusable: false }],
+        accountsComplete: true,
+        accountIdForms: [],
+      }),
+      destinations: null,
+      held: new Map([['c', 'p.2026-11-20']]),
+    });
+    tally.add(
+      { payments: 3, hash: 'a' },
+      [
+        ['a', 'wac_missing', 'MXN', '60'],
+        ['b', 'wac_1', 'MXN', '20'],
+        ['c', 'wac_1', 'MXN', '30'],
+      ],
+      null,
+    );
+    assert.equal(tally.batch.chunks[0]?.unpayable, 'm.d');
+    assert.deepEqual(tally.batch.payable, [money('20')]);
+    return tally.problems.map(({ code, item }) => `${code} ${item}`);
+  };
+  assert.deepEqual(problemsWith({ perPayment: '59.99' }), ['PLAN_OVER_LIMIT a']);
+  assert.deepEqual(problemsWith({ paidPerRun: '109.99' }), ['PLAN_OVER_LIMIT c']);
+  assert.deepEqual(problemsWith({ perPayment: '60', paidPerRun: '110' }), []);
 });

@@ -9,6 +9,7 @@ import { shownWaits, makeReport, statusOf } from '../../domain/run/report.ts';
 import { adoptPlan, newRunState } from '../../domain/run/state.ts';
 import type { ChunkState } from '../../domain/run/chunk-state.ts';
 import { newLeg, newPayment } from '../../domain/run/items.ts';
+import { holdsOf, recordIn, rivalry } from '../../domain/run/claims.ts';
 import { takeOver, type Carried } from '../../domain/run/carry.ts';
 import { Run } from '../../domain/run/run.ts';
 import { RunRefused, HistoryIsLong, StepFailed, type Ports } from '../../domain/run/ports.ts';
@@ -489,6 +490,19 @@ test('doubt about a payment goes on in the next history', () => {
       record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, knownIn: 'run-1', sent: true, doubt } };
   });
   for (const { stage } of payments) assert.deepEqual('state' in stage && stage.state.doubt, doubt);
+});
+
+test('before the service shows a trade that was handed on, other runs are told that the leg has it', () => {
+  const after = goneOn(({ legs }) => {
+    for (const record of legs) record.stage = TRADED_LEG;
+  });
+  assert.deepEqual(
+    after.legs.map(({ stage }) => stage.kind),
+    ['handed on'],
+  );
+  const holds = holdsOf(after, { runId: 'run-3', heard: null, isFirst: false }, null);
+  assert.equal(rivalry(holds, { isOpen: true, isOnly: true }, LEG.id), 'has');
+  assert.equal(recordIn(holds, LEG.id), TRADED_LEG.traded.tradeId);
 });
 
 // Whoever may write to Temporal can end a run and hand on to the next one what he likes.

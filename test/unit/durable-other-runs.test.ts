@@ -98,13 +98,15 @@ type Other = {
   readonly startsAt?: string;
   /** By Temporal. */
   readonly status?: string;
+  /** It was started again, or reset, and Temporal shows its first Temporal run too. */
+  readonly isAgain?: boolean;
 };
 
 let temporals = 0;
 
 /** A Temporal that shows this run, started at eight, and another one of its policy. */
 function temporalBeside(other: Other): Client {
-  const { payments = [], legs = [], answers = true, hasPlan = true } = other;
+  const { payments = [], legs = [], answers = true, hasPlan = true, isAgain = false } = other;
   const { id = '2026-11-21-second', status = 'COMPLETED', startsAt = '2026-11-21T09:00:00Z' } = other;
   temporals += 1;
   const infos = [
@@ -115,6 +117,16 @@ function temporalBeside(other: Other): Client {
       startTime: new Date(startsAt),
       status: { name: status },
     },
+    ...(isAgain
+      ? [
+          {
+            workflowId: `sandbox/p.${id}`,
+            runId: 'before',
+            startTime: new Date('2026-11-21T08:30:00Z'),
+            status: { name: 'TERMINATED' },
+          },
+        ]
+      : []),
     // The one that asks, reset since.
     { workflowId: 'sandbox/p.2026-11-21', runId: 'reset', startTime: new Date('2026-11-21T12:00:00Z') },
     { workflowId: 'sandbox/p.2026-11-21', runId: 'first', startTime: new Date('2026-11-21T08:00:00Z') },
@@ -165,6 +177,12 @@ const OTHERS: readonly (readonly [
   ['has nothing to do', {}, null, null],
   ['has read no plan yet, and may go on with an earlier one', { status: 'RUNNING' }, null, SECOND],
   ['has ended without having read a plan', { status: 'FAILED' }, null, null],
+  [
+    'has ended without having read its plan again, and may have done it before',
+    { status: 'FAILED', isAgain: true },
+    null,
+    SECOND,
+  ],
   ['has read no plan yet, and never had one', { status: 'RUNNING', hasPlan: false }, null, null],
   [
     'has paid it on another date',

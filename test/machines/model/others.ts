@@ -1,5 +1,12 @@
 /** What other runs of ours have done, as they answer whoever asks (`durable/other-runs/claims.ts`). */
-import { Answers, holdsOf, rivalry, type Claim, type Holds } from '../../../domain/run/claims.ts';
+import {
+  Answers,
+  holdsOf,
+  rivalry,
+  type Claim,
+  type Holds,
+  type Standing,
+} from '../../../domain/run/claims.ts';
 import { runName } from '../../../domain/references.ts';
 import type { Withdrawal } from '../../../domain/service/records.ts';
 import type { Rival } from '../../../domain/writes/step.ts';
@@ -12,14 +19,19 @@ export function whose(runs: readonly Temporal[], records: readonly Withdrawal[])
   for (const each of runs) {
     const { run } = each.ours.input;
     const newest = each.newest();
-    if (newest !== undefined) answers.add(run, toldBy(newest, null), newest.standing === 'open');
-    for (const chunk of each.chunks) answers.add(run, chunk.newest()?.chunk?.holds(null) ?? null, true);
+    if (newest !== undefined) answers.add(run, toldBy(newest, null), standingOf(newest));
+    for (const chunk of each.chunks)
+      answers.add(run, chunk.newest()?.chunk?.holds(null) ?? null, { isOpen: true, isOnly: true });
   }
   return answers.claims;
 }
 
 function toldBy({ state, runId }: Execution, names: readonly string[] | null): Holds {
   return holdsOf(state, { runId, heard: null, isFirst: false }, names);
+}
+
+function standingOf({ standing }: Execution): Standing {
+  return { isOpen: standing === 'open', isOnly: true };
 }
 
 /** A later run of the policy on the same date that has done it, or a silent one that may have. */
@@ -33,7 +45,7 @@ export function rivalOf(runs: readonly Temporal[], temporal: Temporal, item: str
     if (!isOther || newest === undefined || newest.startedAtMs <= startedAtMs) continue;
     const name = runName(other.ours.input.run);
     if (!other.hasWorkers()) return { rival: null, silent: other.planRun?.plan ? name : null };
-    if (rivalry(toldBy(newest, [item]), newest.standing === 'open', item) === 'has')
+    if (rivalry(toldBy(newest, [item]), standingOf(newest), item) === 'has')
       return { rival: name, silent: null };
   }
   return { rival: null, silent: null };
