@@ -198,7 +198,7 @@ function giveUp({ name }, atWork) {
   if (atWork.length === 0) fail(name, 'has come to a stand');
   rmSync(ENTRIES, { recursive: true, force: true });
   tell(plan.before);
-  // Whoever started this process ends what is left.
+  // The program that started this process ends what is left.
   process.exit(1);
 }
 
@@ -231,7 +231,7 @@ function tell(took) {
     ...(skipped.length === 0 ? [] : ['', 'Skipped:']),
     ...skipped.map(({ where, title, why }) => `  ﹣ ${where}: ${title} (${why})`),
     ...(failed.length === 0 ? [] : ['', 'Failed:']),
-    // Once more with the reason: whoever has only the end of a long output reads it here.
+    // Once more with the reason: a person who has only the end of a long output reads it here.
     ...failed.flatMap(({ where, title, reason }) => [
       `  ✖ ${where}: ${title}`,
       ...reason.slice(0, REASON_LINES),
