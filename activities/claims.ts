@@ -10,7 +10,7 @@ import type { Held } from '../domain/plan/batch-items.ts';
 import { makeProblem } from '../domain/problems.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
-import { accountedFor, nameOfFound, payerOf, type Suspect } from '../domain/run/claims.ts';
+import { accountedFor, nameOfFound, paidElsewhere, type Suspect } from '../domain/run/claims.ts';
 import { SeenRuns, besideLostRuns, isLetGo, type Beside } from '../domain/writes/lost-runs.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -73,14 +73,14 @@ export async function findOthers(
   const beganAtMs = deps.clock.wallMs();
   const asked = new Set(names);
   const wanted = (record: Withdrawal): boolean =>
-    Date.parse(record.createdAt) >= sinceMs && payerOf(of.run, asked, record) !== null;
+    Date.parse(record.createdAt) >= sinceMs && paidElsewhere(of.run, asked, record) !== null;
   const [suspects, records] = await Promise.all([
     deps.claims.suspects(of, names, sinceMs),
     listed(deps, { sinceMs, wanted }, PAID_UNKNOWN),
   ]);
   if ('wait' in records) return records;
   const paid = records.flatMap(({ id, tag, createdAt }) => {
-    const [name, run] = payerOf(of.run, asked, { tag }) ?? [];
+    const [name, run] = paidElsewhere(of.run, asked, { tag }) ?? [];
     return name === undefined || run === undefined ? [] : [[id, { name, run, createdAt }] as const];
   });
   return { beganAtMs, suspects, records: new Map(paid) };

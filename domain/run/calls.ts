@@ -176,8 +176,8 @@ export type PaymentsAnswer = {
   }[];
   readonly evidence: readonly Evidence[];
   /**
-   * The Temporal run that has paid. Null: a chunk that has no go, so that nothing was sent, and no Temporal run takes up what
-   * has ended.
+   * The Temporal run that has paid, or the payer that a chunk is (`payerOf`). Null: a chunk that has no go, so that nothing
+   * was sent, and no Temporal run takes up what has ended.
    */
   readonly runId: string | null;
 };
@@ -265,7 +265,7 @@ export type WithdrawalsAnswer = {
     readonly paid: boolean | null;
     readonly isUnknown: boolean;
   }[];
-  /** The Temporal run that has looked. Null: a chunk that has no go, so that no Temporal run takes up what has ended. */
+  /** Who has looked, as in `PaymentsAnswer`. */
   readonly runId: string | null;
   /** The workflow `instructions` has been told that the run ends. A signal from the run itself would cost history. */
   readonly hasToldEnd: boolean;
@@ -279,7 +279,7 @@ export type GoCall = {
   readonly originalRunId: string;
   /** An earlier history of the chunk has handed on what it knew. */
   readonly isContinued: boolean;
-  /** Who asked when the chunk last heard of its run; null: it has not heard of it. */
+  /** The `runId` of the last answer to the chunk that told of its run; null: no answer has told of it. */
   readonly heard: string | null;
   /** The run has given its go, and payments are open. */
   readonly isOpen: boolean;
@@ -313,12 +313,12 @@ export type GoAnswer =
       readonly callSize: number;
       /** Its run, which has just let it begin, need not be told that it does. */
       readonly beginsQuietly: boolean;
-      /** Names who asks, together with the coordinator of the chunk. Another one takes up what has ended undone. */
+      /** The payer that the chunk is by this go (`payerOf`). */
       readonly runId: string;
     }
-  /** The run has ended. */
+  /** The run has ended. `runId`: the payer without a coordinator. */
   | { readonly kind: 'over'; readonly runId: string }
-  /** The run had ended before this chunk was reset, and was started again. */
+  /** The run had ended before this chunk was reset, and was started again. `runId`: as above. */
   | { readonly kind: 'reopened'; readonly runId: string }
   /** The coordinator has not given it yet, or does not answer. */
   | { readonly kind: 'wait'; readonly wait: Wait }

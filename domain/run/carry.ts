@@ -11,6 +11,7 @@ import { asForgotten, type SendState } from '../writes/doubt.ts';
 import { OPEN, type PaymentPhase } from '../writes/phase.ts';
 import { ADVICE } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
+import { isPayerOfChunk } from './payer.ts';
 import type { Ports } from './ports.ts';
 import { NEW_LEG, type LegState, type Traded } from '../writes/leg-state.ts';
 import { NEW_PAYMENT, type PaymentState } from '../writes/withdrawal.ts';
@@ -258,13 +259,10 @@ type Heir = {
   readonly knowsLegs: boolean;
 };
 
-/**
- * The name of a Temporal run, with `to` in the place of `from`. In a chunk, it begins with the coordinator's:
- * `<coordinator>/<chunk>`.
- */
+/** The name of a Temporal run, or of the payer that a chunk is, with `to` in the place of `from`. */
 function ofHeir<Id extends string | null>(of: Id, { from, to }: Heir): Id | string {
   if (of === from) return to;
-  return of?.endsWith(`/${from}`) === true ? `${of.slice(0, -from.length)}${to}` : of;
+  return of !== null && isPayerOfChunk(of, from) ? `${of.slice(0, -from.length)}${to}` : of;
 }
 
 function known<State extends SendState>(state: State, heir: Heir): State {

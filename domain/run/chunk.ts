@@ -22,6 +22,7 @@ import type { ChunkStanding } from './chunk-state.ts';
 import { NOBODY, isOpenPayment, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
+import { isPayerOfChunk } from './payer.ts';
 import { Pauses } from './pauses.ts';
 import {
   RunRefused,
@@ -68,7 +69,7 @@ export class Chunk implements Paying {
   readonly #carried: Carried | null;
   readonly #writes: Writes;
   #phase: Phase = { kind: 'waiting', go: null };
-  /** Who asked when the coordinator was heard last; null: it was not heard yet. */
+  /** The `runId` of the last answer that told of the run; null: no answer has told of it yet. */
   #heard: string | null = null;
   /** True when the coordinator has sent news since the chunk last asked for its go. */
   #hasNews = false;
@@ -97,9 +98,11 @@ export class Chunk implements Paying {
       const go = this.#phase.go;
       this.#phase = go === null ? { kind: 'waiting', go } : { kind: 'following', go };
       await Promise.all([this.#listen(), this.#payAndFollow(), this.#tellNews()]);
-      // A person who resets the chunk wants it to ask its run again, so that it asks, last of all, which Temporal run it
-      // is. Its run may also have been reset meanwhile, and counts on the chunks that it has told. In a replay that
-      // signal may come later than the answer of `runThatGoesOn`, so that `#hasNews` is looked at first.
+      // Two things let a chunk go on whose run has ended:
+      // - News. The run was reset meanwhile, and has told its chunks. This is checked first, because in a replay the signal may
+      //   come later than the answer of `runThatGoesOn`.
+      // - A reset of the chunk. The chunk learns of it by asking, last of all, which Temporal run it is. If no answer about the
+      //   go has named that one yet, it asks its run again.
     } while (this.#hasNews || (await runThatGoesOn(this.ports, (id) => !this.#hasHeard(id))) !== null);
     this.state.ended = true;
     this.pauses.goesOn(this.state);
@@ -264,7 +267,7 @@ export class Chunk implements Paying {
   }
 
   #hasHeard(runId: string): boolean {
-    return this.#heard?.endsWith(`/${runId}`) === true;
+    return this.#heard !== null && isPayerOfChunk(this.#heard, runId);
   }
 
   /** What the next history of the chunk begins with. */

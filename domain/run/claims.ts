@@ -14,6 +14,7 @@ import {
 import { itemOfOtherRun } from '../plan/observation.ts';
 import { runName, type RunName } from '../references.ts';
 import type { Withdrawal } from '../service/records.ts';
+import { payerOf } from './payer.ts';
 import type { RunState } from './state.ts';
 import { isFlag, lineOf, listOf, misshapen, oneOf, orNull, type Field, type Fields } from '../shape.ts';
 
@@ -24,7 +25,7 @@ type HeldItem = readonly [id: string, outcome: LegOutcome | PaymentOutcome, reco
 export type Holds = {
   /** The Temporal run that tells it. */
   readonly runId: string;
-  /** The Temporal run whose go a chunk has heard last; null: none yet, or it is no chunk. */
+  /** The payer that a chunk is by the go that it has heard last; null: no go yet, or it is no chunk. */
   readonly heard: string | null;
   /** True for a chunk of which no other Temporal run can have sent anything. */
   readonly isFirst: boolean;
@@ -141,7 +142,7 @@ export function isHeld(chunk: Holds, coordinator: Coordinator, payment: OtherPay
   const [, outcome] = itemOf(chunk, payment.name) ?? [];
   if (outcome !== undefined && outcome !== 'NOT_PAID') return true;
   if (outcome === 'NOT_PAID' && chunk.hasPlan)
-    return isOpen && chunk.heard !== `${coordinator.runId}/${chunk.runId}`;
+    return isOpen && chunk.heard !== payerOf({ coordinator: coordinator.runId, chunk: chunk.runId });
   // The chunk has not taken it up yet, or may have paid it since what it tells.
   const isAsPlanned = chunk.isFirst && (!isOpen || coordinator.runId === payment.madeFor);
   if (!payment.isWanted) return isOpen && !isAsPlanned;
@@ -211,7 +212,7 @@ export function accountedFor(claims: readonly Claim[]): readonly string[] {
  * *Paid elsewhere*: the payment among these (`names` by `nameOfPayment`) that a record of the service pays by its tag, and
  * the other run of the policy that sent it; null: none.
  */
-export function payerOf(
+export function paidElsewhere(
   own: RunName,
   names: ReadonlySet<string>,
   { tag }: Pick<Withdrawal, 'tag'>,
