@@ -19,7 +19,7 @@ import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { hashOfTexts } from '../language/batch/chunk-hash.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Deps, OfBatch } from './deps.ts';
-import { keptOrNothing } from './kept.ts';
+import { keptOrNothing } from './kept-or-nothing.ts';
 import { unreadableService } from './observing.ts';
 import type { SharedReads } from './shared-read.ts';
 

@@ -16,7 +16,6 @@ import { paymentOf, planOfChunk } from '../plan/batch-items.ts';
 import { isShown, type Wait } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { Call, ChunkInput, GoAnswer, GoCall, GoOf } from './calls.ts';
-import { takeOverShown } from './again.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { ChunkStanding } from './chunk-state.ts';
 import { NOBODY, isOpenPayment, paymentProblem } from './items.ts';
@@ -36,6 +35,7 @@ import {
 import { hasRoomFor, releaseByGo } from './release.ts';
 import { refusalsIn, stopOf } from './stop-rule.ts';
 import { adoptPlan, followAnew, newRecord, takeUp, type RunState } from './state.ts';
+import { takeOverShown } from './take-over-shown.ts';
 import { track } from './track.ts';
 
 /** What a chunk awaits or asks of the world. */

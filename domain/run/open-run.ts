@@ -2,16 +2,17 @@
  * A run that is open: what it knows, and what its parts, its chunks and people ask of it. `Run` carries it out.
  */
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
-import { recordCancel, takeOverShown } from './again.ts';
 import type { Call, Go, RunInput } from './calls.ts';
 import { carry, type Carried } from './carry.ts';
 import { isDone } from './chunk-state.ts';
 import { NOBODY, acceptedOf, isOpenPayment, tradeOf } from './items.ts';
 import type { Carrying } from './parts.ts';
 import { Writes, type Ports, type StepFailed } from './ports.ts';
+import { recordCancel } from './record-cancel.ts';
 import { fixAmounts, isDecided, release, releasedIn } from './release.ts';
 import { adoptPlan, takeUp, type RunState } from './state.ts';
 import { Pauses } from './pauses.ts';
+import { takeOverShown } from './take-over-shown.ts';
 
 /** For a chunk, its go says how many. */
 const PAYMENTS_OF_A_CALL = 25;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { QueryRejectedError, ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { defaultDataConverter } from '@temporalio/common';
-import { keptOrNothing } from '../../activities/kept.ts';
+import { keptOrNothing } from '../../activities/kept-or-nothing.ts';
 import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
 import { NOTHING_KEPT } from '../../domain/people/instructions.ts';
 import { describe, pausedOf } from '../../durable/described.ts';
