@@ -361,7 +361,7 @@ export type ChunksAnswer = {
 
 /**
  * `runId`: the Temporal run that asks. `done`: references of the items of which the service shows a record that has not
- * failed; absent: nobody has asked about any.
+ * failed; absent: the call was about none.
  */
 export type RunTold = { readonly runId: string; readonly done?: readonly string[] };
 

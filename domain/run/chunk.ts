@@ -18,7 +18,7 @@ import { activityFailed } from './activity-failed.ts';
 import type { Call, ChunkInput, GoAnswer, GoCall, GoOf } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { ChunkStanding } from './chunk-state.ts';
-import { NOBODY, isOpenPayment, paymentProblem } from './items.ts';
+import { NO_RUN, isOpenPayment, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { isPayerOfChunk } from './payer.ts';
@@ -75,7 +75,7 @@ export class Chunk implements Paying {
   #hasNews = false;
   /** How often in a row the question for the go has brought no answer to it. */
   #timesUnanswered = 0;
-  /** How the chunk stood when it last told the coordinator. */
+  /** What was worth telling when the chunk last told the coordinator. */
   #told = '';
 
   /** @param carried what an earlier history of the same chunk knew; null at its start */
@@ -125,11 +125,11 @@ export class Chunk implements Paying {
 
   /** Tells the coordinator how the chunk stands, whenever that has changed. */
   async #tellNews(): Promise<void> {
-    const isToBeTold = (): boolean => this.#phase.go !== null && this.#standing !== this.#told;
+    const isToBeTold = (): boolean => this.#phase.go !== null && this.#worthTelling !== this.#told;
     for (;;) {
       await this.ports.waitUntil(() => this.isOver() || isToBeTold());
       if (this.isOver()) return;
-      this.#told = this.#standing;
+      this.#told = this.#worthTelling;
       await this.ports.tellCoordinator();
     }
   }
@@ -205,7 +205,7 @@ export class Chunk implements Paying {
     const isReleased = releaseByGo(state.payments, input.payments, go);
     // Payments that wait are checked again.
     if (isReleased || JSON.stringify(go) !== JSON.stringify(before)) this.releases += 1;
-    if (before === null && go.beginsQuietly) this.#told = this.#standing;
+    if (before === null && go.beginsQuietly) this.#told = this.#worthTelling;
     ports.show();
   }
 
@@ -241,8 +241,8 @@ export class Chunk implements Paying {
     return { ...holds, hasPlan: holds.hasPlan && (this.#phase.go !== null || !isReset) };
   }
 
-  /** What the coordinator must hear at once. It need not hear each time a payment is accepted or paid. */
-  get #standing(): string {
+  /** What the coordinator must hear at once, as one text. It need not hear each time a payment is accepted or paid. */
+  get #worthTelling(): string {
     const { payments, waiting } = this.state;
     const ended = payments.flatMap((record) => paymentProblem(record)?.code ?? []);
     const waits = [waiting, ...payments.map((record) => record.waiting)].filter(isShown);
@@ -335,7 +335,7 @@ export class Chunk implements Paying {
   }
 
   endedIn(runId: string | null): string {
-    return runId ?? this.#phase.go?.runId ?? NOBODY;
+    return runId ?? this.#phase.go?.runId ?? NO_RUN;
   }
 
   /** The run ends, never a chunk of it. */

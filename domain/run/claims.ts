@@ -1,7 +1,7 @@
 /**
  * Whose is it? Runs and chunks of ours tell what they hold of their items, and which records of the service are theirs. From
- * what they tell follows whether an item is done elsewhere, and which item counts a record as its own. Of a run that does
- * not answer nothing is known: each verdict says what it makes of that. Pure.
+ * what they tell follows whether an item is done elsewhere, and which item counts a record as its own. Nothing is known of a
+ * run that does not answer: each verdict says what follows from that. Pure.
  */
 import {
   acceptedOf,
@@ -163,7 +163,7 @@ export type By =
   /** This item of this run, or of a batch, counts it as its own. */
   | { readonly kind: 'item'; readonly run: string; readonly item: string }
   /** Every run that may have it has answered, and none counts it as its own. */
-  | { readonly kind: 'nobody' }
+  | { readonly kind: 'none' }
   /** No run that has answered has it. These, or a chunk of theirs, do not answer, or may hold more than they tell. */
   | { readonly kind: 'silent'; readonly runs: readonly RunName[] };
 
@@ -195,7 +195,7 @@ export class Answers {
 
   get claims(): readonly Claim[] {
     const others: By =
-      this.#silent.size === 0 ? { kind: 'nobody' } : { kind: 'silent', runs: [...this.#silent.values()] };
+      this.#silent.size === 0 ? { kind: 'none' } : { kind: 'silent', runs: [...this.#silent.values()] };
     return [...this.#wanted].map((recordId) => ({ recordId, by: this.#owners.get(recordId) ?? others }));
   }
 }

@@ -5,7 +5,7 @@ import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import type { Call, Go, RunInput } from './calls.ts';
 import { carry, type Carried } from './carry.ts';
 import { isDone } from './chunk-state.ts';
-import { NOBODY, acceptedOf, isOpenPayment, tradeOf } from './items.ts';
+import { NO_RUN, acceptedOf, isOpenPayment, tradeOf } from './items.ts';
 import type { Carrying } from './parts.ts';
 import { Writes, type Ports, type StepFailed } from './ports.ts';
 import { recordCancel } from './record-cancel.ts';
@@ -14,7 +14,7 @@ import { adoptPlan, takeUp, type RunState } from './state.ts';
 import { Pauses } from './pauses.ts';
 import { takeOverShown } from './take-over-shown.ts';
 
-/** For a chunk, its go says how many. */
+/** A run without chunks sends at most so many payments in one call. The go of a chunk says how many the chunk sends. */
 const PAYMENTS_OF_A_CALL = 25;
 
 export class OpenRun implements Carrying {
@@ -92,7 +92,7 @@ export class OpenRun implements Carrying {
   }
 
   endedIn(runId: string | null): string {
-    return runId ?? NOBODY;
+    return runId ?? NO_RUN;
   }
 
   // What the parts of a run need of the run.

@@ -172,7 +172,7 @@ export function takeUp(state: RunState, runId: string): boolean {
 }
 
 /**
- * Items that have ended undone, as the calls have said. Whoever sees a pending call can answer in its place, so the service is
+ * Items that have ended undone, as the calls have said. A person who sees a pending call can answer in its place, so the service is
  * asked once more before the run ends by it.
  */
 export type UndoneItems = {

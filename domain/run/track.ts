@@ -8,7 +8,7 @@ import { minuteText, type Wait } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { WithdrawalsCall } from './calls.ts';
 import type { Paying } from './parts.ts';
-import { NOBODY, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
+import { NO_RUN, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
 import { StepFailed, failed } from './ports.ts';
 import { isWithdrawalAsTold, payersOf } from './shown.ts';
@@ -107,7 +107,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       const follow = followOf(accepted);
       follow.isUnknown = isUnknown;
       if (paid === true) moveTo(record, { kind: 'paid', accepted });
-      const endedIn = accepted.isAnew === true ? NOBODY : paying.endedIn(runId);
+      const endedIn = accepted.isAnew === true ? NO_RUN : paying.endedIn(runId);
       if (paid === false) moveTo(record, { kind: 'failed', accepted, endedIn });
       tell(paying, record, follow);
     }

@@ -39,7 +39,7 @@ export async function claimantOf(
   record: Trade | Withdrawal,
 ): Promise<string | null> {
   const [claim] = await claimsOf(client).whose({ mode, run }, [record], CLAIMANT_WITHIN_MS);
-  if (claim === undefined || claim.by.kind === 'nobody') return null;
+  if (claim === undefined || claim.by.kind === 'none') return null;
   const { by } = claim;
   if (by.kind === 'item') return by.run === runName(run) && by.item === item ? null : `${by.run} ${by.item}`;
   const moves = 'quoteId' in record ? [record.sellCurrency, record.buyCurrency] : [record.currency];
