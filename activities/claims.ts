@@ -1,7 +1,7 @@
 /**
- * Whose is it? What the list of withdrawals shows, and what our other runs say of it: which payments of a batch another batch
- * of its policy has paid or holds, which records look like its payments, and which runs Temporal has lost. All questions that
- * are asked at the same moment are answered by one scan of the list, for planning and for the go alike. Moves nothing.
+ * Whose is it? What the list of withdrawals shows, and what our other runs say of it. It tells which payments of a batch
+ * another batch of its policy has paid or holds, which records look like its payments, and which runs Temporal has lost. One
+ * scan of the list answers all questions that are asked at the same moment, for planning and for the go alike. Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { BatchPayment } from '../domain/batch.ts';

@@ -146,9 +146,8 @@ export class SaidForCall {
 }
 
 /**
- * True for payments that no call has had before, in a chunk that is fresh. Any other call must read the instructions
- * itself, from after its own beginning: a payment that has waited may have been woken by a new instruction, and
- * another worker may have sent a payment before.
+ * True for payments that no call has had before, in a chunk that is fresh. Any other call must read the instructions itself,
+ * after its own beginning: perhaps a new instruction has woken a payment that waited, or another worker has sent one before.
  */
 function isUndisturbed(call: Call & { readonly isFirstTry?: true }, attempt: Attempt): boolean {
   const { chunk, isFirstTry = false } = call;

@@ -31,7 +31,7 @@ export type RunInput = InPlace & {
   /** Texts of the files that the policy names (reference rates), by the name in the policy. */
   readonly files: Readonly<Record<string, string>>;
   /**
-   * Of a payout whose policy names destinations: the accounts that may be paid (`domain/destinations.ts`). They are a part of
+   * For a payout whose policy names destinations: the accounts that may be paid (`domain/destinations.ts`). They are a part of
    * `policyHash`.
    */
   readonly destinations?: string;
@@ -42,7 +42,7 @@ export type RunInput = InPlace & {
   readonly shown?: readonly string[];
   /** Who started the run. */
   readonly startedBy: string;
-  /** Of a payout: its batch, which was submitted chunk by chunk before. */
+  /** For a payout: its batch, which was submitted chunk by chunk before. */
   readonly batch?: Manifest;
 };
 
@@ -134,7 +134,7 @@ export type LegCall = Call & {
   readonly follows: Follows;
   /** References of all legs of the plan, which tell a trade of another one. */
   readonly legs?: readonly string[];
-  /** Of a leg that funds a batch and waits for money; absent of all others. */
+  /** For a leg that funds a batch and waits for money; absent for all others. */
   readonly funding?: Funding;
 };
 /** `when done`: the other leg needs what this one brings, and goes on once this one has ended. */
@@ -171,7 +171,7 @@ export type PaymentsAnswer = {
   readonly items: readonly {
     readonly id: string;
     readonly step: PaymentStep;
-    /** Of the reply to its last send, by which the service finds it; absent: nothing was sent, or no reply came. */
+    /** The trace id of the reply to its last send, for the service's support; absent: nothing was sent, or no reply came. */
     readonly traceId?: string;
   }[];
   readonly evidence: readonly Evidence[];
@@ -290,9 +290,9 @@ export type GoAnswer =
       readonly plan: PlanHead;
       /** The payments are this Temporal run's alone: no worker has sent any of them before. */
       readonly isFresh: boolean;
-      /** Of the plan, or, in a run that came after it, as the service says now. */
+      /** One letter for each payment, as in the plan or, in a run that did not make the plan, as the service says now. */
       readonly unpayable: string | null;
-      /** Runs that have paid or hold what is unpayable for that. */
+      /** Runs that have paid, or hold, the payments that are unpayable because another batch has them. */
       readonly heldBy: readonly string[];
       /** One letter of `LOOK_ALIKE` for each payment; absent: nothing looks like any of them. */
       readonly alike?: string;

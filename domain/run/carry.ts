@@ -63,7 +63,7 @@ type TraceIds = readonly (string | null)[];
  */
 const MOST_BYTES = 120_000;
 
-/** A leg at its stage. Of a leg that is still to be converted, only what is known; of a trade, the service is asked. */
+/** A leg at its stage. A leg that is still to be converted has only what is known; what a trade brought, the service says. */
 type CarriedLeg = { readonly id: string } & (
   | (Pick<TradedLeg, 'kind' | 'atMs' | 'worse'> & Pick<Traded, 'tradeId' | 'quoted'>)
   | UntradedLeg
@@ -215,11 +215,11 @@ function differences<T extends object>(one: T, other: T): Partial<T> {
 /**
  * Takes over what an earlier history knew of the items of the same plan, and nothing of another plan. The
  * earlier history handed it on between two writes, so that what it knew as its own is complete. The Temporal
- * run that goes on then knows this as its own too; a reset of that run does not. What is known of legs is
- * believed only of histories that began with the run for which the plan was made, because a second trade of a
- * leg would have another key, and the service could not tell that it is one. Else a leg is looked up as after
- * a reset, and a trade is judged anew. A trade, and what it brought, is only taken over by its id
- * (`takeOverShown`). True when it was about this plan.
+ * run that goes on then knows this as its own too; a reset of that run does not. A second trade of a leg would
+ * have another key, so that the service would not refuse it. So what is known of legs is believed only of
+ * histories that began with the run for which the plan was made. Else a leg is looked up as after a reset, and
+ * a trade is judged anew. A trade, and what it brought, is only taken over by its id (`takeOverShown`). True
+ * when it was about this plan.
  */
 export function takeOver(
   state: RunState,

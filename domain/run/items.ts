@@ -1,6 +1,6 @@
 /**
- * The items of a run: its legs and payments. Each is at one stage, with just what is known there. Of a stage,
- * one exhaustive function gives the outcome, one the problem, and one the service's record. Pure.
+ * The items of a run: its legs and payments. Each is at one stage, with just what is known there. For each
+ * stage, one exhaustive function says the outcome, one the problem, and one the service's record. Pure.
  */
 import type { Leg, Payment } from '../plan/plan.ts';
 import type { Problem } from '../problems.ts';

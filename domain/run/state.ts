@@ -64,8 +64,8 @@ export type RunState = {
 };
 
 /**
- * Evidence is a help, not a record. Of a long run, the first requests and the newest ones are kept, as many
- * as fit a payload.
+ * Evidence is a help, not a record. A long run keeps the first requests and the newest ones, as many as fit a
+ * payload.
  */
 const MAX_EVIDENCE = 100;
 

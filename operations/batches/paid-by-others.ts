@@ -12,11 +12,11 @@ import { serviceFailure } from '../preflight.ts';
 
 type PaidByOthersQuestion = {
   readonly run: RunName;
-  /** Of the payments, as of `nameOfPayment`. */
+  /** The names of the payments, as `nameOfPayment` gives them. */
   readonly names: ReadonlySet<string>;
   readonly sinceMs: number;
   readonly facts: Pick<ServiceFacts, 'withdrawalStatuses'>;
-  /** Of the service. */
+  /** The service's address, for messages. */
   readonly address: string;
 };
 

@@ -1,6 +1,7 @@
 /**
- * Whose is it? What commands ask our runs, as far as Temporal still shows them (`durable/other-runs/claims.ts`): whose a record
- * without a name of ours is, and which runs of the service's lists are lost (design: "In doubt, absent, generations"). Reads only.
+ * Whose is it? What commands ask our runs, as far as Temporal still shows them (`durable/other-runs/claims.ts`). They ask whose
+ * a record without a name of ours is, and which runs of the service's lists are lost (design: "In doubt, absent,
+ * generations"). Reads only.
  */
 import { approvalIn, newestSaid } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';

@@ -78,11 +78,11 @@ function runPart(part) {
   const entry = entryOf(part);
   /** What has begun and not ended, how often. @type {Map<string, number>} */
   const atWork = new Map();
-  /** Of the test that is told of: the names of the suites that it stands in. @type {string[]} */
+  /** The names of the suites around the test that is being told. @type {string[]} */
   const path = [];
   /** @type {string[]} */
   let lines = [];
-  /** Of the file that is told of. */
+  /** How many tests of the file that is being told another slice plays, or the proof. */
   let notAsked = 0;
   /** Files whose end was told. @type {Set<string>} */
   const told = new Set();
@@ -244,7 +244,7 @@ function tell(took) {
     textOfCounts({ passed, failed: failed.length, skipped: skipped.length }),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
-  // Of a slice into which nothing of these files falls, nothing can pass.
+  // A slice may hold nothing of these files: then nothing can pass.
   process.exitCode = failed.length === 0 && (passed > 0 || notAsked > 0) ? 0 : 1;
   process.send?.(found);
 }
