@@ -40,6 +40,14 @@ test('the files that a change touches are there', () => {
   assert.deepEqual([...new Set(missing)], []);
 });
 
+test('the table of workflows has each type once', () => {
+  const names = readFileSync(join(ROOT, 'workflows/names.ts'), 'utf8');
+  const types = [...names.matchAll(/^export const [A-Z]+_TYPE = '(\w+)';$/gm)].map(([, type = '']) => type);
+  assert.ok(types.length > 5);
+  const written = architecture.rows('A run').map(([type = '']) => type.replaceAll('`', ''));
+  assert.deepEqual(written.toSorted(), types.toSorted());
+});
+
 test('the files that the drawings of the architecture name are there', () => {
   const drawings = [...architecture.text.matchAll(/^```text\n([\s\S]*?)^```$/gm)].map(
     ([, drawing = '']) => drawing,
