@@ -49,7 +49,7 @@ export async function chunk(input: ChunkInput, carried: Carried | null = null): 
   setHandler(holdsQuery, (names) => openChunk.holds(names));
   setHandler(reportQuery, (offset = 0) => chunkPage(state, offset));
   setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
-  setHandler(newsSignal, () => openChunk.hear());
+  setHandler(newsSignal, () => openChunk.noteNews());
   setHandler(wakeSignal, () => openChunk.wake());
   // A cancel is for the run. A call that is under way in a chunk is never cut off.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(openChunk));

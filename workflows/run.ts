@@ -79,7 +79,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   );
   setHandler(reservedQuery, () => reservedIn(state, workflowInfo().runId));
   setHandler(goQuery, (number) => openRun.goFor(number));
-  setHandler(newsSignal, (number) => openRun.hear(number));
+  setHandler(newsSignal, (number) => openRun.noteNews(number));
   setHandler(wakeSignal, () => openRun.wake());
   // Settles only when a person cancels the run. Nothing waits for this promise.
   void CancellationScope.current().cancelRequested.catch(() => {

@@ -141,7 +141,7 @@ export class Chunk implements Paying {
     // News that comes during the question may be missing in the answer.
     this.#hasNews = false;
     const heard = this.#heard;
-    // A run that was started again for this chunk has given no go yet.
+    // If its run was started again for this chunk, the go that the chunk still has is of the run that had ended.
     const isOpen = heard !== null && heard === this.#phase.go?.runId && !this.isIdle();
     const { mode, run, number } = input;
     const isContinued = this.#carried !== null;
@@ -161,7 +161,7 @@ export class Chunk implements Paying {
         break;
       case 'reopened':
         this.#heard = answer.runId;
-        this.hear();
+        this.noteNews();
         break;
       case 'refused':
         throw new RunRefused(answer.problem.code, 'The chunk cannot go on.', [answer.problem]);
@@ -209,15 +209,15 @@ export class Chunk implements Paying {
     ports.show();
   }
 
-  /** The coordinator has news. The chunk asks for its go again. */
-  hear(): void {
+  /** The coordinator has told that there is news. The chunk asks for its go again. */
+  noteNews(): void {
     this.#hasNews = true;
   }
 
   /** A person or a command wants everything to be checked now. */
   wake(): void {
     this.pauses.wake();
-    this.hear();
+    this.noteNews();
   }
 
   get standing(): ChunkStanding {
@@ -323,14 +323,14 @@ export class Chunk implements Paying {
     return this.#requireGo();
   }
 
-  release = (): void => this.hear();
+  release = (): void => this.noteNews();
 
   takeUp(runId: string | null): boolean {
     const isTaken = runId !== null && takeUp(this.state, runId);
     // The chunk asks again for the release of these payments. It also asks again for its go when the coordinator is
     // another one or cannot be asked.
     const hasRoom = this.#phase.go !== null && hasRoomFor(this.state.payments, this.#phase.go);
-    if (isTaken || runId !== this.#phase.go?.runId || hasRoom) this.hear();
+    if (isTaken || runId !== this.#phase.go?.runId || hasRoom) this.noteNews();
     return isTaken;
   }
 

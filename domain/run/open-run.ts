@@ -160,7 +160,7 @@ export class OpenRun implements Carrying {
   }
 
   /** A chunk of the batch has news. */
-  hear(number: number): void {
+  noteNews(number: number): void {
     if (this.state.chunks[number - 1] !== undefined) this.news.add(number);
   }
 

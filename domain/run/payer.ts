@@ -1,7 +1,8 @@
 /**
  * A payer: who sends the payments of a chunk, named by the Temporal run of the batch's run (its coordinator) and the Temporal
  * run of the chunk, as `<coordinator>/<chunk>`. A reset of either makes another payer, which takes up again what the one
- * before it has ended undone. A payer identifies no money. Pure.
+ * before it has ended undone. A run that goes on in a new history stays the same coordinator (`OpenRun.knownAs`). A payer
+ * identifies no money. Pure.
  */
 
 /** @param coordinator null: the run of the batch gives no go */

@@ -171,8 +171,8 @@ export class Execution {
         (this.run ?? this.chunk)?.wake();
         break;
       case 'news':
-        if (this.run === null) this.chunk?.hear();
-        else this.run.hear(told.chunk);
+        if (this.run === null) this.chunk?.noteNews();
+        else this.run.noteNews(told.chunk);
     }
     do await microtasks();
     while (this.#release((condition) => condition.holds(), true));
