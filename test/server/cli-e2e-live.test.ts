@@ -191,7 +191,7 @@ describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL
       ...LIVE,
       ['sell: USD', 'sell: EUR'],
       ['sell: "1000.00"', 'sell: all, keep: "1.00"'],
-      [/worst_rate: ".*"/, 'worst_rate: "1.00 MXN per EUR"'],
+      [/worst_rate: ".*"/, 'worst_rate: "18.00 MXN per EUR"'],
       ['per_run: "1500.00 USD"', 'per_run: "9000000.00 EUR"'],
       [
         '["30000.00 MXN"], paid_per_run: ["30000.00 MXN"]',

@@ -255,7 +255,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     const policy = await putPolicy(
       stage,
       ['sell: USD', 'sell: EUR'],
-      [/worst_rate: ".*"/, 'worst_rate: "1.00 MXN per EUR"'],
+      [/worst_rate: ".*"/, 'worst_rate: "18.00 MXN per EUR"'],
       ['sell: "1000.00"', 'sell: "3000000.00"'],
       HOLDING,
     );

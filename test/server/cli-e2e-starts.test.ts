@@ -196,7 +196,7 @@ describe('which run a start is of', { concurrency: 6 }, () => {
       stage,
       ['sell: USD', 'sell: EUR'],
       ['sell: "1000.00"', 'sell: all, keep: "1.00"'],
-      [/worst_rate: ".*"/, 'worst_rate: "1.00 MXN per EUR"'],
+      [/worst_rate: ".*"/, 'worst_rate: "18.00 MXN per EUR"'],
     );
     const { policyFile } = await readPolicyFile(policy.file, {
       cwd: stage.folder,

@@ -34,7 +34,7 @@ let stage: Stage;
 before(async () => {
   server = await startDevServer({ port: 0, headless: true, shortTimers: true });
   stage = await openStage({ temporalAddress: server.address });
-  await stage.startWorker({ identity: IDENTITY });
+  await stage.startWorker({ identity: IDENTITY, env: { CAMBIST_FILES: stage.folder } });
   await untilPolling(stage.temporal.client, stage.env['CAMBIST_TASK_QUEUE'] ?? '', [IDENTITY]);
 });
 after(async () => {
