@@ -40,7 +40,7 @@ async function unpayableNow(
   memory: ChunkMemory,
   of: OfChunk,
 ): Promise<Pick<Against, 'unpayable' | 'heldBy'> | Waits> {
-  const { plan, batch, planned, payments, isFirstRun, takenUpBy } = of;
+  const { plan, batch, planned, payments, isFirstRun, payer } = of;
   const known = isFirstRun ? planned.unpayable : await lettersNow(deps, of);
   const wanted = payments.filter((_payment, index) => !isUnpayable(known?.[index])).map(nameOfPayment);
   const sinceMs = deps.clock.wallMs() - batch.rules.dedupeMs;
@@ -49,7 +49,7 @@ async function unpayableNow(
   const askOnce = { maxAgeMs: Infinity, ask: () => heldByOthers(deps, asked) };
   const held = isFirstRun
     ? await heldSideBySide(deps, memory.beside, { ...asked, madeAtMs: plan.madeAtMs })
-    : await remembered(memory.held, takenUpBy, askOnce);
+    : await remembered(memory.held, payer, askOnce);
   if ('wait' in held) return held;
   if (held.size === 0) return { unpayable: known, heldBy: isFirstRun ? batch.heldBy : [] };
   const letters = payments.map((payment, index) => {
@@ -127,7 +127,7 @@ function foundAlike(
   deps: Deps,
   { alike }: ChunkMemory,
   {
-    of: { plan, batch, payments, takenUpBy, wakes },
+    of: { plan, batch, payments, payer, wakes },
     approval,
     ownSinceMs,
   }: {
@@ -141,5 +141,5 @@ function foundAlike(
     const sinceMs = Math.min(deps.clock.wallMs() - batch.rules.dedupeMs, approval?.sinceMs ?? Infinity);
     return findAlike(deps, { mode, run: plan.run, chunks: [payments], sinceMs, ownSinceMs });
   };
-  return remembered(alike, [takenUpBy, wakes, approval?.sinceMs].join(), { maxAgeMs: KEPT_MS, ask });
+  return remembered(alike, [payer, wakes, approval?.sinceMs].join(), { maxAgeMs: KEPT_MS, ask });
 }

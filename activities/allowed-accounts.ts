@@ -1,7 +1,7 @@
 /**
  * The only accounts that a batch may pay. A command reads the file of destinations and says which they are. Where the worker
- * has a folder of files, it reads the file there itself, and only what is in both may be paid: whoever may write to Temporal
- * could have said anything in the place of a command.
+ * has a folder of files, it reads the file there itself, and only what is in both may be paid. For a program that may write to
+ * Temporal could have said anything in the place of a command.
  */
 import { DESTINATIONS_FILE_BYTES, accountsOf, inBoth, type Destinations } from '../domain/destinations.ts';
 import { destinationsFileOf, type PayoutPolicy } from '../domain/policy.ts';

@@ -9,6 +9,7 @@ import type { Withdrawal } from '../domain/service/records.ts';
 import { isKnown } from '../domain/service/facts.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { WithdrawalsAnswer, WithdrawalsCall } from '../domain/run/calls.ts';
+import { payerOf } from '../domain/run/payer.ts';
 import type { Deps, Joins } from './deps.ts';
 import { foreignReader, isNotFound, mustBeListed, poll, told, type Polled } from './polling.ts';
 import { ownRunId } from './tell-run.ts';
@@ -35,12 +36,12 @@ export const awaitWithdrawals =
     return { ...answer, runId, hasToldEnd };
   };
 
-/** Names who looks: the Temporal run, and for a chunk also its coordinator's. Null: a chunk that has no go. */
+/** Who looks: the Temporal run, or the payer that a chunk is. Null: a chunk that has no go. */
 async function lookingAs(deps: Deps, { plan, chunk }: WithdrawalsCall): Promise<string | null> {
   const runId = ownRunId();
   if (chunk === undefined) return runId;
   const go = await deps.chunks.readGo(plan.credentials.mode, plan.run, chunk);
-  return go === null || go === 'over' || !go.mayGo ? null : `${go.runId}/${runId}`;
+  return go === null || go === 'over' || !go.mayGo ? null : payerOf({ coordinator: go.runId, chunk: runId });
 }
 
 /** What one poll tells every call that waits for it. */

@@ -1,7 +1,7 @@
 /**
- * Whose is it? What the list of withdrawals shows, and what our other runs say of it: which payments of a batch another batch
- * of its policy has paid or holds, which records look like its payments, and which runs Temporal has lost. All questions that
- * are asked at the same moment are answered by one scan of the list, for planning and for the go alike. Moves nothing.
+ * Whose is it? What the list of withdrawals shows, and what our other runs say of it. It tells which payments of a batch
+ * another batch of its policy has paid or holds, which records look like its payments, and which runs Temporal has lost. One
+ * scan of the list answers all questions that are asked at the same moment, for planning and for the go alike. Moves nothing.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { BatchPayment } from '../domain/batch.ts';
@@ -10,7 +10,7 @@ import type { Held } from '../domain/plan/batch-items.ts';
 import { makeProblem } from '../domain/problems.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { PlanInput } from '../domain/run/calls.ts';
-import { accountedFor, nameOfFound, payerOf, type Suspect } from '../domain/run/claims.ts';
+import { accountedFor, nameOfFound, paidElsewhere, type Suspect } from '../domain/run/claims.ts';
 import { SeenRuns, besideLostRuns, isLetGo, type Beside } from '../domain/writes/lost-runs.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
@@ -19,7 +19,7 @@ import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { hashOfTexts } from '../language/batch/chunk-hash.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Deps, OfBatch } from './deps.ts';
-import { keptOrNothing } from './kept.ts';
+import { keptOrNothing } from './kept-or-nothing.ts';
 import { unreadableService } from './observing.ts';
 import type { SharedReads } from './shared-read.ts';
 
@@ -73,14 +73,14 @@ export async function findOthers(
   const beganAtMs = deps.clock.wallMs();
   const asked = new Set(names);
   const wanted = (record: Withdrawal): boolean =>
-    Date.parse(record.createdAt) >= sinceMs && payerOf(of.run, asked, record) !== null;
+    Date.parse(record.createdAt) >= sinceMs && paidElsewhere(of.run, asked, record) !== null;
   const [suspects, records] = await Promise.all([
     deps.claims.suspects(of, names, sinceMs),
     listed(deps, { sinceMs, wanted }, PAID_UNKNOWN),
   ]);
   if ('wait' in records) return records;
   const paid = records.flatMap(({ id, tag, createdAt }) => {
-    const [name, run] = payerOf(of.run, asked, { tag }) ?? [];
+    const [name, run] = paidElsewhere(of.run, asked, { tag }) ?? [];
     return name === undefined || run === undefined ? [] : [[id, { name, run, createdAt }] as const];
   });
   return { beganAtMs, suspects, records: new Map(paid) };

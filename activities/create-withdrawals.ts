@@ -55,7 +55,7 @@ function traceOf(item: string, { evidence }: Driver): { readonly traceId?: strin
   return typeof sent?.traceId === 'string' ? { traceId: sent.traceId } : {};
 }
 
-/** Of a chunk only what did not go as it should: what a batch did is in its payments. */
+/** A chunk keeps only what did not go as it should, because its payments tell the rest. */
 function evidenceOf({ chunk }: PaymentsCall, { evidence }: Driver): PaymentsAnswer['evidence'] {
   return chunk === undefined ? evidence : evidence.filter(({ result }) => result !== 'success');
 }

@@ -83,7 +83,7 @@ export class Driver {
     return this.#attempt.runId;
   }
 
-  /** Names who pays: the Temporal run, and for a chunk also its coordinator's. Null: a chunk that has no go. */
+  /** Who pays: the Temporal run, or the payer that a chunk is. Null: a chunk that has no go. */
   get payer(): string | null {
     return this.#said.payer;
   }

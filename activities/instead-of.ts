@@ -18,7 +18,7 @@ import { findOfRun } from '../service/records-of-run.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { clockSkew } from './clock-skew.ts';
 import type { Deps } from './deps.ts';
-import { keptOrNothing } from './kept.ts';
+import { keptOrNothing } from './kept-or-nothing.ts';
 import { unreadableService } from './observing.ts';
 import { foreignReader, told } from './polling.ts';
 

@@ -45,7 +45,7 @@ export type ReadInput = {
   readonly referenceRates: ReferenceRates | null;
   /** The only accounts that may be paid, as the command has read them; null: any. */
   readonly destinations: Destinations | null;
-  /** Of a payout; null for other policies. */
+  /** The batch of a payout; null for other policies. */
   readonly manifest: Manifest | null;
 };
 type Refused = Extract<Observed, { kind: 'refused' }>;

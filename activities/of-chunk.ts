@@ -20,8 +20,8 @@ export type OfChunk = {
   readonly number: number;
   readonly payments: readonly BatchPayment[];
   readonly isFirstRun: boolean;
-  /** Names who looks: the Temporal run of the batch's run, and that of the chunk. */
-  readonly takenUpBy: string;
+  /** As in `payerOf`. */
+  readonly payer: string;
   /** How often people have asked that everything is looked at again. */
   readonly wakes: number;
 };

@@ -8,6 +8,7 @@ import { slicesOf } from '../domain/batch.ts';
 import { headOf } from '../domain/plan/plan.ts';
 import { makeProblem } from '../domain/problems.ts';
 import type { GoAnswer, GoCall } from '../domain/run/calls.ts';
+import { isPayerOfChunk, payerOf } from '../domain/run/payer.ts';
 import type { Activities } from '../workflows/calls.ts';
 import { againstNow } from './against-now.ts';
 import type { Deps } from './deps.ts';
@@ -53,14 +54,15 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
   const { input, hash } = given;
   const go = await memory.inPlace(() => deps.chunks.readGo(mode, run, number));
   if (go === 'over') {
-    const name = `/${runId}`;
+    const payer = payerOf({ coordinator: null, chunk: runId });
     // The chunk was reset or started again, and has heard nothing in this Temporal run; or its run has ended without hearing
     // what the chunk took up again. The person who did it wants its unpaid payments tried again, and what was paid told.
-    const isToGoOn = call.isOpen || call.heard?.endsWith(name) !== true;
+    const hasHeard = call.heard !== null && isPayerOfChunk(call.heard, runId);
+    const isToGoOn = call.isOpen || !hasHeard;
     const isStartedAgain = !input.isFirst && !call.isContinued;
     const isAgain = (call.originalRunId !== runId || isStartedAgain) && isToGoOn;
     if (isAgain && !(await deps.chunks.reopenRun(mode, run))) return null;
-    return { kind: isAgain ? 'reopened' : 'over', runId: name };
+    return { kind: isAgain ? 'reopened' : 'over', runId: payer };
   }
   if (go === null || !go.mayGo) return noGoYet();
   const ofRun = memory.plans.get(JSON.stringify([mode, run]), () => deps.plans.read(mode, run, 0));
@@ -77,6 +79,7 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
   const wasReset = call.originalRunId !== runId || call.wasReset === true;
   const isFirstRun = plan.madeFor === go.runId && input.isFirst && !wasReset;
   const isFirst = isFirstRun && !call.isContinued;
+  const payer = payerOf({ coordinator: go.runId, chunk: runId });
   const ofChunk: OfChunk = {
     plan,
     batch,
@@ -84,7 +87,7 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     number,
     payments: input.payments,
     isFirstRun,
-    takenUpBy: `${go.runId}/${runId}`,
+    payer,
     wakes: go.wakes,
   };
   const against = await againstNow(deps, memory, ofChunk);
@@ -102,7 +105,7 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     ...slicesOf(batch),
     // A chunk that its run has known before must tell that it begins.
     beginsQuietly: isFirst && call.heard === null,
-    runId: `${go.runId}/${runId}`,
+    runId: payer,
   };
 }
 

@@ -7,6 +7,7 @@ import { makeProblem, type Problem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
 import type { Fact, Kept } from '../domain/people/instructions.ts';
 import type { Call, Go } from '../domain/run/calls.ts';
+import { payerOf } from '../domain/run/payer.ts';
 import type { Wait } from '../domain/waits.ts';
 import { isNewStart } from '../domain/writes/doubt.ts';
 import { SLOW_LOOKUP_MS, type Attempt } from '../domain/writes/step.ts';
@@ -72,10 +73,12 @@ export class SaidForCall {
     this.#said = isShared ? saidToOthers.get(attempt.runId, ask) : new SharedRead(deps.clock, ask);
   }
 
-  /** Names who pays: the Temporal run, and for a chunk also its coordinator's. Null: a chunk that has no go. */
+  /** Who pays: the Temporal run, or the payer that a chunk is. Null: a chunk that has no go. */
   get payer(): string | null {
     if (this.#call.chunk === undefined) return this.#runId;
-    return this.#coordinator === null ? null : `${this.#coordinator}/${this.#runId}`;
+    return this.#coordinator === null
+      ? null
+      : payerOf({ coordinator: this.#coordinator, chunk: this.#runId });
   }
 
   /** Why nothing more of the batch may be sent, as its run said last; null: it may. */
@@ -143,9 +146,8 @@ export class SaidForCall {
 }
 
 /**
- * True for payments that no call has had before, in a chunk that is fresh. Any other call must read the instructions
- * itself, from after its own beginning: a payment that has waited may have been woken by a new instruction, and
- * another worker may have sent a payment before.
+ * True for payments that no call has had before, in a chunk that is fresh. Any other call must read the instructions itself,
+ * after its own beginning: perhaps a new instruction has woken a payment that waited, or another worker has sent one before.
  */
 function isUndisturbed(call: Call & { readonly isFirstTry?: true }, attempt: Attempt): boolean {
   const { chunk, isFirstTry = false } = call;

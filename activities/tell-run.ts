@@ -1,7 +1,7 @@
 /**
  * `tellRun`: tells which Temporal run asks. By this, a run that is about to end with something undone learns
  * that it was reset. It also looks whether the service shows what the run believes undone: a call may have been
- * answered by a person in its place. Nobody can answer this one, since it is no activity of its own in Temporal.
+ * answered by a person in its place. No person can answer this one, since it is no activity of its own in Temporal.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { UndoneItems } from '../domain/run/state.ts';

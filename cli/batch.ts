@@ -8,7 +8,7 @@ import { checkBatch, type CheckedBatch } from '../operations/batches/check.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import { countsOf, kindsOf } from './views/kinds.ts';
 import { readDecimals, type PolicyFile } from '../operations/policy-file.ts';
-import type { ReadBatch } from '../operations/batches/same.ts';
+import type { ReadBatch } from '../operations/batches/same-batch.ts';
 import type { Output } from './terminal/output.ts';
 import { count } from './terminal/text.ts';
 import { rowCount } from './views/row-count.ts';

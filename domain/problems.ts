@@ -302,7 +302,7 @@ export const PROBLEMS = {
   TARGET_NOT_REACHED: {
     ending: 'refused by us',
     sentence:
-      'A rebalancing has left a currency that may be outside its target, for a reason that is not the policy’s own: the service offers no trade, the rates do not value it, or nobody can tell what is still on its way.',
+      'A rebalancing has left a currency that may be outside its target, for a reason that is not the policy’s own: the service offers no trade, the rates do not value it, or it is not known what is still on its way.',
     advice:
       'Mend the cause that the sentence names; then a new run under another id computes from what is there.',
   },

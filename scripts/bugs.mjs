@@ -41,7 +41,7 @@ const SEED = 20_261_121;
 const isModel = (/** @type {string} */ catcher) => Object.hasOwn(SHARES, catcher);
 /** @type {Set<import('node:child_process').ChildProcess>} */
 const atWork = new Set();
-/** Against hanging alone, many times what a catcher takes. Of one that is given up nobody knows what it would have said. */
+/** Against hanging alone, many times what a catcher takes. What a catcher that is given up would have said is not known. */
 const LIMIT_MS = 30 * 60_000;
 const TOO_LONG = `it was given up after ${LIMIT_MS / 60_000} minutes: it hangs, or this machine is far too slow for it`;
 
@@ -378,7 +378,7 @@ function newFolder(/** @type {string[]} */ folders) {
   return folder;
 }
 
-/** Without the settings of whoever runs this, or of the test that this is a part of. */
+/** Without the settings of the person who runs this, or of the test that this is a part of. */
 function ownEnvironment() {
   const kept = Object.entries(process.env).filter(([name]) => !/^(CAMBIST_|TEMPORAL_|NODE_TEST)/.test(name));
   return Object.fromEntries(kept);

@@ -178,7 +178,7 @@ async function showConvert(stage) {
   tell(
     'The policy buys 12,500 euros and pays an invoice. The sandbox books the withdrawal and holds its reply back;',
   );
-  tell('at that moment the worker gets SIGKILL. Nobody on our side knows that the money has left.');
+  tell('at that moment the worker gets SIGKILL. No program of ours knows that the money has left.');
   await admin(stage, 'POST', '/faults', {
     id: 'held',
     operation: 'createWithdrawal',
@@ -216,11 +216,11 @@ async function showRebalancing(stage) {
     balances: { USD: '607700', EUR: '180000', GBP: '10000', MXN: '3426200', BRL: '0' },
   });
   await cambist(stage, ['schedule', 'apply', 'policies/daily-treasury.yaml']);
-  tell('Temporal starts it from now on, every weekday at 09:30 in Paris. Nobody waits for that here:');
+  tell('Temporal starts it from now on, every weekday at 09:30 in Paris. The demo does not wait for that:');
   const trigger = ['schedule', 'trigger', 'daily-treasury'];
   await cambist(stage, trigger);
   const trades = await tradesOf(stage);
-  tell('The same once more, as if the schedule came late, or somebody had not looked:');
+  tell('The same once more, as if the schedule came late, or a person had not looked:');
   await cambist(stage, trigger, { shows: 'remarks' });
   const afterwards = await tradesOf(stage);
   const { run } = JSON.parse(await ask(stage, ['list', '--json'])).runs.find(

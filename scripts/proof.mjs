@@ -164,7 +164,7 @@ export const MACHINES = [
         tell: say,
       });
       const { resets, unchanged, completed, signalsAgain, signalsLeftOut } = sum(rows);
-      // Of a slice `resetRuns` says itself when a run that falls into it was not reset.
+      // Where a run that falls into a slice was not reset, `resetRuns` says so itself.
       const tooFew = isWhole(slice)
         ? [
             ...atLeast(RESETS, resets, 'resets'),

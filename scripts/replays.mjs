@@ -158,6 +158,6 @@ async function quieten() {
       },
     });
   } catch {
-    // A process has one runtime: whoever called us has installed theirs.
+    // A process has one runtime: the program that called us has installed its own.
   }
 }

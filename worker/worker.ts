@@ -24,7 +24,7 @@ import {
   openInstructions,
   recordInstruction,
 } from '../durable/instructions/keep.ts';
-import { withChunk, readAllInstructions, readEarlierInstructions } from '../durable/instructions/read.ts';
+import { withChunk, readInstructionsToActBy, readEarlierInstructions } from '../durable/instructions/read.ts';
 import { ownTrouble } from '../operations/watch/builds.ts';
 import { turnsOf } from '../durable/other-runs/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
@@ -127,7 +127,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       claims: claimsOf(client),
       instructions: {
         read: async (mode, run, chunk) => {
-          const kept = await readAllInstructions(withChunk({ client, mode, run }, chunk));
+          const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
           if (kept === null) throw new InstructionsMissing();
           return kept;
         },

@@ -43,24 +43,24 @@ export async function chunk(input: ChunkInput, carried: Carried | null = null): 
   requireHandedOn(carried);
   const name = { name: input.run.policy, hash: '' };
   const state = newRunState(input.run, chunkIdOf(input.mode, input.run, input.number), name);
-  const ports = portsOf(input, () => course.standing);
-  const course = requireMade(() => new Chunk(input, state, ports, carried));
-  setHandler(chunkQuery, () => chunkStateOf(course.standing));
-  setHandler(holdsQuery, (names) => course.holds(names));
+  const ports = portsOf(input, () => openChunk.standing);
+  const openChunk = requireMade(() => new Chunk(input, state, ports, carried));
+  setHandler(chunkQuery, () => chunkStateOf(openChunk.standing));
+  setHandler(holdsQuery, (names) => openChunk.holds(names));
   setHandler(reportQuery, (offset = 0) => chunkPage(state, offset));
   setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
-  setHandler(newsSignal, () => course.hear());
-  setHandler(wakeSignal, () => course.wake());
+  setHandler(newsSignal, () => openChunk.noteNews());
+  setHandler(wakeSignal, () => openChunk.wake());
   // A cancel is for the run. A call that is under way in a chunk is never cut off.
-  const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
+  const end = await CancellationScope.nonCancellable(() => untilItsEnd(openChunk));
   return end === 'history is long'
-    ? continueAsNew<typeof chunk>(input, course.handOn())
-    : { ...chunkStateOf(course.standing), firstPage: chunkPage(state, 0) };
+    ? continueAsNew<typeof chunk>(input, openChunk.handOn())
+    : { ...chunkStateOf(openChunk.standing), firstPage: chunkPage(state, 0) };
 }
 
-async function untilItsEnd(course: Chunk): Promise<'ended' | 'history is long'> {
+async function untilItsEnd(openChunk: Chunk): Promise<'ended' | 'history is long'> {
   try {
-    await course.complete();
+    await openChunk.complete();
     return 'ended';
   } catch (error) {
     if (error instanceof HistoryIsLong) return 'history is long';

@@ -70,7 +70,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
     hash: input.policyHash,
   });
   state.startedBy = input.startedBy;
-  const course = new Run(input, state, temporalPorts(input, state, carried), carried);
+  const openRun = new Run(input, state, temporalPorts(input, state, carried), carried);
   setHandler(reportQuery, (offset = 0) => runPage(state, offset));
   setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
   // A query leaves nothing in the history, so its answer may depend on which Temporal run this is.
@@ -78,30 +78,30 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
     holdsOf(state, { runId: workflowInfo().runId, heard: null, isFirst: false }, names),
   );
   setHandler(reservedQuery, () => reservedIn(state, workflowInfo().runId));
-  setHandler(goQuery, (number) => course.goFor(number));
-  setHandler(newsSignal, (number) => course.hear(number));
-  setHandler(wakeSignal, () => course.wake());
+  setHandler(goQuery, (number) => openRun.goFor(number));
+  setHandler(newsSignal, (number) => openRun.noteNews(number));
+  setHandler(wakeSignal, () => openRun.wake());
   // Settles only when a person cancels the run. Nothing waits for this promise.
   void CancellationScope.current().cancelRequested.catch(() => {
-    course.cancel();
+    openRun.cancel();
     // This shows only the details. The state stays as it was until something changes.
     showStanding(detailsOf(state));
   });
   // A cancel takes effect between steps, never in the middle of a write.
-  const end = await CancellationScope.nonCancellable(() => untilItsEnd(course));
-  if (end === 'history is long') return continueAsNew<typeof run>(input, course.handOn());
+  const end = await CancellationScope.nonCancellable(() => untilItsEnd(openRun));
+  if (end === 'history is long') return continueAsNew<typeof run>(input, openRun.handOn());
   return conclude(state);
 }
 
 /** Carries the run out. However it ends, the workflow that keeps people's instructions is told. */
-async function untilItsEnd(course: Run): Promise<'ended' | 'history is long'> {
+async function untilItsEnd(openRun: Run): Promise<'ended' | 'history is long'> {
   try {
-    await course.complete();
+    await openRun.complete();
     return 'ended';
   } catch (error) {
     if (error instanceof HistoryIsLong) return 'history is long';
     const failure = failureOfTheRun(error);
-    if (failure instanceof TemporalFailure && !course.hasToldRefusal) await tellEnd(course.input);
+    if (failure instanceof TemporalFailure && !openRun.hasToldRefusal) await tellEnd(openRun.input);
     throw failure;
   } finally {
     showStep(END_STEP);

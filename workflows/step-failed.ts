@@ -1,8 +1,8 @@
 /**
- * The one place where an activity that gave no answer of its own becomes a wait that people are told of (M8): it failed at
- * all its attempts, or a person ended it beside its worker, or gave an answer that is not one of ours (design: "What a
- * worker believes"). What the activity has sent, or still sends, is not known then. The code that catches this says so
- * in the item's state.
+ * The one place where an activity that gave no answer of its own becomes a wait that people are told of (M8). It failed at
+ * all its attempts, or a person ended it beside its worker, or its answer is not one of ours (design: "What a worker
+ * believes"). What the activity has sent, or still sends, is not known then. The code that catches this says so in the item's
+ * state.
  */
 import { ActivityFailure, ApplicationFailure, TimeoutFailure, sleep } from '@temporalio/workflow';
 import { growing } from '../domain/run/growing.ts';

@@ -22,7 +22,7 @@ import {
 } from '../../operations/follow/read-run.ts';
 import { policyOfRun, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import type { BatchFile } from '../../operations/batches/file.ts';
-import { requireSameBatch } from '../../operations/batches/same.ts';
+import { requireSameBatch } from '../../operations/batches/same-batch.ts';
 import { batchOption, readBatchToRun, refuseBatch, type BatchOption } from '../batch.ts';
 import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
 

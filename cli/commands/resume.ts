@@ -67,8 +67,8 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
 }
 
 /**
- * Somebody else may have halted it, for a reason that this person does not know. So whoever is there to read it is asked; in
- * live nothing goes on without a yes.
+ * Another person may have halted it, for a reason that this person does not know. So a person at a terminal is asked; in live
+ * nothing goes on without a yes.
  * @throws CommandFailure without a yes
  */
 async function askWhetherToLift(

@@ -20,7 +20,7 @@ export type Instruction =
       readonly kind: 'go-on';
       readonly item: string | null;
       readonly takesBack: string | null;
-      /** Of a list of look-alikes: exactly these look like payments of the batch, and none is one. So they stop no payment. */
+      /** For a list of look-alikes: exactly these look like payments of the batch, and none is one. So they stop no payment. */
       readonly lookAlikes?: LookAlikeApproval;
     })
   /**

@@ -7,7 +7,7 @@ import { runName, type RunName } from '../references.ts';
 
 /**
  * `isOfPolicy`: a rule of the policy, or a size of trades at the service. It is as the policy wants it, so that the run is
- * done. For any other cause, the currency is left for a reason that somebody can mend, and the run is not done.
+ * done. For any other cause, the currency is left for a reason that a person can mend, and the run is not done.
  */
 type Row = { readonly isOfPolicy: boolean; readonly text: string };
 

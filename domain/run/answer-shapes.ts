@@ -320,7 +320,7 @@ export const isGoAnswer = unionOf<GoAnswer>({
   refused: { problem: isProblem },
 });
 
-/** Of what was observed it checks the fields alone: the plan that is made of it is read by its own closed shape. */
+/** This checks only the fields of what was observed: the plan that is made of it is read by its own closed shape. */
 export const isObserved = unionOf<Observed>({
   observed: {
     policy: isRecord,

@@ -31,7 +31,7 @@ export type RunInput = InPlace & {
   /** Texts of the files that the policy names (reference rates), by the name in the policy. */
   readonly files: Readonly<Record<string, string>>;
   /**
-   * Of a payout whose policy names destinations: the accounts that may be paid (`domain/destinations.ts`). They are a part of
+   * For a payout whose policy names destinations: the accounts that may be paid (`domain/destinations.ts`). They are a part of
    * `policyHash`.
    */
   readonly destinations?: string;
@@ -42,7 +42,7 @@ export type RunInput = InPlace & {
   readonly shown?: readonly string[];
   /** Who started the run. */
   readonly startedBy: string;
-  /** Of a payout: its batch, which was submitted chunk by chunk before. */
+  /** For a payout: its batch, which was submitted chunk by chunk before. */
   readonly batch?: Manifest;
 };
 
@@ -134,7 +134,7 @@ export type LegCall = Call & {
   readonly follows: Follows;
   /** References of all legs of the plan, which tell a trade of another one. */
   readonly legs?: readonly string[];
-  /** Of a leg that funds a batch and waits for money; absent of all others. */
+  /** For a leg that funds a batch and waits for money; absent for all others. */
   readonly funding?: Funding;
 };
 /** `when done`: the other leg needs what this one brings, and goes on once this one has ended. */
@@ -171,13 +171,13 @@ export type PaymentsAnswer = {
   readonly items: readonly {
     readonly id: string;
     readonly step: PaymentStep;
-    /** Of the reply to its last send, by which the service finds it; absent: nothing was sent, or no reply came. */
+    /** The trace id of the reply to its last send, for the service's support; absent: nothing was sent, or no reply came. */
     readonly traceId?: string;
   }[];
   readonly evidence: readonly Evidence[];
   /**
-   * The Temporal run that has paid. Null: a chunk that has no go, so that nothing was sent, and no Temporal run takes up what
-   * has ended.
+   * The Temporal run that has paid, or the payer that a chunk is (`payerOf`). Null: a chunk that has no go, so that nothing
+   * was sent, and no Temporal run takes up what has ended.
    */
   readonly runId: string | null;
 };
@@ -265,7 +265,7 @@ export type WithdrawalsAnswer = {
     readonly paid: boolean | null;
     readonly isUnknown: boolean;
   }[];
-  /** The Temporal run that has looked. Null: a chunk that has no go, so that no Temporal run takes up what has ended. */
+  /** Who has looked, as in `PaymentsAnswer`. */
   readonly runId: string | null;
   /** The workflow `instructions` has been told that the run ends. A signal from the run itself would cost history. */
   readonly hasToldEnd: boolean;
@@ -281,7 +281,7 @@ export type GoCall = {
   readonly wasReset?: true;
   /** An earlier history of the chunk has handed on what it knew. */
   readonly isContinued: boolean;
-  /** Who asked when the chunk last heard of its run; null: it has not heard of it. */
+  /** The `runId` of the last answer to the chunk that told of its run; null: no answer has told of it. */
   readonly heard: string | null;
   /** The run has given its go, and payments are open. */
   readonly isOpen: boolean;
@@ -292,9 +292,9 @@ export type GoAnswer =
       readonly plan: PlanHead;
       /** The payments are this Temporal run's alone: no worker has sent any of them before. */
       readonly isFresh: boolean;
-      /** Of the plan, or, in a run that came after it, as the service says now. */
+      /** One letter for each payment, as in the plan or, in a run that did not make the plan, as the service says now. */
       readonly unpayable: string | null;
-      /** Runs that have paid or hold what is unpayable for that. */
+      /** Runs that have paid, or hold, the payments that are unpayable because another batch has them. */
       readonly heldBy: readonly string[];
       /** One letter of `LOOK_ALIKE` for each payment; absent: nothing looks like any of them. */
       readonly alike?: string;
@@ -315,12 +315,12 @@ export type GoAnswer =
       readonly callSize: number;
       /** Its run, which has just let it begin, need not be told that it does. */
       readonly beginsQuietly: boolean;
-      /** Names who asks, together with the coordinator of the chunk. Another one takes up what has ended undone. */
+      /** The payer that the chunk is by this go (`payerOf`). */
       readonly runId: string;
     }
-  /** The run has ended. */
+  /** The run has ended. `runId`: the payer without a coordinator. */
   | { readonly kind: 'over'; readonly runId: string }
-  /** The run had ended before this chunk was reset, and was started again. */
+  /** The run had ended before this chunk was reset, and was started again. `runId`: as above. */
   | { readonly kind: 'reopened'; readonly runId: string }
   /** The coordinator has not given it yet, or does not answer. */
   | { readonly kind: 'wait'; readonly wait: Wait }
@@ -363,7 +363,7 @@ export type ChunksAnswer = {
 
 /**
  * `runId`: the Temporal run that asks. `done`: references of the items of which the service shows a record that has not
- * failed; absent: nobody has asked about any.
+ * failed; absent: the call was about none.
  */
 export type RunTold = { readonly runId: string; readonly done?: readonly string[] };
 

@@ -11,6 +11,7 @@ import { asForgotten, type SendState } from '../writes/doubt.ts';
 import { OPEN, type PaymentPhase } from '../writes/phase.ts';
 import { ADVICE } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
+import { isPayerOfChunk } from './payer.ts';
 import type { Ports } from './ports.ts';
 import { NEW_LEG, type LegState, type Traded } from '../writes/leg-state.ts';
 import { NEW_PAYMENT, type PaymentState } from '../writes/withdrawal.ts';
@@ -64,7 +65,7 @@ type TraceIds = readonly (string | null)[];
  */
 const MOST_BYTES = 120_000;
 
-/** A leg at its stage. Of a leg that is still to be converted, only what is known; of a trade, the service is asked. */
+/** A leg at its stage. A leg that is still to be converted has only what is known; what a trade brought, the service says. */
 type CarriedLeg = { readonly id: string } & (
   | (Pick<TradedLeg, 'kind' | 'atMs' | 'worse'> & Pick<Traded, 'tradeId' | 'quoted'>)
   | UntradedLeg
@@ -217,9 +218,10 @@ function differences<T extends object>(one: T, other: T): Partial<T> {
  * Takes over what an earlier history knew of the items of the same plan, and nothing of another plan. The
  * earlier history handed it on between two writes, so that what it knew as its own is complete. The Temporal
  * run that goes on then knows this as its own too; a reset of that run does not. A second trade of a leg would
- * have another key: so what is known of legs is believed only of histories that began with the run for which
- * the plan was made. Else a leg is looked up as after a reset, and a trade is judged anew. A trade, and what it
- * brought, is only taken over by its id (`takeOverShown`). True when it was about this plan.
+ * have another key, so that the service would not refuse it. So what is known of legs is believed only of
+ * histories that began with the run for which the plan was made. Else a leg is looked up as after a reset, and
+ * a trade is judged anew. A trade, and what it brought, is only taken over by its id (`takeOverShown`). True
+ * when it was about this plan.
  */
 export function takeOver(
   state: RunState,
@@ -260,13 +262,10 @@ type Heir = {
   readonly knowsLegs: boolean;
 };
 
-/**
- * The name of a Temporal run, with `to` in the place of `from`. In a chunk, it begins with the coordinator's:
- * `<coordinator>/<chunk>`.
- */
+/** The name of a Temporal run, or of the payer that a chunk is, with `to` in the place of `from`. */
 function ofHeir<Id extends string | null>(of: Id, { from, to }: Heir): Id | string {
   if (of === from) return to;
-  return of?.endsWith(`/${from}`) === true ? `${of.slice(0, -from.length)}${to}` : of;
+  return of !== null && isPayerOfChunk(of, from) ? `${of.slice(0, -from.length)}${to}` : of;
 }
 
 function known<State extends SendState>(state: State, heir: Heir): State {

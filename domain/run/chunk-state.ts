@@ -4,6 +4,7 @@
  */
 import type { PlanBatch, PlanChunk } from '../batch.ts';
 import { add, notNegative, subtract } from '../money.ts';
+import { hasGoFrom } from './payer.ts';
 import { refusalsIn, type Refusals } from './stop-rule.ts';
 import { isShown, shownFirst, type Waiting } from '../waits.ts';
 import {
@@ -43,7 +44,7 @@ export type ChunkCounts = {
 
 export type ChunkState = {
   readonly number: number;
-  /** The Temporal run of the batch's run whose go the chunk has heard last; null: none yet. */
+  /** The payer that the chunk is by the go that it has heard last; null: no go yet. */
   readonly heard: string | null;
   /** True while payments of the chunk are being sent, one slice after the other. */
   readonly isSending: boolean;
@@ -221,7 +222,8 @@ export function isDone({ state }: ChunkRecord, runId: string | null): boolean {
 
 /** True when the chunk has its go from this Temporal run. */
 export function hasHeard(state: ChunkState | null, runId: string | null): boolean {
-  return runId !== null && state?.heard?.startsWith(`${runId}/`) === true;
+  const heard = state?.heard ?? null;
+  return runId !== null && heard !== null && hasGoFrom(heard, runId);
 }
 
 /**

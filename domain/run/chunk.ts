@@ -16,12 +16,12 @@ import { paymentOf, planOfChunk } from '../plan/batch-items.ts';
 import { isShown, type Wait } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { Call, ChunkInput, GoAnswer, GoCall, GoOf } from './calls.ts';
-import { takeOverShown } from './again.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { ChunkStanding } from './chunk-state.ts';
-import { NOBODY, isOpenPayment, paymentProblem } from './items.ts';
+import { NO_RUN, isOpenPayment, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
+import { isPayerOfChunk } from './payer.ts';
 import { Pauses } from './pauses.ts';
 import {
   RunRefused,
@@ -35,6 +35,7 @@ import {
 import { hasRoomFor, releaseByGo } from './release.ts';
 import { refusalsIn, stopOf } from './stop-rule.ts';
 import { adoptPlan, followAnew, newRecord, takeUp, type RunState } from './state.ts';
+import { takeOverShown } from './take-over-shown.ts';
 import { track } from './track.ts';
 
 /** What a chunk awaits or asks of the world. */
@@ -68,13 +69,13 @@ export class Chunk implements Paying {
   readonly #carried: Carried | null;
   readonly #writes: Writes;
   #phase: Phase = { kind: 'waiting', go: null };
-  /** Who asked when the coordinator was heard last; null: it was not heard yet. */
+  /** The `runId` of the last answer that told of the run; null: no answer has told of it yet. */
   #heard: string | null = null;
   /** True when the coordinator has sent news since the chunk last asked for its go. */
   #hasNews = false;
   /** How often in a row the question for the go has brought no answer to it. */
   #timesUnanswered = 0;
-  /** How the chunk stood when it last told the coordinator. */
+  /** What was worth telling when the chunk last told the coordinator. */
   #told = '';
 
   /** @param carried what an earlier history of the same chunk knew; null at its start */
@@ -97,9 +98,11 @@ export class Chunk implements Paying {
       const go = this.#phase.go;
       this.#phase = go === null ? { kind: 'waiting', go } : { kind: 'following', go };
       await Promise.all([this.#listen(), this.#payAndFollow(), this.#tellNews()]);
-      // A person who resets the chunk wants it to ask its run again, so that it asks, last of all, which Temporal run it
-      // is. Its run may also have been reset meanwhile, and counts on the chunks that it has told. In a replay that
-      // signal may come later than the answer of `runThatGoesOn`, so that `#hasNews` is looked at first.
+      // Two things let a chunk go on whose run has ended:
+      // - News. The run was reset meanwhile, and has told its chunks. This is checked first, because in a replay the signal may
+      //   come later than the answer of `runThatGoesOn`.
+      // - A reset of the chunk. The chunk learns of it by asking, last of all, which Temporal run it is. If no answer about the
+      //   go has named that one yet, it asks its run again.
     } while (this.#hasNews || (await runThatGoesOn(this.ports, (id) => !this.#hasHeard(id))) !== null);
     this.state.ended = true;
     this.pauses.goesOn(this.state);
@@ -122,11 +125,11 @@ export class Chunk implements Paying {
 
   /** Tells the coordinator how the chunk stands, whenever that has changed. */
   async #tellNews(): Promise<void> {
-    const isToBeTold = (): boolean => this.#phase.go !== null && this.#standing !== this.#told;
+    const isToBeTold = (): boolean => this.#phase.go !== null && this.#worthTelling !== this.#told;
     for (;;) {
       await this.ports.waitUntil(() => this.isOver() || isToBeTold());
       if (this.isOver()) return;
-      this.#told = this.#standing;
+      this.#told = this.#worthTelling;
       await this.ports.tellCoordinator();
     }
   }
@@ -138,7 +141,7 @@ export class Chunk implements Paying {
     // News that comes during the question may be missing in the answer.
     this.#hasNews = false;
     const heard = this.#heard;
-    // A run that was started again for this chunk has given no go yet.
+    // If its run was started again for this chunk, the go that the chunk still has is of the run that had ended.
     const isOpen = heard !== null && heard === this.#phase.go?.runId && !this.isIdle();
     const { mode, run, number } = input;
     const isContinued = this.#carried !== null;
@@ -158,7 +161,7 @@ export class Chunk implements Paying {
         break;
       case 'reopened':
         this.#heard = answer.runId;
-        this.hear();
+        this.noteNews();
         break;
       case 'refused':
         throw new RunRefused(answer.problem.code, 'The chunk cannot go on.', [answer.problem]);
@@ -202,19 +205,19 @@ export class Chunk implements Paying {
     const isReleased = releaseByGo(state.payments, input.payments, go);
     // Payments that wait are checked again.
     if (isReleased || JSON.stringify(go) !== JSON.stringify(before)) this.releases += 1;
-    if (before === null && go.beginsQuietly) this.#told = this.#standing;
+    if (before === null && go.beginsQuietly) this.#told = this.#worthTelling;
     ports.show();
   }
 
-  /** The coordinator has news. The chunk asks for its go again. */
-  hear(): void {
+  /** The coordinator has told that there is news. The chunk asks for its go again. */
+  noteNews(): void {
     this.#hasNews = true;
   }
 
   /** A person or a command wants everything to be checked now. */
   wake(): void {
     this.pauses.wake();
-    this.hear();
+    this.noteNews();
   }
 
   get standing(): ChunkStanding {
@@ -238,8 +241,8 @@ export class Chunk implements Paying {
     return { ...holds, hasPlan: holds.hasPlan && (this.#phase.go !== null || !isReset) };
   }
 
-  /** What the coordinator must hear at once. It need not hear each time a payment is accepted or paid. */
-  get #standing(): string {
+  /** What the coordinator must hear at once, as one text. It need not hear each time a payment is accepted or paid. */
+  get #worthTelling(): string {
     const { payments, waiting } = this.state;
     const ended = payments.flatMap((record) => paymentProblem(record)?.code ?? []);
     const waits = [waiting, ...payments.map((record) => record.waiting)].filter(isShown);
@@ -272,7 +275,7 @@ export class Chunk implements Paying {
   }
 
   #hasHeard(runId: string): boolean {
-    return this.#heard?.endsWith(`/${runId}`) === true;
+    return this.#heard !== null && isPayerOfChunk(this.#heard, runId);
   }
 
   /** What the next history of the chunk begins with. */
@@ -329,19 +332,19 @@ export class Chunk implements Paying {
     return this.#requireGo();
   }
 
-  release = (): void => this.hear();
+  release = (): void => this.noteNews();
 
   takeUp(runId: string | null): boolean {
     const isTaken = runId !== null && takeUp(this.state, runId);
     // The chunk asks again for the release of these payments. It also asks again for its go when the coordinator is
     // another one or cannot be asked.
     const hasRoom = this.#phase.go !== null && hasRoomFor(this.state.payments, this.#phase.go);
-    if (isTaken || runId !== this.#phase.go?.runId || hasRoom) this.hear();
+    if (isTaken || runId !== this.#phase.go?.runId || hasRoom) this.noteNews();
     return isTaken;
   }
 
   endedIn(runId: string | null): string {
-    return runId ?? this.#phase.go?.runId ?? NOBODY;
+    return runId ?? this.#phase.go?.runId ?? NO_RUN;
   }
 
   /** The run ends, never a chunk of it. */

@@ -1,7 +1,7 @@
 /**
  * Whose is it? Runs and chunks of ours tell what they hold of their items, and which records of the service are theirs. From
- * what they tell follows whether an item is done elsewhere, and which item counts a record as its own. Of a run that does
- * not answer nothing is known: each verdict says what it makes of that. Pure.
+ * what they tell follows whether an item is done elsewhere, and which item counts a record as its own. Nothing is known of a
+ * run that does not answer: each verdict says what follows from that. Pure.
  */
 import {
   acceptedOf,
@@ -14,6 +14,7 @@ import {
 import { itemOfOtherRun } from '../plan/observation.ts';
 import { runName, type RunName } from '../references.ts';
 import type { Withdrawal } from '../service/records.ts';
+import { payerOf } from './payer.ts';
 import type { RunState } from './state.ts';
 import { isFlag, lineOf, listOf, misshapen, oneOf, orNull, type Field, type Fields } from '../shape.ts';
 
@@ -24,7 +25,7 @@ type HeldItem = readonly [id: string, outcome: LegOutcome | PaymentOutcome, reco
 export type Holds = {
   /** The Temporal run that tells it. */
   readonly runId: string;
-  /** The Temporal run whose go a chunk has heard last; null: none yet, or it is no chunk. */
+  /** The payer that a chunk is by the go that it has heard last; null: no go yet, or it is no chunk. */
   readonly heard: string | null;
   /** True for a chunk of which no other Temporal run can have sent anything. */
   readonly isFirst: boolean;
@@ -155,7 +156,7 @@ export function isHeld(chunk: Holds, coordinator: Coordinator, payment: OtherPay
   const [, outcome] = itemOf(chunk, payment.name) ?? [];
   if (outcome !== undefined && outcome !== 'NOT_PAID') return true;
   if (outcome === 'NOT_PAID' && chunk.hasPlan)
-    return isOpen && chunk.heard !== `${coordinator.runId}/${chunk.runId}`;
+    return isOpen && chunk.heard !== payerOf({ coordinator: coordinator.runId, chunk: chunk.runId });
   // The chunk has not taken it up yet, or may have paid it since what it tells.
   const isAsPlanned = chunk.isFirst && (!isOpen || coordinator.runId === payment.madeFor);
   if (!payment.isWanted) return isOpen && !isAsPlanned;
@@ -176,7 +177,7 @@ export type By =
   /** This item of this run, or of a batch, counts it as its own. */
   | { readonly kind: 'item'; readonly run: string; readonly item: string }
   /** Every run that may have it has answered, and none counts it as its own. */
-  | { readonly kind: 'nobody' }
+  | { readonly kind: 'none' }
   /** No run that has answered has it. These, or a chunk of theirs, do not answer, or may hold more than they tell. */
   | { readonly kind: 'silent'; readonly runs: readonly RunName[] };
 
@@ -208,7 +209,7 @@ export class Answers {
 
   get claims(): readonly Claim[] {
     const others: By =
-      this.#silent.size === 0 ? { kind: 'nobody' } : { kind: 'silent', runs: [...this.#silent.values()] };
+      this.#silent.size === 0 ? { kind: 'none' } : { kind: 'silent', runs: [...this.#silent.values()] };
     return [...this.#wanted].map((recordId) => ({ recordId, by: this.#owners.get(recordId) ?? others }));
   }
 }
@@ -225,7 +226,7 @@ export function accountedFor(claims: readonly Claim[]): readonly string[] {
  * *Paid elsewhere*: the payment among these (`names` by `nameOfPayment`) that a record of the service pays by its tag, and
  * the other run of the policy that sent it; null: none.
  */
-export function payerOf(
+export function paidElsewhere(
   own: RunName,
   names: ReadonlySet<string>,
   { tag }: Pick<Withdrawal, 'tag'>,

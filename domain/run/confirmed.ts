@@ -1,4 +1,7 @@
-/** Which records of the service count for items of which an earlier history has handed on the id of the record. Pure. */
+/**
+ * An earlier history hands on, for each item, the id of its record at the service. This file says which of these records
+ * count for their items now. Pure.
+ */
 import { generationOf, reference } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
 import type { Trade, Withdrawal } from '../service/records.ts';

@@ -1,6 +1,6 @@
 /**
- * The items of a run: its legs and payments. Each is at one stage, with just what is known there. Of a stage,
- * one exhaustive function gives the outcome, one the problem, and one the service's record. Pure.
+ * The items of a run: its legs and payments. Each is at one stage, with just what is known there. For each
+ * stage, one exhaustive function says the outcome, one the problem, and one the service's record. Pure.
  */
 import type { Leg, Payment } from '../plan/plan.ts';
 import type { Problem } from '../problems.ts';
@@ -27,7 +27,10 @@ export type TradedLeg = {
   settled: boolean | null;
   /** As in `LegStep`. */
   readonly isFoundLate?: true;
-  /** Handed on by a history that is not known. Whether it came out worse than planned is asked once more. */
+  /**
+   * An earlier history has handed it on that did not begin with the run for which the plan was made. So whether it came out
+   * worse than planned is asked once more.
+   */
   readonly isAnew?: true;
 };
 /**
@@ -62,11 +65,11 @@ export type UnpaidPayment = Ended & { readonly kind: 'not paid'; readonly proble
 export type PaymentStage = UnsentPayment | SentPayment | FailedPayment | UnpaidPayment;
 
 /**
- * `endedIn`: the Temporal run whose call ended the item undone. Another Temporal run takes the item up again; after
- * `NOBODY`, every Temporal run does.
+ * `endedIn`: the Temporal run whose call ended the item undone, or, of a chunk, the payer (`payer.ts`). Another one takes the
+ * item up again; after `NO_RUN`, every one does.
  */
 type Ended = { readonly endedIn: string };
-export const NOBODY = '';
+export const NO_RUN = '';
 
 /**
  * A payment that need not wait for its leg any more. `unwanted`: why it is not sent all the same; null: it is sent.

@@ -2,18 +2,19 @@
  * A run that is open: what it knows, and what its parts, its chunks and people ask of it. `Run` carries it out.
  */
 import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
-import { recordCancel, takeOverShown } from './again.ts';
 import type { Call, Go, RunInput } from './calls.ts';
 import { carry, type Carried } from './carry.ts';
 import { isDone } from './chunk-state.ts';
-import { NOBODY, acceptedOf, isOpenPayment, tradeOf } from './items.ts';
+import { NO_RUN, acceptedOf, isOpenPayment, tradeOf } from './items.ts';
 import type { Carrying } from './parts.ts';
 import { Writes, type Ports, type StepFailed } from './ports.ts';
+import { recordCancel } from './record-cancel.ts';
 import { fixAmounts, isDecided, release, releasedIn } from './release.ts';
 import { adoptPlan, takeUp, type RunState } from './state.ts';
 import { Pauses } from './pauses.ts';
+import { takeOverShown } from './take-over-shown.ts';
 
-/** For a chunk, its go says how many. */
+/** A run without chunks sends at most so many payments in one call. The go of a chunk says how many the chunk sends. */
 const PAYMENTS_OF_A_CALL = 25;
 
 export class OpenRun implements Carrying {
@@ -91,7 +92,7 @@ export class OpenRun implements Carrying {
   }
 
   endedIn(runId: string | null): string {
-    return runId ?? NOBODY;
+    return runId ?? NO_RUN;
   }
 
   // What the parts of a run need of the run.
@@ -159,7 +160,7 @@ export class OpenRun implements Carrying {
   }
 
   /** A chunk of the batch has news. */
-  hear(number: number): void {
+  noteNews(number: number): void {
     if (this.state.chunks[number - 1] !== undefined) this.news.add(number);
   }
 

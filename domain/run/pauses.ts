@@ -51,9 +51,9 @@ export class Pauses {
   }
 
   /**
-   * A person wants the run to look at everything now. Every wait ends, and so does at once the next wait of a
-   * call that is under way. In a replay, the signal may come before the answer of that call although it came
-   * after it, or the other way round: both orders must lead to the same.
+   * A person wants the run to look at everything now. Every wait ends. If a call is under way, the wait that
+   * follows its answer ends at once. In a replay, Temporal may give the signal before that answer although it
+   * came after it in the first execution, or the other way round. Both orders must lead to the same.
    */
   wake(): void {
     this.#asked += 1;

@@ -20,8 +20,8 @@ const NOTHING: Promise<null> = Promise.resolve(null);
 
 export async function pay(paying: Paying): Promise<void> {
   const { state, ports, pauses } = paying;
-  // Counted by timers alone, never by the clock: a worker that takes over while a command asks how the run stands may
-  // see an older time than a later replay, which must ask for the same.
+  // Counted by timers alone, never by the clock. A worker that takes over while a command asks how the run stands may see an
+  // older time than a later replay, and both must ask for the same.
   const leftMs = new Map<PaymentRecord, number>();
   const failures = new Map<PaymentRecord, number>();
   const leftOf = (record: PaymentRecord): number => leftMs.get(record) ?? 0;

@@ -50,8 +50,8 @@ export type Ports = {
   /**
    * Which Temporal run this is, asked in the task that may end it, so that after a reset to any event it is
    * asked anew (but see `runThatGoesOn`). Workflow code that decided by its own id would break replay. An
-   * answer of an activity is in the history. `undone`: items about which the service is asked too; null: none. Nobody can
-   * give this answer in its place.
+   * answer of an activity is in the history. `undone`: items about which the service is asked too; null: none. No person
+   * can give this answer in its place.
    */
   tellRun(undone: UndoneItems | null): Promise<RunTold>;
   /** Tells the workflow that keeps people's instructions that the run ends. */

@@ -1,6 +1,6 @@
 /**
- * Holds a record that a poll has shown against the item that it is said to be of (design: "What a worker believes"). A person who
- * sees a pending activity can answer in its place, and can name the record of another item or of another run. Pure.
+ * Compares a record that a poll has shown with the item whose record it is said to be (design: "What a worker believes"). A
+ * person who sees a pending activity can answer in its place, and can name the record of another item or of another run. Pure.
  */
 import { compare } from '../money.ts';
 import { isTradeAsPlanned, isWithdrawalAsPlanned, sidesOf } from '../writes/lookups.ts';
@@ -30,11 +30,11 @@ export function isWithdrawalAsTold(
 }
 
 /** The payments that count a record as their own, by its id. One record pays one payment. */
-export function payersOf(payments: readonly PaymentRecord[]): ReadonlyMap<string, readonly PaymentRecord[]> {
-  const payers = new Map<string, PaymentRecord[]>();
+export function ownersOf(payments: readonly PaymentRecord[]): ReadonlyMap<string, readonly PaymentRecord[]> {
+  const owners = new Map<string, PaymentRecord[]>();
   for (const record of payments) {
     const id = acceptedOf(record)?.withdrawalId;
-    if (id !== undefined) payers.set(id, [...(payers.get(id) ?? []), record]);
+    if (id !== undefined) owners.set(id, [...(owners.get(id) ?? []), record]);
   }
-  return payers;
+  return owners;
 }

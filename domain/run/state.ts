@@ -64,8 +64,8 @@ export type RunState = {
 };
 
 /**
- * Evidence is a help, not a record. Of a long run, the first requests and the newest ones are kept, as many
- * as fit a payload.
+ * Evidence is a help, not a record. A long run keeps the first requests and the newest ones, as many as fit a
+ * payload.
  */
 const MAX_EVIDENCE = 100;
 
@@ -172,7 +172,7 @@ export function takeUp(state: RunState, runId: string): boolean {
 }
 
 /**
- * Items that have ended undone, as the calls have said. Whoever sees a pending call can answer in its place, so the service is
+ * Items that have ended undone, as the calls have said. A person who sees a pending call can answer in its place, so the service is
  * asked once more before the run ends by it.
  */
 export type UndoneItems = {

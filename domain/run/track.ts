@@ -8,10 +8,10 @@ import { minuteText, type Wait } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { WithdrawalsCall } from './calls.ts';
 import type { Paying } from './parts.ts';
-import { NOBODY, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
+import { NO_RUN, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
 import { StepFailed, failed } from './ports.ts';
-import { isWithdrawalAsTold, payersOf } from './shown.ts';
+import { isWithdrawalAsTold, ownersOf } from './shown.ts';
 import { doubtWithdrawal, undoneIn } from './state.ts';
 
 /** What people are told of an accepted payment that has no terminal status. */
@@ -89,7 +89,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     }
     const { ended, wait, runId, hasToldEnd } = told;
     paying.hasToldEnd = hasToldEnd;
-    const payers = ended.length > 0 ? payersOf(payments) : null;
+    const owners = ended.length > 0 ? ownersOf(payments) : null;
     const doubted = new Set<PaymentRecord>();
     for (const { id, record: shown, paid, isUnknown } of ended) {
       const record = byId.get(id);
@@ -97,7 +97,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       const { accepted } = record.stage;
       // A person has answered in place of the worker, or the payment has another record by now. The next poll asks again.
       if (shown !== null && shown.id !== accepted.withdrawalId) continue;
-      const also = payers?.get(accepted.withdrawalId) ?? [];
+      const also = owners?.get(accepted.withdrawalId) ?? [];
       if (shown === null || also.length > 1 || !isWithdrawalAsTold(record, shown)) {
         // Which of several payments the record pays is not known.
         for (const each of [record, ...also]) doubted.add(each);
@@ -107,7 +107,7 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
       const follow = followOf(accepted);
       follow.isUnknown = isUnknown;
       if (paid === true) moveTo(record, { kind: 'paid', accepted });
-      const endedIn = accepted.isAnew === true ? NOBODY : paying.endedIn(runId);
+      const endedIn = accepted.isAnew === true ? NO_RUN : paying.endedIn(runId);
       if (paid === false) moveTo(record, { kind: 'failed', accepted, endedIn });
       tell(paying, record, follow);
     }

@@ -612,7 +612,7 @@ function* statusOf({ plan }: Context, id: string): Steps<Withdrawal | null> {
 
 /**
  * Handles a definitive refusal. It settles an earlier unknown send only if the service judged the payment itself, or replays
- * what it keeps under the key; and only if it comes after the last moment at which the service could accept that send.
+ * what it keeps under the key. It must also come after the last moment at which the service could accept that send.
  */
 function* afterRefusal(
   item: Item,

@@ -4,7 +4,7 @@ import type { Mode } from '../../domain/service/records.ts';
 import { HALT_QUEUE, HALT_TYPE, haltIdOf, standsSignal } from '../../workflows/names.ts';
 import type { HaltsOf } from './read.ts';
 
-/** When Temporal does not answer within this time, it has not taken it, as far as anybody knows. */
+/** When Temporal does not answer within this time, it counts as not taken. */
 export const SAY_LIMIT_MS = 10_000;
 
 /** @param before the halts that a new record begins with, where no person has begun one, or a person has ended it */

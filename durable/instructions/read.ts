@@ -44,7 +44,10 @@ export class InstructionsPaused extends Error {
   }
 }
 
-/** Everything that is kept about a run; null when Temporal knows of no workflow that keeps it. */
+/**
+ * Everything that is kept about a run or, with `chunk`, about the payments of this chunk alone. Null when Temporal knows of no
+ * workflow that keeps it. This does not tell whether a person has paused that workflow; `readInstructionsToActBy` does.
+ */
 export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
   const { mode, run, chunk } = of;
   const workflowId = instructionsIdOf(mode, run, chunk);
@@ -74,7 +77,7 @@ async function keptBy(client: Client, workflowId: string, newest: NewestRun | nu
  * `readInstructions`.
  * @throws InstructionsPaused
  */
-export async function readAllInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
+export async function readInstructionsToActBy(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
   const { client, mode, run, chunk } = of;
   const [ofRun, ofPayments] = await Promise.all([
     readUnpaused({ client, mode, run }),

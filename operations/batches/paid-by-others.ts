@@ -3,7 +3,7 @@
  * looks again itself, also for what other batches may still pay, which only Temporal knows. Reads only.
  */
 import type { Held } from '../../domain/plan/batch-items.ts';
-import { payerOf } from '../../domain/run/claims.ts';
+import { paidElsewhere } from '../../domain/run/claims.ts';
 import type { RunName } from '../../domain/references.ts';
 import type { ServiceFacts } from '../../domain/service/facts.ts';
 import type { ServiceClient } from '../../service/client.ts';
@@ -12,11 +12,11 @@ import { serviceFailure } from '../preflight.ts';
 
 type PaidByOthersQuestion = {
   readonly run: RunName;
-  /** Of the payments, as of `nameOfPayment`. */
+  /** The names of the payments, as `nameOfPayment` gives them. */
   readonly names: ReadonlySet<string>;
   readonly sinceMs: number;
   readonly facts: Pick<ServiceFacts, 'withdrawalStatuses'>;
-  /** Of the service. */
+  /** The service's address, for messages. */
   readonly address: string;
 };
 
@@ -30,9 +30,9 @@ export async function paidByOthers(
   const { stopped } = await scanList(client.listWithdrawals, {
     sinceMs,
     wanted: (record) => {
-      const payer = payerOf(run, names, record);
-      if (payer !== null && Date.parse(record.createdAt) >= sinceMs && !failed.includes(record.status))
-        held.set(...payer);
+      const paid = paidElsewhere(run, names, record);
+      if (paid !== null && Date.parse(record.createdAt) >= sinceMs && !failed.includes(record.status))
+        held.set(...paid);
       return false;
     },
   });

@@ -10,7 +10,7 @@ import { openBatch } from './file.ts';
 import { startChunk } from '../../durable/batches/chunks.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
-import { batchChanged, type ReadBatch } from './same.ts';
+import { batchChanged, type ReadBatch } from './same-batch.ts';
 import { SIDE_BY_SIDE, missingChunks } from './submitted.ts';
 import { readChunk } from '../../durable/batches/submitted-chunk.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Whose is it? What commands ask our runs, as far as Temporal still shows them (`durable/other-runs/claims.ts`): whose a record
- * without a name of ours is, and which runs of the service's lists are lost (design: "In doubt, absent, generations"). Reads only.
+ * Whose is it? What commands ask our runs, as far as Temporal still shows them (`durable/other-runs/claims.ts`). They ask whose
+ * a record without a name of ours is, and which runs of the service's lists are lost (design: "In doubt, absent,
+ * generations"). Reads only.
  */
 import { approvalIn, newestSaid } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
@@ -39,7 +40,7 @@ export async function claimantOf(
   record: Trade | Withdrawal,
 ): Promise<string | null> {
   const [claim] = await claimsOf(client).whose({ mode, run }, [record], CLAIMANT_WITHIN_MS);
-  if (claim === undefined || claim.by.kind === 'nobody') return null;
+  if (claim === undefined || claim.by.kind === 'none') return null;
   const { by } = claim;
   if (by.kind === 'item') return by.run === runName(run) && by.item === item ? null : `${by.run} ${by.item}`;
   const moves = 'quoteId' in record ? [record.sellCurrency, record.buyCurrency] : [record.currency];

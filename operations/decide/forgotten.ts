@@ -1,6 +1,6 @@
 /**
  * A run of which Temporal has neither the plan nor what people said, because both are past their retention, or were lost. What
- * was cancelled, decided or replaced is not known any more. So nobody lets such a run go on: a person compares what the
+ * was cancelled, decided or replaced is not known any more. So no command lets such a run go on: a person compares what the
  * service shows with what is owed.
  */
 import type { Kept } from '../../domain/people/instructions.ts';

@@ -11,7 +11,7 @@ import {
   type Kept,
   type Recorded,
 } from '../../domain/people/instructions.ts';
-import { withChunk, readAllInstructions, readInstructions } from '../../durable/instructions/read.ts';
+import { withChunk, readInstructionsToActBy, readInstructions } from '../../durable/instructions/read.ts';
 import { recordInstruction } from '../../durable/instructions/keep.ts';
 import { instructionsIdOf, planIdOf, wakeSignal } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
@@ -92,7 +92,7 @@ function notKept(
 export async function keptAbout(place: Place, run: RunName, chunk: number | null = null): Promise<Kept> {
   const { client, mode } = place;
   const of = withChunk({ client, mode, run }, chunk ?? undefined);
-  return (await withWorker(place, of, () => readAllInstructions(of))) ?? NOTHING_KEPT;
+  return (await withWorker(place, of, () => readInstructionsToActBy(of))) ?? NOTHING_KEPT;
 }
 
 /**

@@ -27,7 +27,7 @@ import type { PolicyFile } from '../policy-file.ts';
 import { requireService } from '../preflight.ts';
 import { readRun } from '../follow/read-run.ts';
 import { describeRun, readInput, requireRun } from '../follow/runs.ts';
-import { requireSameBatch, type ReadBatch } from '../batches/same.ts';
+import { requireSameBatch, type ReadBatch } from '../batches/same-batch.ts';
 import { requireSamePolicy } from '../start/same-policy.ts';
 import { startRun } from '../start/workflow.ts';
 

@@ -60,7 +60,7 @@ export async function judgeReplay(
   const view = await (event === null ? readRun(place, facts) : readRunOrNull(place, facts));
   if (view !== null && isCancelledEnd(facts, view.report)) throw isCancelled(run);
   const points = await readResetPoints(place, facts);
-  // Of what a person has ended beside its worker the report may say more than is true.
+  // Where a person has ended an activity beside its worker, the report may say more than is true.
   const isCertain = !points.some(({ isEndedBeside }) => isEndedBeside);
   if (event === null && view !== null && isFinished(view) && isCertain) return { kind: 'nothing', view };
   const before = view?.report ?? null;

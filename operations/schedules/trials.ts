@@ -1,6 +1,6 @@
 /**
- * Asks a worker whether it could start the policies that `schedule apply` is about to give to Temporal. Nobody is there when
- * a schedule starts a run, so that a person should learn of it now.
+ * Asks a worker whether it could start the policies that `schedule apply` is about to give to Temporal. No person is
+ * there when a schedule starts a run, so that one should learn of it now.
  */
 import { randomUUID } from 'node:crypto';
 import { isTrialAnswer } from '../../domain/run/answer-shapes.ts';
@@ -85,7 +85,7 @@ function notAsked(
   return {
     code: 'NO_WORKER',
     place: silent.map(({ policyFile }) => policyFile).join(', '),
-    message: `no worker of task queue "${taskQueue}" answered, so that nobody could be asked whether it can start ${silent.length === 1 ? 'this policy' : 'these policies'} and has the files that it names`,
+    message: `no worker of task queue "${taskQueue}" answered, so that none could be asked whether it can start ${silent.length === 1 ? 'this policy' : 'these policies'} and has the files that it names`,
     fix: 'Start one with `npx cambist worker`, and see `npx cambist doctor` before the next start.',
   };
 }

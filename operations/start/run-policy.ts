@@ -35,7 +35,7 @@ import {
 import { readRun, type RunView, type WholeRunView } from '../follow/read-run.ts';
 import { describeRun, isEndedFromOutside, listRuns, readInput, type RunFacts } from '../follow/runs.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';
-import { requireSameBatch, type ReadBatch } from '../batches/same.ts';
+import { requireSameBatch, type ReadBatch } from '../batches/same-batch.ts';
 import { requireSamePolicy } from './same-policy.ts';
 import { startRun } from './workflow.ts';
 import { submitBatch } from '../batches/submit.ts';

@@ -1,5 +1,5 @@
-// Compiles trees of TypeScript: with no check, for what is started hundreds of times, and starts faster without a compiler
-// in its process; or with all checks, for files into which a defect was planted.
+// Compiles trees of TypeScript. It does so with no check for what is started hundreds of times, and starts faster without a
+// compiler in its process; and with all checks for files into which a defect was planted.
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -49,7 +49,7 @@ export function keepGlimpse(root, line) {
   try {
     writeFileSync(join(root, 'dist', SEEN), line);
   } catch {
-    // Somebody who may not write here compares the contents each time.
+    // A user who may not write here compares the contents each time.
   }
 }
 

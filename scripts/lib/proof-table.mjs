@@ -29,7 +29,7 @@ export function refreshed(page, rows, known) {
   return `${before}${BEGIN}\n${tableOf(all)}\n\n${END}${after}`;
 }
 
-/** Of a table of Markdown the cells below its head. */
+/** The cells of a Markdown table, below its head. */
 function rowsOf(/** @type {string} */ table) {
   const lines = table.split('\n').filter((line) => line.startsWith('|'));
   return lines.slice(2).map((line) =>

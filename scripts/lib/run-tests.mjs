@@ -78,11 +78,11 @@ function runPart(part) {
   const entry = entryOf(part);
   /** What has begun and not ended, how often. @type {Map<string, number>} */
   const atWork = new Map();
-  /** Of the test that is told of: the names of the suites that it stands in. @type {string[]} */
+  /** The names of the suites around the test that is being told. @type {string[]} */
   const path = [];
   /** @type {string[]} */
   let lines = [];
-  /** Of the file that is told of. */
+  /** How many tests of the file that is being told another slice plays, or the proof. */
   let notAsked = 0;
   /** Files whose end was told. @type {Set<string>} */
   const told = new Set();
@@ -198,7 +198,7 @@ function giveUp({ name }, atWork) {
   if (atWork.length === 0) fail(name, 'has come to a stand');
   rmSync(ENTRIES, { recursive: true, force: true });
   tell(plan.before);
-  // Whoever started this process ends what is left.
+  // The program that started this process ends what is left.
   process.exit(1);
 }
 
@@ -231,7 +231,7 @@ function tell(took) {
     ...(skipped.length === 0 ? [] : ['', 'Skipped:']),
     ...skipped.map(({ where, title, why }) => `  ﹣ ${where}: ${title} (${why})`),
     ...(failed.length === 0 ? [] : ['', 'Failed:']),
-    // Once more with the reason: whoever has only the end of a long output reads it here.
+    // Once more with the reason: a person who has only the end of a long output reads it here.
     ...failed.flatMap(({ where, title, reason }) => [
       `  ✖ ${where}: ${title}`,
       ...reason.slice(0, REASON_LINES),
@@ -244,7 +244,7 @@ function tell(took) {
     textOfCounts({ passed, failed: failed.length, skipped: skipped.length }),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
-  // Of a slice into which nothing of these files falls, nothing can pass.
+  // A slice may hold nothing of these files: then nothing can pass.
   process.exitCode = failed.length === 0 && (passed > 0 || notAsked > 0) ? 0 : 1;
   process.send?.(found);
 }

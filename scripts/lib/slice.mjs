@@ -41,7 +41,7 @@ export function isInSlice(name, { number, of }) {
 }
 
 /**
- * Of the numbers from 1 to `count` those of the slice.
+ * The numbers from 1 to `count` that fall into the slice.
  *
  * @param {number} count
  * @param {Slice} slice

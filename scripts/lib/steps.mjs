@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 
 const TICK_MS = 1_000;
 const QUIET_TICK_MS = 15_000;
-/** Of a long output the beginning tells the reason, the end how it went. */
+/** The beginning of a long output tells the reason, and its end how it went. */
 const HEAD_LINES = 30;
 const TAIL_LINES = 30;
 

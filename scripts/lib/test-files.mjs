@@ -47,7 +47,7 @@ function filesIn(root, folder) {
 }
 
 /**
- * Tests state what they need: the addresses, keys and profiles of whoever runs them are none of their business, and no more is
+ * Tests state what they need: the addresses, keys and profiles of the person who runs them are none of their business, and no more is
  * the test that may have started them.
  *
  * @param {NodeJS.ProcessEnv} environment

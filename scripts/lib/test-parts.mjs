@@ -1,4 +1,4 @@
-// What `npm test` runs, as data: which files share a process, by what they are about. Of a table in test/machines it plays the
+// What `npm test` runs, as data: which files share a process, by what they are about. From a table in test/machines it plays the
 // cells alone (test/support/sliced.ts). What stands in no part takes long, and is for `npm run proof`.
 
 /**

@@ -1,6 +1,6 @@
 /**
  * The model-based test of the promise "money never moves twice": schedules of faults, crashes, resets and people's instructions
- * against the real course and steps, in virtual time (see `test/machines/model/world.ts`). Many more, and that none of
+ * against the real run and steps, in virtual time (see `test/machines/model/world.ts`). Many more, and that none of
  * their faults is left out: `npm run proof -- fuzz`.
  */
 import assert from 'node:assert/strict';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
 import { readReport, type Report } from '../../domain/run/report.ts';
 import { workflowIdOf, type RunName } from '../../domain/references.ts';
-import { readAllInstructions } from '../../durable/instructions/read.ts';
+import { readInstructionsToActBy } from '../../durable/instructions/read.ts';
 import { wakeRun } from '../../operations/decide/keep-instruction.ts';
 import { instructionsIdOf, planIdOf, reportQuery } from '../../workflows/names.ts';
 import { deleteInTemporal } from '../support/batches.ts';
@@ -173,7 +173,7 @@ describe('a run in the place of another one', () => {
       assert.match(said, /Nothing of \S+ was executed.*OUTSIDE_GUARD/);
       assert.match(said, /-\s+worst_rate: "99\.00 MXN per USD".*\+\s+worst_rate: "16\.00 MXN per USD"/);
       assert.match(said, /takes the place of \S+, of which nothing is sent any more/);
-      const kept = await readAllInstructions({ ...old.place, run: old.policy.run });
+      const kept = await readInstructionsToActBy({ ...old.place, run: old.policy.run });
       const [{ kind, by, why, atMs } = { kind: null, by: '', why: '', atMs: 0 }] = kept?.instructions ?? [];
       assert.deepEqual([kind, by, why], ['superseded', 'ana', 'it was too strict']);
       await old.assertGivenUp();
@@ -208,7 +208,7 @@ describe('a run in the place of another one', () => {
     const lost = await command(stage, ['run', file, '--go-on']);
     assertExit(lost, 4);
     assert.match(flat(lost.stderr), /SUPERSEDED/);
-    const again = await readAllInstructions({ ...old.place, run });
+    const again = await readInstructionsToActBy({ ...old.place, run });
     assert.equal(again?.instructions[0]?.kind, 'superseded');
     old.assertMovedOnceAs(next);
   });

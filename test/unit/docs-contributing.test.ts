@@ -40,6 +40,29 @@ test('the files that a change touches are there', () => {
   assert.deepEqual([...new Set(missing)], []);
 });
 
+test('the table of workflows has each type once', () => {
+  const names = readFileSync(join(ROOT, 'workflows/names.ts'), 'utf8');
+  const types = [...names.matchAll(/^export const [A-Z]+_TYPE = '(\w+)';$/gm)].map(([, type = '']) => type);
+  assert.ok(types.length > 5);
+  const written = architecture.rows('A run').map(([type = '']) => type.replaceAll('`', ''));
+  assert.deepEqual(written.toSorted(), types.toSorted());
+});
+
+test('the files that the drawings of the architecture name are there', () => {
+  const drawings = [...architecture.text.matchAll(/^```text\n([\s\S]*?)^```$/gm)].map(
+    ([, drawing = '']) => drawing,
+  );
+  const named = drawings.flatMap((drawing) => drawing.match(/[\w-][\w./-]*\.ts\b/g) ?? []);
+  assert.ok(named.length > 30);
+  const all = sources('.');
+  const isThere = (name: string): boolean =>
+    all.some((file) => file === name || (!name.includes('/') && file.endsWith(`/${name}`)));
+  assert.deepEqual(
+    named.filter((name) => !isThere(name)),
+    [],
+  );
+});
+
 test('each word of the glossary stands once, in order, with one line that says what it means', () => {
   const rows = glossary.rows('Glossary');
   const words = rows.map(([word = '']) => word);

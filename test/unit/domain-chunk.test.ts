@@ -245,7 +245,7 @@ class World {
   /** The coordinator says another thing, and that it has news. */
   async tell(go: World['go']): Promise<void> {
     this.go = go;
-    this.chunk.hear();
+    this.chunk.noteNews();
     await this.time.quiet();
   }
 }
@@ -425,7 +425,7 @@ test('what is told while the go is being read may be missing in the answer: it i
     const world = await worldOf({ go: WAIT });
     let isAnswered = false;
     await world.tell(() => world.time.waitUntil(() => isAnswered).then(() => answer));
-    world.chunk.hear();
+    world.chunk.noteNews();
     world.go = GO;
     isAnswered = true;
     await world.time.quiet();
@@ -665,7 +665,7 @@ test('what a chunk is told in the moment in which it ends is asked for: its run 
   // The run says that it is over, and is reset before that is heard: it goes on, and tells so.
   await world.tell(async () => {
     world.go = { ...GO, runId: 'r2/c1' };
-    world.chunk.hear();
+    world.chunk.noteNews();
     return OVER;
   });
   assert.deepEqual([world.isEnded, world.tellRuns], [false, 0]);

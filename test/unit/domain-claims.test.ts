@@ -126,7 +126,7 @@ test('a record is of the first item that counts it as its own; without one it is
   );
   answers.add(s, { ...NOTHING, items: [['z', 'PAID', 'wtd_1']] }, ALONE);
   const owned = { recordId: 'wtd_1', by: { kind: 'item', run: 'q.2026-11-21', item: 'a' } };
-  assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'nobody' } }]);
+  assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'none' } }]);
   assert.equal(answers.areEnough, false);
   answers.add(s, null, ALONE);
   assert.deepEqual(answers.claims, [owned, { recordId: 'wtd_2', by: { kind: 'silent', runs: [s] } }]);
@@ -144,14 +144,14 @@ test('a run or chunk that may hold more than it tells is silent about the record
     return answers.claims.map(({ by }) => by.kind);
   };
   assert.deepEqual(byOf({ hasPlan: false, isFirst: false }), ['item', 'silent']);
-  assert.deepEqual(byOf({ hasPlan: true, isFirst: false }), ['item', 'nobody']);
+  assert.deepEqual(byOf({ hasPlan: true, isFirst: false }), ['item', 'none']);
   assert.deepEqual(
     byOf({ hasPlan: false, isFirst: false }, { isOpen: false, isOnly: true }),
-    ['item', 'nobody'],
+    ['item', 'none'],
     'it ended without a plan',
   );
   const again = { isOpen: false, isOnly: false };
   assert.deepEqual(byOf({ hasPlan: false, isFirst: false }, again), ['item', 'silent'], 'and had one before');
   assert.deepEqual(byOf({ hasPlan: false, isFirst: true }, again), ['item', 'silent'], 'its input is copied');
-  assert.deepEqual(byOf({ hasPlan: false, isFirst: true }), ['item', 'nobody'], 'it has sent nothing');
+  assert.deepEqual(byOf({ hasPlan: false, isFirst: true }), ['item', 'none'], 'it has sent nothing');
 });

@@ -1617,7 +1617,7 @@ test('a reset that a batch learns of while it reads its chunks for the last time
     readChunks: async ({ read, isEnding }) => {
       reads += isEnding ? 0 : 1;
       // The chunk has news once more, so that it is read although nothing is open any more.
-      if (reads === 1) run.hear(1);
+      if (reads === 1) run.noteNews(1);
       if (reads === 2 && runId === 'run-1') {
         for (let turns = 0; turns < 20; turns += 1) await nextTurn();
         assert.ok(run.isOver());

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { makeProblem } from '../../domain/problems.ts';
 import { confirmedBy } from '../../domain/run/confirmed.ts';
 import { newLeg, newPayment, type LegRecord, type PaymentRecord } from '../../domain/run/items.ts';
-import { isTradeAsTold, isWithdrawalAsTold, payersOf } from '../../domain/run/shown.ts';
+import { isTradeAsTold, isWithdrawalAsTold, ownersOf } from '../../domain/run/shown.ts';
 import { doubtTrade, doubtWithdrawal } from '../../domain/run/state.ts';
 import { LEG, PAYMENT, TRADE as SENT_TRADE, context } from '../support/scripts.ts';
 import { TRADED_LEG, paymentAt } from '../support/stages.ts';
@@ -54,8 +54,8 @@ for (const [what, change, isIts] of [
 
 test('a record that several payments count as their own has several payers', () => {
   const paid = { ...payment, stage: PAID };
-  assert.deepEqual(payersOf([payment, paid]).get('wtd_1'), [paid]);
-  assert.deepEqual(payersOf([paid, payment, paid]).get('wtd_1'), [paid, paid]);
+  assert.deepEqual(ownersOf([payment, paid]).get('wtd_1'), [paid]);
+  assert.deepEqual(ownersOf([paid, payment, paid]).get('wtd_1'), [paid, paid]);
 });
 
 for (const change of [

@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { QueryRejectedError, ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { defaultDataConverter } from '@temporalio/common';
-import { keptOrNothing } from '../../activities/kept.ts';
+import { keptOrNothing } from '../../activities/kept-or-nothing.ts';
 import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
 import { NOTHING_KEPT } from '../../domain/people/instructions.ts';
 import { describe, pausedOf } from '../../durable/described.ts';
 import {
   InstructionsPaused,
-  readAllInstructions,
+  readInstructionsToActBy,
   readInstructions,
 } from '../../durable/instructions/read.ts';
 import { claimsOf } from '../../durable/other-runs/claims.ts';
@@ -263,7 +263,7 @@ test('what people said, of the run or of a chunk, lets nothing be sent while wha
       [`${ID}/instructions-0001`]: other,
     });
     const of = { client, mode: 'SANDBOX', run: RUN } as const;
-    await assert.rejects(readAllInstructions({ ...of, chunk: 1 }), InstructionsPaused);
+    await assert.rejects(readInstructionsToActBy({ ...of, chunk: 1 }), InstructionsPaused);
     assert.deepEqual(await readInstructions(of), NOTHING_KEPT);
   }
   // What sends nothing goes by what was said before.

@@ -89,7 +89,7 @@ type Identity = {
 /** What a workflow is started with. */
 export type Input = RunInput | ChunkInput;
 
-/** A run of a workflow: a course, driven by its history. */
+/** A Temporal run of a workflow: the real `Run` or `Chunk`, driven by its history. */
 export class Execution {
   readonly input: Input;
   readonly runId: string;
@@ -171,8 +171,8 @@ export class Execution {
         (this.run ?? this.chunk)?.wake();
         break;
       case 'news':
-        if (this.run === null) this.chunk?.hear();
-        else this.run.hear(told.chunk);
+        if (this.run === null) this.chunk?.noteNews();
+        else this.run.noteNews(told.chunk);
     }
     do await microtasks();
     while (this.#release((condition) => condition.holds(), true));
@@ -236,9 +236,9 @@ export class Execution {
 
   /** What the next history of the run begins with. */
   handOn(): Carried {
-    const course = this.run ?? this.chunk;
-    if (course === null) throw new RangeError('It has no course.');
-    return course.handOn();
+    const open = this.run ?? this.chunk;
+    if (open === null) throw new RangeError('It is neither a run nor a chunk.');
+    return open.handOn();
   }
 
   /** Lets every chosen wait go on; true when there was one. */

@@ -1,7 +1,7 @@
 /**
- * The world of one schedule: Temporal, workers, clocks, people and the service, in virtual time. It runs the real course
+ * The world of one schedule: Temporal, workers, clocks, people and the service, in virtual time. It plays the real run
  * (`domain/run/run.ts`) and the real steps (`domain/`), lets the schedule's misfortunes happen to them, then stops all
- * faults and sees whether every run ends (M8). Deterministic: the same schedule gives the same course, event by event.
+ * faults and sees whether every run ends (M8). Deterministic: the same schedule gives the same events, one by one.
  */
 import { SharedScans } from '../../../activities/shared-scans.ts';
 import { chunkMemory, type ChunkMemory } from '../../../activities/of-chunk.ts';

@@ -1,6 +1,6 @@
 /**
- * What a run keeps for later Temporal runs, and takes over from earlier ones: a cancel, which no reset may lose, and what an
- * earlier history handed on.
+ * Takes over what an earlier history of a run, or of a chunk, has handed on, as far as the service shows it. Until the
+ * service has shown the trade of a leg, the leg is *handed on* (`items.ts`). Asks only; sends nothing.
  */
 import { headOf, type Plan } from '../plan/plan.ts';
 import type { Traded } from '../writes/leg-state.ts';
@@ -10,7 +10,7 @@ import { takeOver, type Carried } from './carry.ts';
 import { acceptedOf, moveTo, newPayment } from './items.ts';
 import type { Reading } from './parts.ts';
 import { notAsPlanned } from './pauses.ts';
-import { StepFailed, failed, type Ports } from './ports.ts';
+import { failed, type Ports } from './ports.ts';
 import { fixAmounts } from './release.ts';
 import { missTrade } from './state.ts';
 
@@ -113,18 +113,6 @@ function takeWithdrawals({ state, ports }: TakingOver, shown: readonly Confirmed
     const atMs = stage.kind === 'accepted' ? known.atMs : ports.nowMs();
     const wasPaid = stage.kind === 'paid' || known.isAnew === true;
     moveTo(record, { kind: 'accepted', accepted: { ...accepted, atMs, ...(wasPaid && { isAnew: true }) } });
-  }
-}
-
-/** Records a cancel as an instruction. While that fails, it is tried again. */
-export async function recordCancel({ input, state, ports, pauses }: Reading): Promise<void> {
-  const { mode, run } = input;
-  const instruction = { kind: 'cancel', by: 'Temporal', why: 'Cancel was pressed' } as const;
-  for (let failures = 1; ; failures += 1) {
-    const { asked } = pauses;
-    const kept = await ports.recordInstruction({ mode, run, instruction }).catch(failed);
-    if (!(kept instanceof StepFailed)) return pauses.goesOn(state);
-    await pauses.pause(state, activityFailed(kept.message, failures), asked);
   }
 }
 
