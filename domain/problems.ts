@@ -563,8 +563,10 @@ export const PROBLEMS = {
   },
   OTHER_RUN_SILENT: {
     ending: 'infrastructure',
-    sentence: 'Another run of the policy and date, which may have done the item, does not answer.',
-    advice: 'See that a worker serves that run; it asks again by itself, and sends nothing before.',
+    sentence:
+      'Another run of the policy and date, which may have done the item, does not answer, or has ended without reading its plan again.',
+    advice:
+      'See that a worker serves that run, or start it again with --go-on where it has ended; it asks again by itself, and sends nothing before.',
   },
   ACTIVITY_FAILED: {
     ending: 'infrastructure',

@@ -307,8 +307,8 @@ function silentRun(item: string, name: string, run: string): Problem {
   return {
     code: 'OTHER_RUN_SILENT',
     item,
-    message: `Run ${run} of the same policy and date does not answer, so whether it has done ${name} is not known.`,
-    fix: `See that a worker serves it: \`npx cambist status ${run}\`. It asks again by itself, and sends nothing before.`,
+    message: `Run ${run} of the same policy and date does not answer, or has ended without reading its plan again, so whether it has done ${name} is not known.`,
+    fix: `See that a worker serves it: \`npx cambist status ${run}\`. If it has ended, start it again with --go-on. This run asks again by itself, and sends nothing before.`,
   };
 }
 
