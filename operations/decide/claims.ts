@@ -3,11 +3,14 @@
  * a record without a name of ours is, and which runs of the service's lists are lost (design: "In doubt, absent,
  * generations"). Reads only.
  */
+import type { Client } from '@temporalio/client';
+import type { BatchPayment } from '../../domain/batch.ts';
+import { equal } from '../../domain/money.ts';
 import { approvalIn, newestSaid } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { runName, runOf, type RunName } from '../../domain/references.ts';
 import { accountedFor } from '../../domain/run/claims.ts';
-import type { Trade, Withdrawal } from '../../domain/service/records.ts';
+import type { Mode, Trade, Withdrawal } from '../../domain/service/records.ts';
 import { dateOfRunId, sendWindowsOf } from '../../calendar/business-date.ts';
 import { createClient, type Settings } from '../../config/config.ts';
 import { isOfRun } from '../../domain/plan/observation.ts';
@@ -15,6 +18,7 @@ import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import { scanList } from '../../service/list-scan.ts';
 import { serviceFailure } from '../preflight.ts';
+import { readChunk } from '../../durable/batches/submitted-chunk.ts';
 import { claimsOf } from '../../durable/other-runs/claims.ts';
 import { readFirstPlan } from '../../durable/plans.ts';
 import { CommandFailure } from '../failure.ts';
@@ -54,6 +58,8 @@ export async function claimantOf(
       ...(plan.batch?.totals ?? []).map(({ currency }) => currency),
     ];
     if (!moves.some((currency) => moved.includes(currency))) continue;
+    if (plan.batch !== null && !('quoteId' in record) && !(await hasPaymentLike(client, mode, plan, record)))
+      continue;
     throw new CommandFailure('infrastructure', [
       {
         code: 'OTHER_RUN_SILENT',
@@ -64,6 +70,29 @@ export async function claimantOf(
     ]);
   }
   return null;
+}
+
+/** Whether a batch has a payment of this amount to this account. Its chunks show that without a worker. */
+async function hasPaymentLike(
+  client: Client,
+  mode: Mode,
+  { run, batch }: Pick<Plan, 'run' | 'batch'>,
+  record: Withdrawal,
+): Promise<boolean> {
+  for (const number of (batch?.chunks ?? []).keys()) {
+    // One after the other: mostly one of the first tells.
+    const chunk = await readChunk({ client, mode }, run, number + 1);
+    if (chunk.kind === 'payments' && chunk.payments.some((payment) => isLike(payment, record))) return true;
+  }
+  return false;
+}
+
+/** A record without an account may be of any. */
+function isLike([, account, currency, amount]: BatchPayment, record: Withdrawal): boolean {
+  const { withdrawalAccountId: to } = record;
+  return (
+    currency === record.currency && equal(amount, record.withdrawalAmount) && (to === null || to === account)
+  );
 }
 
 /** What Temporal says of a batch, and whose the records are that look like its payments. */

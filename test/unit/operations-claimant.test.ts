@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
+import type { BatchPayment, PlanBatch } from '../../domain/batch.ts';
 import { keptPlan } from '../../domain/plan/plan.ts';
 import type { Holds } from '../../domain/run/claims.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
@@ -30,9 +32,34 @@ const RECORD: Withdrawal = {
 const CHUNK = `sandbox/${RUN.policy}.${RUN.id}/chunk-0001`;
 
 /** A Temporal that shows one chunk of the run; `told`: what the chunk tells, or null where it does not answer. */
-function placeWith(told: Pick<Holds, 'hasPlan' | 'isFirst' | 'items'> | null): Place {
+function placeWith(
+  told: Pick<Holds, 'hasPlan' | 'isFirst' | 'items'> | null,
+  payments: readonly BatchPayment[] | null = null,
+): Place {
+  const input = { run: RUN, mode: 'SANDBOX', number: 1, payments };
+  const started = {
+    workflowType: { name: 'chunk' },
+    input: { payloads: [defaultPayloadConverter.toPayload(input)] },
+  };
+  const events = [{ workflowExecutionStartedEventAttributes: started }];
+  const batch: PlanBatch | null =
+    payments === null
+      ? null
+      : {
+          payments: 1,
+          totals: [{ currency: RECORD.currency, value: '10.00' }],
+          payable: [],
+          heldBy: [],
+          chunks: [{ payments: 1, hash: 'h', unpayable: null }],
+          rules: { parallel: 8, stopAfter: null, canary: null, dedupeMs: 86_400_000 },
+        };
   const open = { workflowId: CHUNK, runId: 'c1', type: 'chunk', status: { name: 'RUNNING' } };
   const client = {
+    options: {
+      namespace: 'default',
+      loadedDataConverter: { payloadCodecs: [], payloadConverter: defaultPayloadConverter },
+    },
+    workflowService: { getWorkflowExecutionHistory: async () => ({ history: { events } }) },
     withDeadline: (_deadline: number, ask: () => Promise<unknown>) => ask(),
     workflow: {
       async *list({ query }: { readonly query: string }) {
@@ -41,7 +68,7 @@ function placeWith(told: Pick<Holds, 'hasPlan' | 'isFirst' | 'items'> | null): P
       },
       getHandle: (workflowId: string, runId: string) => ({
         describe: async () => ({ workflowId, runId, status: { name: 'COMPLETED' }, type: 'plan' }),
-        result: async () => keptPlan(PLAN),
+        result: async () => keptPlan(batch === null ? PLAN : { ...PLAN, batch, legs: [], payments: [] }),
         query: async () => told && { runId: 'c1', heard: null, ...told },
       }),
     },
@@ -67,4 +94,13 @@ test('while a chunk of the same run does not answer, or may hold more than it te
       (error) => error instanceof CommandFailure && error.problems[0]?.code === 'OTHER_RUN_SILENT',
     );
   assert.equal(await claimant({ hasPlan: false, isFirst: true, items: [] }), null);
+});
+
+test('a chunk that does not tell is in the way only of a record that one of its payments could have', async () => {
+  const asked = (payment: BatchPayment): Promise<string | null> =>
+    claimantOf(placeWith({ hasPlan: false, isFirst: false, items: [] }, [payment]), PLAN, 'two', RECORD);
+  const { account, currency } = PAYMENT;
+  await assert.rejects(asked(['one', account, currency, '10.00']), CommandFailure);
+  assert.equal(await asked(['one', account, currency, '10.01']), null);
+  assert.equal(await asked(['one', 'wac_other', currency, '10.00']), null);
 });
