@@ -116,12 +116,12 @@ export async function readBatchToRun(
   const decimals = await readDecimals(caller);
   const file = { file: options.batch, cwd: caller.cwd, policyFile, decimals };
   const { mistakes, warnings, payments, currencies, manifest } = await readBatch(output, file, options);
-  const few = kindsOf(warnings).flatMap((kind) => kind.few);
+  const few = kindsOf(warnings.first).flatMap((kind) => kind.few);
   for (const warning of few) output.warn(warning);
   const more = warnings.count - few.length;
   if (more > 0) output.note(`… and ${count(more, 'more warning')}; \`check\` with --json lists them.`);
   if (manifest === null) {
-    const kinds = kindsOf(mistakes);
+    const kinds = kindsOf(mistakes.first);
     throw new CommandFailure('bad input', [
       ...(output.isJson ? mistakes.first : kinds.flatMap((kind) => kind.few)),
       {

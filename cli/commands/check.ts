@@ -155,7 +155,7 @@ async function checkBatchFile(
   show(output, warnings, WARNING);
   if (mistakes.count > 0) {
     const among = payments === 0 ? '' : ` in ${count(payments, 'payment')}`;
-    const kinds = countsOf(kindsOf(mistakes));
+    const kinds = countsOf(kindsOf(mistakes.first));
     output.show(
       wrap(`${plain(file)}: ${paint.bad(count(mistakes.count, 'mistake'))}${among}${kinds}`, width, '  '),
     );
@@ -174,8 +174,7 @@ function show(output: Output, { count: all, first }: Told, word: string): void {
   if (isJson) return;
   const lead = word === '' ? '' : `${paint.warn(word)} `;
   const left = word === '' ? width : width - word.length - 1;
-  const kinds = kindsOf({ count: all, first });
-  for (const { code, count: ofKind, few } of kinds) {
+  for (const { code, count: ofKind, few } of kindsOf(first)) {
     for (const trouble of few) output.show(`${lead}${paragraphOf(trouble, left)}\n`);
     if (ofKind > few.length) output.show(`… and ${ofKind - few.length} more ${code}.\n`);
   }

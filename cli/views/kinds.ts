@@ -3,7 +3,6 @@
  * of another kind would be overlooked. Pure.
  */
 import type { Trouble } from '../../language/text/problem.ts';
-import type { Told } from '../../operations/batches/check.ts';
 
 /** At most this many of one kind are shown. */
 const OF_A_KIND = 3;
@@ -15,13 +14,15 @@ export type Kind = {
   readonly few: readonly Trouble[];
 };
 
-export function kindsOf({ first }: Told): readonly Kind[] {
-  const codes = [...new Set(first.map(({ code }) => code))];
-  return codes
-    .map((code) => {
-      const all = first.filter((trouble) => trouble.code === code);
-      return { code, count: all.length, few: all.slice(0, OF_A_KIND) };
-    })
+export function kindsOf(troubles: readonly Trouble[]): readonly Kind[] {
+  const kinds = new Map<string, Trouble[]>();
+  for (const trouble of troubles) {
+    const all = kinds.get(trouble.code) ?? [];
+    all.push(trouble);
+    kinds.set(trouble.code, all);
+  }
+  return [...kinds]
+    .map(([code, all]) => ({ code, count: all.length, few: all.slice(0, OF_A_KIND) }))
     .toSorted((a, b) => a.count - b.count);
 }
 

@@ -4,8 +4,6 @@
  * generations"). Reads only.
  */
 import type { Client } from '@temporalio/client';
-import type { BatchPayment } from '../../domain/batch.ts';
-import { equal } from '../../domain/money.ts';
 import { approvalIn, newestSaid } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { runName, runOf, type RunName } from '../../domain/references.ts';
@@ -14,6 +12,7 @@ import type { Mode, Trade, Withdrawal } from '../../domain/service/records.ts';
 import { dateOfRunId, sendWindowsOf } from '../../calendar/business-date.ts';
 import { createClient, type Settings } from '../../config/config.ts';
 import { isOfRun } from '../../domain/plan/observation.ts';
+import { Alike } from '../../domain/writes/look-alikes.ts';
 import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import { scanList } from '../../service/list-scan.ts';
@@ -72,7 +71,7 @@ export async function claimantOf(
   return null;
 }
 
-/** Whether a batch has a payment of this amount to this account. Its chunks show that without a worker. */
+/** Whether a batch has a payment that looks like the record. Its chunks show that without a worker. */
 async function hasPaymentLike(
   client: Client,
   mode: Mode,
@@ -82,17 +81,13 @@ async function hasPaymentLike(
   for (const number of (batch?.chunks ?? []).keys()) {
     // One after the other: mostly one of the first tells.
     const chunk = await readChunk({ client, mode }, run, number + 1);
-    if (chunk.kind === 'payments' && chunk.payments.some((payment) => isLike(payment, record))) return true;
+    if (chunk.kind !== 'payments') continue;
+    const alike = new Alike();
+    alike.add(chunk.payments);
+    // A tag does not count here: it is not known which payments the chunk has made.
+    if (alike.has({ ...record, tag: null })) return true;
   }
   return false;
-}
-
-/** A record without an account may be of any. */
-function isLike([, account, currency, amount]: BatchPayment, record: Withdrawal): boolean {
-  const { withdrawalAccountId: to } = record;
-  return (
-    currency === record.currency && equal(amount, record.withdrawalAmount) && (to === null || to === account)
-  );
 }
 
 /** What Temporal says of a batch, and whose the records are that look like its payments. */
