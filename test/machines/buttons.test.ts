@@ -28,7 +28,7 @@ import { assertExit, command, flat } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { eventually } from '../support/patience.ts';
 import { twoPayments } from '../support/places.ts';
-import { convertPolicy } from '../support/policies.ts';
+import { RESERVES, SELLS_ALL, convertPolicy } from '../support/policies.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { cell, test } from '../support/sliced.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run, type Stage } from '../support/stage.ts';
@@ -178,25 +178,6 @@ async function inBatch(press: (batch: BatchRun) => Promise<void>): Promise<void>
 /** The same payments with other amounts: no payment of one looks like one of the other. */
 const dearer = (payments: readonly BatchPayment[]): readonly BatchPayment[] =>
   payments.map(([id, account, currency, amount]): BatchPayment => [id, account, currency, `1${amount}`]);
-
-/** Waits for money that nobody has, and has reserved what there is. */
-const RESERVES = `policy: 1
-kind: convert
-name: replaced
-environment: sandbox
-convert: { sell: USD, buy: MXN, amount: { sell: "160000.00" } }
-quote: { settlement: T0 }
-shortfall: hold
-`;
-/** Takes the turn. */
-const SELLS_ALL = `policy: 1
-kind: convert
-name: replaced
-environment: sandbox
-convert: { sell: USD, buy: MXN, amount: { sell: all, keep: "500.00" } }
-quote: { settlement: T0 }
-guard: { worst_rate: "16.50 MXN per USD" }
-`;
 
 /** A button that is pressed while a run that has the turn is about to hear of its trade. */
 async function inTurn(press: (on: Stage, turn: Pressed) => Promise<unknown>): Promise<void> {

@@ -18,7 +18,7 @@ import { assertExit, command } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { gateOf } from '../support/gate.ts';
 import { eventually } from '../support/patience.ts';
-import { convertPolicy } from '../support/policies.ts';
+import { SELLS_ALL, convertPolicy } from '../support/policies.ts';
 import {
   assertDoneOnce,
   assertNothingMoved,
@@ -32,15 +32,6 @@ const RATES = { 'USD/MXN': '17.25' };
 const RICH = { USD: '1000000', EUR: '1000000', MXN: '1000000' };
 /** Nobody is at work who has asked the service for nothing for so long. */
 const QUIET_MS = 3_000;
-/** Takes the turn. */
-const SELLS_ALL = `policy: 1
-kind: convert
-name: replaced
-environment: sandbox
-convert: { sell: USD, buy: MXN, amount: { sell: all, keep: "500.00" } }
-quote: { settlement: T0 }
-guard: { worst_rate: "16.50 MXN per USD" }
-`;
 
 describe('on the real Temporal server', async () => {
   const server = await startTemporalServer({ 'frontend.WorkflowPauseEnabled': true });

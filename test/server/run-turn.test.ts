@@ -7,7 +7,7 @@ import { forgetRunsSignal, turnIdOf, turnQuery } from '../../workflows/names.ts'
 import { uniqueName } from '../support/dev-server.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { eventually } from '../support/patience.ts';
-import { convertPolicy } from '../support/policies.ts';
+import { RESERVES, convertPolicy } from '../support/policies.ts';
 import { openStage } from '../support/stage.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 
@@ -86,14 +86,7 @@ describe('runs of one organisation', () => {
     const stage = await openStage({ rates: RATES, balances: { USD: '150000' } });
     context.after(() => stage.close());
     await stage.startWorker();
-    const held = await stage.start(`policy: 1
-kind: convert
-name: replaced
-environment: sandbox
-convert: { sell: USD, buy: MXN, amount: { sell: "160000.00" } }
-quote: { settlement: T0 }
-shortfall: hold
-`);
+    const held = await stage.start(RESERVES);
     await held.until((report) => report.status === 'HELD');
     const poor = await (await stage.start(BUY_GBP, { files: FILES })).report();
     assert.deepEqual([poor.status, poor.legs], ['COMPLETED', []]);

@@ -47,3 +47,23 @@ export function convertPolicy(parts: PolicyParts = {}): string {
     '',
   ].join('\n');
 }
+
+/** Sells all dollars above 500, and so takes the turn. */
+export const SELLS_ALL = `policy: 1
+kind: convert
+name: replaced
+environment: sandbox
+convert: { sell: USD, buy: MXN, amount: { sell: all, keep: "500.00" } }
+quote: { settlement: T0 }
+guard: { worst_rate: "16.50 MXN per USD" }
+`;
+
+/** Waits for money that is not there, and has reserved what there is. */
+export const RESERVES = `policy: 1
+kind: convert
+name: replaced
+environment: sandbox
+convert: { sell: USD, buy: MXN, amount: { sell: "160000.00" } }
+quote: { settlement: T0 }
+shortfall: hold
+`;

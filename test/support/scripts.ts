@@ -6,7 +6,7 @@ import type { QuoteInHand } from '../../domain/writes/leg-state.ts';
 import assert from 'node:assert/strict';
 import { isDefinitive } from '../../domain/service/reply-rules.ts';
 import type { ListScan } from '../../domain/writes/lookups.ts';
-import type { Leg, Payment } from '../../domain/plan/plan.ts';
+import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
 import type { Quote, Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Reply, ReplyFacts } from '../../domain/service/reply.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
@@ -188,6 +188,16 @@ export function context({
     },
   };
 }
+
+/** The whole plan of a run with this leg and this payment. */
+export const WHOLE_PLAN: Plan = {
+  ...context().plan,
+  positions: [],
+  batch: null,
+  policy: { name: 'p', hash: 'hash' },
+  legs: [LEG],
+  payments: [PAYMENT],
+};
 
 /** Answers per kind of effect, in order; the last one counts from then on. What is not scripted is plain sailing. */
 export type Script = { readonly [Kind in Effect['kind']]?: readonly Answer[] };

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { QueryRejectedError, ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { defaultDataConverter } from '@temporalio/common';
 import { keptOrNothing } from '../../activities/kept-or-nothing.ts';
-import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
+import { keptPlan } from '../../domain/plan/plan.ts';
 import { NOTHING_KEPT } from '../../domain/people/instructions.ts';
 import { describe, pausedOf } from '../../durable/described.ts';
 import {
@@ -27,18 +27,10 @@ import { listAttention } from '../../operations/watch/attention.ts';
 import { holdsQuery } from '../../workflows/names.ts';
 import { instructionsOf, worker } from '../support/activities.ts';
 import { kept } from '../support/instructions.ts';
-import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
+import { RUN, WHOLE_PLAN } from '../support/scripts.ts';
 
 const ID = 'sandbox/p.2026-11-21';
-const WHOLE: Plan = {
-  ...context().plan,
-  positions: [],
-  batch: null,
-  policy: { name: 'p', hash: 'hash' },
-  legs: [LEG],
-  payments: [PAYMENT],
-};
-const PLAN = keptPlan(WHOLE);
+const PLAN = keptPlan(WHOLE_PLAN);
 const PAUSED = 8;
 const SINCE = '2026-11-23T06:12:03Z';
 const PAUSE_INFO = {

@@ -1,6 +1,6 @@
 /** What is asked of Temporal about plans and attempts, against a client of scripted answers (M1). */
 import { planOf } from '../../domain/plan/plan-shape.ts';
-import { keptPlan, type Plan } from '../../domain/plan/plan.ts';
+import { keptPlan } from '../../domain/plan/plan.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { findPlan, readEarlierPlan, readFirstPlan, readPlan, startPlan } from '.
 import type { PlanInput } from '../../domain/run/calls.ts';
 import type { Why } from '../../domain/waits.ts';
 import { WAITS_MEMO } from '../../workflows/names.ts';
-import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
+import { LEG, PAYMENT, RUN, WHOLE_PLAN } from '../support/scripts.ts';
 
 const INPUT: PlanInput = {
   run: RUN,
@@ -24,15 +24,7 @@ const INPUT: PlanInput = {
   askedBy: 'run-1',
 };
 
-const WHOLE: Plan = {
-  ...context().plan,
-  positions: [],
-  batch: null,
-  policy: { name: 'p', hash: 'hash' },
-  legs: [LEG],
-  payments: [PAYMENT],
-};
-const PLAN = keptPlan(WHOLE);
+const PLAN = keptPlan(WHOLE_PLAN);
 const [KEPT_PAYMENT] = PLAN.payments;
 const planBy = (runId: string): unknown => ({ ...PLAN, madeFor: runId });
 
@@ -121,7 +113,7 @@ test('a plan of another version, or of another layout of requests, is told by bo
 
 test('references of payments are not kept with the plan: whoever reads it makes them of its names', () => {
   assert.equal(JSON.stringify(PLAN).includes(PAYMENT.reference), false);
-  assert.deepEqual(planOf(PLAN), { ok: true, value: WHOLE });
+  assert.deepEqual(planOf(PLAN), { ok: true, value: WHOLE_PLAN });
   assert.equal(planOf({ ...PLAN, payments: [PAYMENT] }).ok, false);
 });
 
@@ -214,7 +206,7 @@ test('whoever waits for a plan waits no longer than his patience, and leaves not
 });
 
 test('a plan that lists do not show yet is read all the same, also by whoever does not wait for it', async () => {
-  assert.deepEqual(await inTheMaking({}, 'COMPLETED').state(), { kind: 'plan', plan: WHOLE });
+  assert.deepEqual(await inTheMaking({}, 'COMPLETED').state(), { kind: 'plan', plan: WHOLE_PLAN });
 });
 
 test('whoever has just started a plan reads that Temporal run alone', async () => {

@@ -10,16 +10,8 @@ import type { Withdrawal } from '../../domain/service/records.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { claimantOf } from '../../operations/decide/claims.ts';
 import type { Place } from '../../operations/place.ts';
-import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
+import { PAYMENT, RUN, WHOLE_PLAN } from '../support/scripts.ts';
 
-const PLAN = {
-  ...context().plan,
-  positions: [],
-  batch: null,
-  policy: { name: 'p', hash: 'hash' },
-  legs: [LEG],
-  payments: [PAYMENT],
-};
 const RECORD: Withdrawal = {
   id: 'wtd_1',
   currency: PAYMENT.currency,
@@ -68,7 +60,8 @@ function placeWith(
       },
       getHandle: (workflowId: string, runId: string) => ({
         describe: async () => ({ workflowId, runId, status: { name: 'COMPLETED' }, type: 'plan' }),
-        result: async () => keptPlan(batch === null ? PLAN : { ...PLAN, batch, legs: [], payments: [] }),
+        result: async () =>
+          keptPlan(batch === null ? WHOLE_PLAN : { ...WHOLE_PLAN, batch, legs: [], payments: [] }),
         query: async () => told && { runId: 'c1', heard: null, ...told },
       }),
     },
@@ -76,7 +69,8 @@ function placeWith(
   return { client: client as unknown as Client, mode: 'SANDBOX' } as Place;
 }
 
-const claimant = (told: Parameters<typeof placeWith>[0]) => claimantOf(placeWith(told), PLAN, 'two', RECORD);
+const claimant = (told: Parameters<typeof placeWith>[0]) =>
+  claimantOf(placeWith(told), WHOLE_PLAN, 'two', RECORD);
 
 const tells = (item: string) =>
   ({ hasPlan: true, isFirst: false, items: [[item, 'PENDING', RECORD.id]] }) as const;
@@ -98,7 +92,12 @@ test('while a chunk of the same run does not answer, or may hold more than it te
 
 test('a chunk that does not tell is in the way only of a record that one of its payments could have', async () => {
   const asked = (payment: BatchPayment): Promise<string | null> =>
-    claimantOf(placeWith({ hasPlan: false, isFirst: false, items: [] }, [payment]), PLAN, 'two', RECORD);
+    claimantOf(
+      placeWith({ hasPlan: false, isFirst: false, items: [] }, [payment]),
+      WHOLE_PLAN,
+      'two',
+      RECORD,
+    );
   const { account, currency } = PAYMENT;
   await assert.rejects(asked(['one', account, currency, '10.00']), CommandFailure);
   assert.equal(await asked(['one', account, currency, '10.01']), null);
