@@ -639,7 +639,7 @@ test('after a reset or a new start a leg that was computed from balances is trad
   const unread = { afterMs: 10_000, reason: 'outage', problem: unreadable('plan', 'balances') } as const;
   const steps = (more: Parameters<typeof context>[0], demand: string | null) =>
     play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-      'read demand': [demand === null ? { wait: unread } : { demand, takenBy: [] }],
+      'read demand': [demand === null ? { wait: unread } : { demand, takenBy: [], needsSales: false }],
     });
   const fresh = play(requestQuoteSteps(context(), leg, NEW_LEG));
   assert.equal(fresh.result.kind, 'quoted');
@@ -664,7 +664,7 @@ test('a leg that ends because another open run has reserved what it would trade 
   const reset = context({ attempt: { ...context().attempt, runId: 'run-2' } });
   const takenBy = [{ policy: 'q', id: '2026-11-21' }];
   const { result } = play(requestQuoteSteps(reset, leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-    'read demand': [{ demand: '0', takenBy }],
+    'read demand': [{ demand: '0', takenBy, needsSales: false }],
   });
   assert.ok(result.kind === 'not traded');
   const { code, message, fix } = result.problem;
@@ -675,6 +675,22 @@ test('a leg that ends because another open run has reserved what it would trade 
   );
   assert.doesNotMatch(message, /asks for/);
   assert.match(fix, /npx cambist replay/);
+});
+
+test('a purchase that needs sales by the balances of now waits for the sale of its run, and ends when the run makes none any more', () => {
+  const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const reset = { ...context().attempt, runId: 'run-2' };
+  const scripted = { 'read demand': [{ demand: '0', takenBy: [], needsSales: true }] } as const;
+  const begun = { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW };
+  const told = (more: Partial<Context>) =>
+    play(requestQuoteSteps(context({ attempt: reset, ...more }), leg, begun), scripted).result;
+  const waits = told({ sale: 'eur-usd-1' });
+  assert.ok(waits.kind === 'wait');
+  assert.deepEqual([waits.wait.reason, waits.wait.problem.code], ['turn', 'AFTER_SALES']);
+  assert.match(waits.wait.problem.message, /that leg "eur-usd-1" brings/);
+  const ends = told({});
+  assert.ok(ends.kind === 'not traded');
+  assert.match(ends.problem.message, /; those of now pay for nothing of it without the USD of sales/);
 });
 
 test('a leg that is not fresh is quoted only when Temporal knows the runs of the policy that have traded, or a person lets it go on', () => {
@@ -748,7 +764,7 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   const asked = (of: typeof LEG | typeof target | typeof all, othersAccepted = false, demand = '0') =>
     play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), {
       'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
-      'read demand': [{ demand, takenBy: [] }],
+      'read demand': [{ demand, takenBy: [], needsSales: false }],
     }).result;
   for (const othersAccepted of [false, true])
     for (const leg of [target, all]) {

@@ -99,8 +99,9 @@ export class Oracle {
       this.#isText(write.request.amount.value);
       return;
     }
-    const { toldSkewMs } = world;
-    if (toldSkewMs !== null && Math.abs(toldSkewMs) > 11_000 && !attempt.isSuperseded())
+    // A step looks at the clocks before its connection is made.
+    const { toldSkewMs, apartSinceMs } = world;
+    if (apartSinceMs !== null && apartSinceMs < write.wantedAtMs && !attempt.isSuperseded())
       this.broken(
         'clock',
         `${write.step} of ${write.item} sent although the clocks are ${toldSkewMs} ms apart`,

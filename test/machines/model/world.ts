@@ -47,6 +47,8 @@ const BOUGHT_WITHIN_MS = 3 * HOUR_MS;
 const LULL_OF_PEOPLE_MS = 3 * DAY_MS;
 /** Shorter pauses need no sentence. */
 const QUIET_MS = 60_000;
+/** Two clocks that are further apart than this stop all writes of money. */
+const CLOCKS_AGREE_MS = 11_000;
 /** More than any schedule needs: a run that spins is a fault. */
 const MOST_EVENTS = 150_000;
 const MOST_EVENTS_OF_A_BATCH = 5 * MOST_EVENTS;
@@ -161,6 +163,9 @@ export class World {
     return new SharedScans(this.reader, { clock: this.clock, listLagMs: this.facts.listLagMs });
   }
 
+  /** Since when the worker knows that the service's clock and ours are too far apart; null: it knows of nothing. */
+  apartSinceMs: number | null = null;
+
   /** The service's clock less ours, as the worker last heard; null in a worker that has just started. */
   get toldSkewMs(): number | null {
     return clockSkew.latestMs();
@@ -168,6 +173,8 @@ export class World {
 
   set toldSkewMs(skewMs: number | null) {
     clockSkew.tell(skewMs);
+    const isApart = skewMs !== null && Math.abs(skewMs) > CLOCKS_AGREE_MS;
+    this.apartSinceMs = isApart ? (this.apartSinceMs ?? this.agenda.nowMs) : null;
   }
 
   /** Of the workers: what they wait for comes when it is due in virtual time. */
