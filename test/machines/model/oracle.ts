@@ -30,7 +30,14 @@ import { standingOf } from './said.ts';
 import type { Temporal } from './temporal.ts';
 import { whyUndone } from './undone.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
-import { DATE_MS, DAY_MS, HOUR_MS, TRADES_UNTIL_MS, WITHDRAWALS_UNTIL_MS } from './windows.ts';
+import {
+  CLOCKS_AGREE_MS,
+  DATE_MS,
+  DAY_MS,
+  HOUR_MS,
+  TRADES_UNTIL_MS,
+  WITHDRAWALS_UNTIL_MS,
+} from './windows.ts';
 import type { World } from './world.ts';
 
 /** The longest time from an attempt's look at the clock to its first byte, and how far two clocks may differ. */
@@ -101,7 +108,8 @@ export class Oracle {
     }
     // A step looks at the clocks before its connection is made.
     const { toldSkewMs, apartSinceMs } = world;
-    if (apartSinceMs !== null && apartSinceMs < write.wantedAtMs && !attempt.isSuperseded())
+    const isApart = Math.abs(toldSkewMs ?? 0) > CLOCKS_AGREE_MS;
+    if (isApart && (apartSinceMs ?? 0) < write.wantedAtMs && !attempt.isSuperseded())
       this.broken(
         'clock',
         `${write.step} of ${write.item} sent although the clocks are ${toldSkewMs} ms apart`,

@@ -34,7 +34,7 @@ export const LOST_REPLY: WriteFault = { kind: 'lost after' };
 export const LOST_REQUEST: WriteFault = { kind: 'lost before' };
 export const START: Moment = { at: 'start', nth: 1, plusMs: 0 };
 export const END: Moment = { at: 'end', nth: 1, plusMs: 0 };
-export const GO_ON: Misfortune = { kind: 'go on' };
+export const GO_ON: Misfortune = { kind: 'go on', promptMs: 0 };
 
 export function refused(code: string): WriteFault {
   return { kind: 'refusal', code };

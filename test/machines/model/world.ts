@@ -25,7 +25,7 @@ import { readerOf } from './reader.ts';
 import { Halts, WorkerGate, knowsNoHalts } from './halts.ts';
 import { Temporal } from './temporal.ts';
 import { Turns } from './turns.ts';
-import { DATE_MS, DAY_MS, HOUR_MS } from './windows.ts';
+import { CLOCKS_AGREE_MS, DATE_MS, DAY_MS, HOUR_MS } from './windows.ts';
 
 const FIRST_KEY: Credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key-1' };
 const WITH_ONE_KEY: ServiceFacts = { ...DEFAULT_SERVICE_FACTS, keyUsedSince: '2026-11-21' };
@@ -47,8 +47,6 @@ const BOUGHT_WITHIN_MS = 3 * HOUR_MS;
 const LULL_OF_PEOPLE_MS = 3 * DAY_MS;
 /** Shorter pauses need no sentence. */
 const QUIET_MS = 60_000;
-/** Two clocks that are further apart than this stop all writes of money. */
-const CLOCKS_AGREE_MS = 11_000;
 /** More than any schedule needs: a run that spins is a fault. */
 const MOST_EVENTS = 150_000;
 const MOST_EVENTS_OF_A_BATCH = 5 * MOST_EVENTS;
@@ -492,13 +490,13 @@ export class World {
         await people.cancel(what.how);
         return;
       case 'go on':
-        await people.goOn();
+        people.goOn(what);
         return;
       case 'superseded':
         await people.supersede();
         return;
       case 'cause gone':
-        await people.causeGone(what.item);
+        people.causeGone(what);
         return;
       case 'executed':
       case 'not executed':
@@ -652,9 +650,10 @@ export class World {
     const { remedy } = this.schedule;
     this.coverage.hit('event', `a remedy: ${remedy.kind}`);
     for (const temporal of undone)
-      this.agenda.after(1, () =>
-        remedy.kind === 'reset' ? temporal.reset(remedy.back, remedy.run) : temporal.people.goOn(),
-      );
+      this.agenda.after(1, async () => {
+        if (remedy.kind === 'reset') await temporal.reset(remedy.back, remedy.run);
+        else temporal.people.goOn({ kind: 'go on', promptMs: 0 });
+      });
     return true;
   }
 
