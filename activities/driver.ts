@@ -156,7 +156,6 @@ export class Driver {
     const { service, reader, facts, clock } = this.#deps;
     return {
       plan: this.#call.plan,
-      originalRunId: this.#call.originalRunId,
       attempt: this.#attempt,
       facts,
       credentials: { mode: service.mode, organisation: service.organisation, keyName: service.keyName },

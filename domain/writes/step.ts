@@ -182,8 +182,6 @@ export type Owner = Pick<Plan['credentials'], 'mode' | 'organisation'>;
 /** What the steps know besides the item. */
 export type Context = {
   readonly plan: PlanHead;
-  /** `originalExecutionRunId` of the workflow: equal to the attempt's run id unless the run was reset. */
-  readonly originalRunId: string;
   readonly attempt: Attempt;
   readonly facts: ServiceFacts;
   /** Organisation, mode and API key with which this worker writes. */

@@ -141,7 +141,6 @@ export function context({
 } = {}): Context {
   const credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'org/org-1/apiKey/1' } as const;
   return {
-    originalRunId: 'run-1',
     facts: DEFAULT_SERVICE_FACTS,
     credentials,
     reader: credentials,

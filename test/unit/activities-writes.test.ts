@@ -45,7 +45,7 @@ import {
 } from '../support/scripts.ts';
 import { kept } from '../support/instructions.ts';
 
-const HEAD = { plan: context().plan, originalRunId: 'run-1' };
+const HEAD = { plan: context().plan };
 const QUOTED: LegState = {
   ...NEW_LEG,
   knownIn: 'run-1',

@@ -97,7 +97,6 @@ test('a leg fixed on its buy side reads what it sold from the other side of the 
 
 /** What makes a call not fresh, one thing at a time. */
 const NOT_FRESH: readonly (readonly [string, Parameters<typeof context>[0], Partial<LegState>])[] = [
-  ['the run was reset', { originalRunId: 'run-0' }, {}],
   ['another run made the plan', { plan: { madeFor: 'run-0' } }, {}],
   ['the attempt is not the first', { attempt: { number: 2 } }, {}],
   ['the plan is older than any restore takes', { plan: { madeAtMs: NOW - 30_001 } }, {}],
@@ -119,11 +118,7 @@ for (const [why, more, state] of NOT_FRESH) {
 }
 
 test('a leg that another run may have traded is in doubt, and gets no new quote before that is settled', () => {
-  for (const more of [
-    { originalRunId: 'run-0' },
-    { attempt: { runId: 'run-2' } },
-    { plan: { madeFor: 'run-0' } },
-  ]) {
+  for (const more of [{ attempt: { runId: 'run-2' } }, { plan: { madeFor: 'run-0' } }]) {
     const { result, effects } = quote({}, NEW_LEG, context(more));
     assert.equal(named(result), 'wait: doubt');
     assert.ok((stateOf(result).doubt?.lastSendMs ?? 0) > NOW);
@@ -518,7 +513,7 @@ test('no trade leaves before its date begins or after it has ended', () => {
     assert.equal(kindsOf(effects).includes('send quote'), step === 'quoted');
   }
   // What is found stands, whenever it is looked for.
-  const late = context({ nowMs: () => sendWindows.tradesUntilMs + 1, originalRunId: 'run-0' });
+  const late = context({ nowMs: () => sendWindows.tradesUntilMs + 1, attempt: { runId: 'run-2' } });
   assert.equal(quote({ 'scan trades': [seen(TRADE)] }, NEW_LEG, late).result.kind, 'traded');
 });
 
@@ -565,7 +560,7 @@ test('clocks more than ten seconds apart stop the trade, not the looks', () => {
 test('a record that contradicts the plan is never overwritten: a person decides', () => {
   const record = { ...TRADE, sellAmount: '999.00' };
   const steps: readonly { readonly result: LegStep; readonly effects: readonly Effect[] }[] = [
-    quote({ 'scan trades': [seen(record)] }, NEW_LEG, context({ originalRunId: 'run-0' })),
+    quote({ 'scan trades': [seen(record)] }, NEW_LEG, context({ attempt: { runId: 'run-2' } })),
     trade({ 'scan trades': [seen(record)] }, DOUBTFUL),
   ];
   const reason: WaitReason = 'person';
@@ -645,7 +640,7 @@ test('after a reset or a new start a leg that was computed from balances is trad
   assert.equal(fresh.result.kind, 'quoted');
   assert.ok(!kindsOf(fresh.effects).includes('read demand'));
   const reset = { attempt: { ...context().attempt, runId: 'run-2' } };
-  for (const start of [reset, { ...reset, originalRunId: 'run-2' }]) {
+  for (const start of [reset, { ...reset, plan: { madeFor: 'run-0' } }]) {
     const { result, effects } = steps(start, '999.99');
     assert.equal(problemOf(result), 'BALANCES_CHANGED');
     assert.ok(kindsOf(effects).includes('scan trades') && !kindsOf(effects).includes('send quote'));

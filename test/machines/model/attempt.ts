@@ -208,7 +208,6 @@ export class Attempt {
     const world = this.#world;
     return {
       plan: call.plan,
-      originalRunId: call.originalRunId,
       attempt: {
         runId: this.activity.execution.runId,
         number: this.number,

@@ -224,7 +224,9 @@ export type Misfortune =
       readonly claim: 'another’s' | 'nobody’s' | 'undone' | 'failed';
     }
   /** The service has another word for the newest record of an item. */
-  | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string };
+  | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string }
+  /** The service says from now on that a withdrawal account is usable or not, and pays it accordingly. */
+  | { readonly kind: 'account'; readonly account: string; readonly status: 'VERIFIED' | 'UNVERIFIED' };
 
 /** `of`: what it happens to, where there are several workflows of ours: each run, and of a batch its chunks after it. */
 export type Event = { readonly when: Moment; readonly what: Misfortune; readonly of: number };

@@ -551,6 +551,9 @@ export class World {
       case 'word':
         this.service.sayOf(temporal.itemOf(temporal.home.ours.items[what.item]), what.word);
         return;
+      case 'account':
+        this.service.verify(what.account, what.status === 'VERIFIED');
+        return;
       case 'refuses':
         this.service.refuse(what.step, what.code, what.ms);
         this.later(what.ms, async () => {});
