@@ -24,6 +24,7 @@ import {
 } from '../support/commands.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { say as keep } from '../support/say.ts';
+import { lasting } from '../support/lasting.ts';
 
 let stage: Stage;
 before(async () => {
@@ -118,7 +119,6 @@ const run = (policy: PolicyOnStage, ...more: readonly string[]): Promise<Ended> 
   during(policy, () => command(stage, ['run', policy.file, ...more]));
 const resolve = (policy: PolicyOnStage, item: string, ...more: readonly string[]): Promise<Ended> =>
   command(stage, ['resolve', policy.runText, item, ...more]);
-const withoutEvidence = ({ evidence: _evidence, ...report }: Report) => report;
 
 describe('what people decide', { concurrency: 8 }, () => {
   test('a mismatch waits for a person; decided as not executed it ends, and may be paid again once', async () => {
@@ -237,7 +237,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     });
     const anew = await run(policy, '--wait', '--json');
     assertExit(anew, 0);
-    assert.deepEqual(withoutEvidence(reportOf(anew)), withoutEvidence(again));
+    assert.deepEqual(lasting(reportOf(anew)), lasting(again));
     assert.deepEqual(movedFor(stage, policy), moved);
     const shown = await command(stage, ['report', policy.runText]);
     assert.match(
@@ -422,7 +422,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     assert.match(flat(shown.stdout), /Different from the report: supplier: The service says "RETURNED"/);
     const unchanged = await command(stage, ['report', policy.runText, '--json']);
     assertExit(unchanged, 0);
-    assert.deepEqual(withoutEvidence(reportOf(unchanged)), withoutEvidence(told));
+    assert.deepEqual(lasting(reportOf(unchanged)), lasting(told));
 
     const paid = await run(policy, ...AGAIN, '--json');
     assertExit(paid, 0);

@@ -78,6 +78,7 @@ test('a fresh leg is quoted and traded without a look, in one send each', () => 
   assert.ok(traded.result.kind === 'traded');
   assert.deepEqual(traded.result.traded, {
     tradeId: TRADE.id,
+    createdAtMs: Date.parse(TRADE.createdAt),
     quoteId: QUOTE.id,
     sellAmount: '1000.00',
     buyAmount: '17250.00',

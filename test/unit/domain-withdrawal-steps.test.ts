@@ -70,6 +70,7 @@ test('a fresh payment is sent once, without a look, under its reference', () => 
   assert.ok(result.kind === 'accepted');
   assert.deepEqual(result.accepted, {
     withdrawalId: WITHDRAWAL.id,
+    createdAtMs: Date.parse(WITHDRAWAL.createdAt),
     reference: PAYMENT.reference,
     status: 'PENDING',
     amount: AMOUNT,
