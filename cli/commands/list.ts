@@ -15,6 +15,7 @@ import {
   listAll,
   listAttention,
   needsAttention,
+  type Acknowledged,
   type Listed,
 } from '../../operations/watch/attention.ts';
 import { pausedBesideRuns } from '../../operations/follow/paused.ts';
@@ -50,7 +51,7 @@ export function addList(command: Command, session: Session): void {
     )
     .option(
       '--acknowledge <run>',
-      'say that you look after this one: left out by --attention until its state changes',
+      'say that you look after this one: left out by --attention until its state changes or something else needs a person; a missed start for good',
     )
     .option('--by <name>', 'with --acknowledge: who says so; default: the login', statement)
     .option('--reason <text>', 'with --acknowledge: what is being done; the report keeps it', statement)
@@ -136,13 +137,25 @@ async function take(output: Output, name: string, options: ListOptions): Promise
   const { run, mode } = parseRun(name);
   const { by = userName(), reason: why = NO_REASON } = options;
   return atPlace(output.caller, mode, async (place): Promise<Ending> => {
-    const listed = await acknowledge(place, run, { by, why, nowMs: output.io.now() });
-    const about = listed.why === null ? '' : ` (${listed.why.code})`;
-    const message = `${runName(run)} is ${stateOf(listed)}${about}, acknowledged by ${by}; --attention leaves it out until that changes.`;
+    const taken = await acknowledge(place, run, { by, why, nowMs: output.io.now() });
+    const message = `${runName(run)} ${takenText(taken, by)}`;
     output.document({ run: runName(run), acknowledged: true, message, exitCode: EXIT_CODES.done });
     output.say(message);
     return 'done';
   });
+}
+
+function takenText(taken: Acknowledged, by: string): string {
+  switch (taken.kind) {
+    case 'missed':
+      return `was missed (${taken.missed.why.code}), acknowledged by ${by}; --attention leaves it out from now on.`;
+    case 'run': {
+      const { listed } = taken;
+      const about = listed.why === null ? '' : ` (${listed.why.code})`;
+      const more = listed.needs.length > 1 ? `, with ${count(listed.needs.length - 1, 'more reason')}` : '';
+      return `is ${stateOf(listed)}${about}${more}, acknowledged by ${by}; --attention leaves it out until its state changes or something else needs a person.`;
+    }
+  }
 }
 
 function unfinishedLine({ run, chunks }: Unfinished): string {

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { isReplaced } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
-import { needsSomebody, shownFirst } from '../../domain/waits.ts';
+import { MOST_NEEDS, type Need } from '../../domain/people/instructions.ts';
+import { isCovered, needsIn } from '../../domain/run/needs.ts';
 import { CommandFailure } from '../failure.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { endInstructions } from '../../durable/instructions/keep.ts';
@@ -13,6 +14,8 @@ import { ANSWER_LIMIT_MS } from '../follow/answers.ts';
 import { readOutline } from '../follow/read-run.ts';
 import { listRuns, requireRun, type RunFacts } from '../follow/runs.ts';
 import { readStuck } from '../follow/stuck.ts';
+import { acknowledgeMissed, type Missed } from '../schedules/missed.ts';
+import { listMissed } from '../schedules/starts.ts';
 
 /** A run that has ended in one of these states needs no attention. */
 const QUIET: readonly string[] = ['COMPLETED'];
@@ -24,6 +27,8 @@ type Why = { readonly code: string; readonly message: string };
 export type Listed = {
   readonly facts: RunFacts;
   readonly why: Why | null;
+  /** All that needs a person; `why` is the first of it. */
+  readonly needs: readonly Need[];
   /** The run is stuck and cannot say so itself. */
   readonly isStuck: boolean;
 };
@@ -39,7 +44,7 @@ export function needsAttention({ facts, why }: Listed): boolean {
 /** Runs, newest first. `limit`: at least this many are wanted; null: all. */
 export async function listAll(place: Place, limit: number | null): Promise<readonly Listed[]> {
   const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });
-  return found.map((facts) => ({ facts, why: oddMemo(facts), isStuck: false }));
+  return found.map(withoutAsking);
 }
 
 /**
@@ -63,43 +68,65 @@ async function withoutAcknowledged(place: Place, needing: readonly Listed[]): Pr
   return needing.filter((_each, index) => areAcknowledged[index] !== true);
 }
 
+/** What a person has acknowledged. */
+export type Acknowledged =
+  { readonly kind: 'run'; readonly listed: Listed } | { readonly kind: 'missed'; readonly missed: Missed };
+
 /**
- * Records that a person looks after the run in its present state.
+ * Records that a person looks after the run in its present state, or knows that a schedule has missed it.
  * @throws CommandFailure when the run needs no attention, or no worker records it
  */
 export async function acknowledge(
   place: Place,
   run: RunName,
   { by, why, nowMs }: { readonly by: string; readonly why: string; readonly nowMs: number },
-): Promise<Listed> {
+): Promise<Acknowledged> {
+  const missed = (await listMissed(place, nowMs)).find((each) => runName(each.run) === runName(run));
+  if (missed !== undefined) {
+    await acknowledgeMissed(place, missed, { by, why });
+    return { kind: 'missed', missed };
+  }
   const listed = await lookAt(place, await requireRun(place, run), nowMs);
   if (!needsAttention(listed)) throw new CommandFailure('bad input', [needsNobody(run, listed)]);
   const standing = standingOf(listed);
+  const needs = listed.needs.slice(0, MOST_NEEDS);
   await keepInstruction(
     place,
     run,
-    { kind: 'acknowledge', id: randomUUID(), by, why, standing },
+    { kind: 'acknowledge', id: randomUUID(), by, why, standing, needs },
     { seen: null },
   );
   // For a run that has ended, the workflow that keeps instructions was opened for this instruction only.
   if (!listed.facts.isOpen) await endInstructions(place.client, place.mode, run);
-  return listed;
+  return { kind: 'run', listed };
 }
 
 async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Listed> {
-  if (!facts.isOpen) return { facts, why: oddMemo(facts), isStuck: false };
+  const odd = withoutAsking(facts);
+  if (!facts.isOpen) return odd;
   const stuck = await readStuck(place.client, facts, nowMs);
-  if (stuck !== null) return { facts, why: { code: 'STUCK', message: stuck }, isStuck: true };
+  if (stuck !== null) return stuckBy(facts, { code: 'STUCK', message: stuck });
   try {
     const { progress } = await readOutline(place, facts, ANSWER_LIMIT_MS);
-    const [wait] = shownFirst(progress.items.map(({ waiting }) => waiting)).filter((waiting) =>
-      needsSomebody(waiting, nowMs),
-    );
-    return { facts, why: wait?.problem ?? oddMemo(facts), isStuck: false };
+    const { needs, first } = needsIn(progress, nowMs);
+    return { ...odd, why: first?.problem ?? odd.why, needs: [...needs, ...odd.needs] };
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
-    return { facts, why: error.problems[0] ?? null, isStuck: true };
+    return stuckBy(facts, error.problems[0] ?? null);
   }
+}
+
+function stuckBy(facts: RunFacts, why: Why | null): Listed {
+  return { facts, why, needs: needsOf(why), isStuck: true };
+}
+
+function withoutAsking(facts: RunFacts): Listed {
+  const why = oddMemo(facts);
+  return { facts, why, needs: needsOf(why), isStuck: false };
+}
+
+function needsOf(why: Why | null): readonly Need[] {
+  return why === null ? [] : [[why.code, null, 1]];
 }
 
 /** A run of which a person has changed what Temporal shows of it; null: no person has. */
@@ -112,12 +139,9 @@ function oddMemo({ hasOddMemo }: RunFacts): Why | null {
   };
 }
 
-/**
- * The state that an acknowledgement is about. When the Temporal run, the state or the reason changes, the acknowledgement no
- * longer counts.
- */
-function standingOf({ facts, why }: Listed): string {
-  return [facts.temporalRunId, facts.state, why?.code ?? 'ended'].join(' ');
+/** The state that an acknowledgement is about. When the Temporal run or the state changes, it no longer counts. */
+function standingOf({ facts }: Listed): string {
+  return [facts.temporalRunId, facts.state].join(' ');
 }
 
 async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<boolean> {
@@ -125,8 +149,7 @@ async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<
   if (kept === null) return false;
   // Another run has taken the place of this one: only that run may need attention.
   if (!listed.facts.isOpen && isReplaced(kept.instructions)) return true;
-  const standing = standingOf(listed);
-  return kept.instructions.some((said) => said.kind === 'acknowledge' && said.standing === standing);
+  return isCovered(kept.instructions, standingOf(listed), listed.needs);
 }
 
 function needsNobody(run: RunName, { facts }: Listed) {
