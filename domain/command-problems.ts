@@ -305,7 +305,7 @@ export const REFUSALS = {
   },
   RESULTS_UNWRITABLE: {
     ending: 'bad input',
-    sentence: 'The results of a batch cannot be written where `--out` says.',
+    sentence: 'The results of a batch, or its corrected file, cannot be written where `--out` says.',
     advice: 'Name a file in a folder that you may write to; the run is what it is, and goes on.',
   },
   FILE_UNREADABLE: {

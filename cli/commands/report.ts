@@ -24,7 +24,8 @@ import { policyOfRun, requireRun, type RunFacts } from '../../operations/follow/
 import type { BatchFile } from '../../operations/batches/file.ts';
 import { requireSameBatch } from '../../operations/batches/same-batch.ts';
 import { batchOption, readBatchToRun, refuseBatch, type BatchOption } from '../batch.ts';
-import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
+import { requireOut, type OutOption } from '../out.ts';
+import { outOption, saveResults } from '../results.ts';
 
 type ReportOptions = JsonOption &
   BatchOption &
