@@ -15,6 +15,7 @@ import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts
 import { sentence } from '../../language/text/printable.ts';
 import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts';
 import { limitTexts, money, rateText } from './amount-text.ts';
+import { closedDayLines } from './closed-days-text.ts';
 import { costText, expectedTable } from './cost-text.ts';
 import {
   decisionLines,
@@ -153,6 +154,7 @@ function remarksOf(plan: Plan): readonly string[] {
           `What is bought on ${date} and settles ${rules.quote.settlement} may come as late as ${zonedTime(settledMs, 'UTC')}, less than a day before withdrawals stop. With one holiday in between it comes too late: run it earlier in the week.`,
         ]
       : []),
+    ...closedDayLines(plan),
   ];
 }
 
