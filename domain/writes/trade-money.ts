@@ -114,7 +114,10 @@ function* lookForFunds(
   }
   const free = told.free[sell] ?? '0';
   if (isNeedless(told.free[buy] ?? '0'))
-    return { kind: 'end', problem: balancesChanged(context, leg, { demand: '0', takenBy: [] }) };
+    return {
+      kind: 'end',
+      problem: balancesChanged(context, leg, { demand: '0', takenBy: [], needsSales: false }),
+    };
   const reserved = notNegative(subtract(there(sell), free));
   if (!suffices(free)) return asShort(state, notFunded(context, leg, { needed, funding, free, reserved }));
   return asThere(context, state, free);
