@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { isReplaced } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
-import { needsSomebody, shownFirst } from '../../domain/waits.ts';
+import { mainWait } from '../../domain/run/progress.ts';
+import { needsSomebody } from '../../domain/waits.ts';
 import { CommandFailure } from '../failure.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { endInstructions } from '../../durable/instructions/keep.ts';
@@ -92,9 +93,7 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
   if (stuck !== null) return { facts, why: { code: 'STUCK', message: stuck }, isStuck: true };
   try {
     const { progress } = await readOutline(place, facts, ANSWER_LIMIT_MS);
-    const [wait] = shownFirst(progress.items.map(({ waiting }) => waiting)).filter((waiting) =>
-      needsSomebody(waiting, nowMs),
-    );
+    const wait = mainWait(progress, (waiting) => needsSomebody(waiting, nowMs));
     return { facts, why: wait?.problem ?? oddMemo(facts), isStuck: false };
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
