@@ -679,6 +679,7 @@ export type FileMistake =
   | 'CALENDAR'
   | 'LISTED_TWICE'
   | 'NO_DAY_LEFT'
+  | 'MAX_AGE'
   // A batch file.
   | 'ENCODING'
   | 'EMPTY'

@@ -133,11 +133,13 @@ const isTraded = shapeOf<Traded>({
   ...SIDES,
   tradeId: isTradeId,
   quoteId: isText,
+  createdAtMs: isNumber,
   quoted: orNull(shapeOf(SIDES)),
   status: isText,
 });
 const ACCEPTED = {
   withdrawalId: isWithdrawalId,
+  createdAtMs: isNumber,
   reference: isText,
   status: isText,
   amount: isAmount,

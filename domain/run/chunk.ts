@@ -310,7 +310,7 @@ export class Chunk implements Paying {
     const { originalRunId } = this.ports;
     const { plan, isFresh } = this.#requireGo();
     const head = isFresh ? { ...plan, madeFor: originalRunId } : plan;
-    return { plan: head, originalRunId, chunk: this.input.number };
+    return { plan: head, chunk: this.input.number };
   }
 
   async write<Answer>(call: () => Promise<Answer>): Promise<Answer | StepFailed> {

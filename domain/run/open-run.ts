@@ -109,7 +109,7 @@ export class OpenRun implements Carrying {
 
   call(): Call {
     this.#head ??= headOf(this.plan);
-    return { plan: this.#head, originalRunId: this.ports.originalRunId };
+    return { plan: this.#head };
   }
 
   othersAccepted(): boolean {

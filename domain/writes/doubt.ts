@@ -61,15 +61,11 @@ const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
 const FRESH_MS = 30_000;
 
 /**
- * True when another Temporal run came before this one: this run was reset, or its plan was made for another run, or records
- * were already there when the plan was made.
+ * True when another Temporal run may have gone further than this one: the plan was made for another one, or records were
+ * already there when it was made. A reset, and a start after an end, begin another Temporal run.
  */
-export function isNewStart({
-  attempt,
-  originalRunId,
-  plan,
-}: Pick<Context, 'attempt' | 'originalRunId' | 'plan'>): boolean {
-  return attempt.runId !== originalRunId || plan.madeFor !== attempt.runId || plan.foundRecords;
+export function isNewStart({ attempt, plan }: Pick<Context, 'attempt' | 'plan'>): boolean {
+  return plan.madeFor !== attempt.runId || plan.foundRecords;
 }
 
 /** How long from now the service may still accept a send of an older attempt, which was sent already or is sent now. */
@@ -97,12 +93,10 @@ export function recall(
 ): 'fresh' | 'known' | 'stale' | 'forgotten' {
   const { attempt, plan } = context;
   const now = context.nowMs();
-  const wasReset = attempt.runId !== context.originalRunId;
-  const madePlan = plan.madeFor === attempt.runId && !plan.foundRecords;
   // A quote moves no money, so a repeated attempt to ask for one has sent nothing.
   const firstAttempt = attempt.number === 1 || call === 'quote';
   const young = call === 'withdrawal' || isYoung(plan.madeAtMs, now);
-  if (madePlan && !wasReset && firstAttempt && !state.sent && young) return 'fresh';
+  if (!isNewStart(context) && firstAttempt && !state.sent && young) return 'fresh';
   // A restored history has the same run id. The key of a payment tells what the history forgot. But a quote in the history
   // may have expired long ago.
   if (state.knownIn !== attempt.runId || !firstAttempt) return 'forgotten';

@@ -102,9 +102,14 @@ type Answers = {
  * The amount that is still asked for, on the side that the leg fixes; or why it is not known now; or why the leg is not
  * traded at all.
  */
-/** `takenBy`: the runs because of whose trades, planned or not settled yet, the policy asks for less; mostly none. */
 export type Demand =
-  | { readonly demand: string; readonly takenBy: readonly RunName[] }
+  | {
+      readonly demand: string;
+      /** The runs because of whose trades, planned or not settled yet, the policy asks for less; mostly none. */
+      readonly takenBy: readonly RunName[];
+      /** The policy asks for more, and the money for it must come from sales that are not made yet. */
+      readonly needsSales: boolean;
+    }
   | { readonly wait: Wait }
   | { readonly problem: Problem };
 
@@ -177,8 +182,6 @@ export type Owner = Pick<Plan['credentials'], 'mode' | 'organisation'>;
 /** What the steps know besides the item. */
 export type Context = {
   readonly plan: PlanHead;
-  /** `originalExecutionRunId` of the workflow: equal to the attempt's run id unless the run was reset. */
-  readonly originalRunId: string;
   readonly attempt: Attempt;
   readonly facts: ServiceFacts;
   /** Organisation, mode and API key with which this worker writes. */
@@ -198,6 +201,8 @@ export type Context = {
   readonly legs?: readonly string[];
   /** Absent: the leg funds no batch, or does not wait for money. */
   readonly funding?: Funding;
+  /** The leg of the run that still brings what this one sells, or may; absent: there is none. */
+  readonly sale?: string;
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
   readonly otherWithdrawalIds: readonly string[];
   /** Takes a record for this item. False when another item of the same call has taken the record already. */

@@ -121,7 +121,10 @@ function* lookForFunds(
   }
   const free = told.free[sell] ?? '0';
   if (isNeedless(told.free[buy] ?? '0'))
-    return { kind: 'end', problem: balancesChanged(context, leg, { demand: '0', takenBy: [] }) };
+    return {
+      kind: 'end',
+      problem: balancesChanged(context, leg, { demand: '0', takenBy: [], needsSales: false }),
+    };
   if (!suffices(free)) return shortOfAll(free);
   return asThere(context, state, free);
 }

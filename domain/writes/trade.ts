@@ -92,7 +92,7 @@ import {
   outsideBounds,
   staleReference,
 } from './trade-price.ts';
-import { balancesChanged, forgottenAmount, tooManyQuotes, windowPassed } from './trade-texts.ts';
+import { afterSale, balancesChanged, forgottenAmount, tooManyQuotes, windowPassed } from './trade-texts.ts';
 
 /**
  * The service counts a quote's life from the moment at which it made the quote. That is later than the beginning of our own
@@ -594,9 +594,11 @@ function* itsTurn(
   if ('wait' in told)
     return stop(wait(state, { ...told.wait, problem: { ...told.wait.problem, item: leg.id } }));
   if ('problem' in told) return stop(yield* end(item, state, told.problem));
-  const { demand } = told;
-  if (compare(demand, amount) < 0) return stop(yield* end(item, state, balancesChanged(context, leg, told)));
-  return { kind: 'go on', isAsPlanned: false };
+  const { demand, needsSales } = told;
+  if (compare(demand, amount) >= 0) return { kind: 'go on', isAsPlanned: false };
+  if (needsSales && context.sale !== undefined)
+    return stop(wait(state, { afterMs: 10_000, reason: 'turn', problem: afterSale(leg, context.sale) }));
+  return stop(yield* end(item, state, balancesChanged(context, leg, told)));
 }
 
 /**

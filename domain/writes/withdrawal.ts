@@ -98,6 +98,8 @@ export const NEW_PAYMENT: PaymentState = Object.freeze({
 /** A withdrawal that the service has accepted. Its status, which is always read live, tells whether it is paid. */
 export type Accepted = {
   readonly withdrawalId: string;
+  /** When the service made the record, by its own clock; epoch milliseconds. */
+  readonly createdAtMs: number;
   readonly reference: string;
   readonly status: string;
   readonly amount: string;
@@ -743,6 +745,7 @@ function adopted(
 export function acceptedAs(record: Withdrawal, sentAs: string): Accepted {
   return {
     withdrawalId: record.id,
+    createdAtMs: Date.parse(record.createdAt),
     reference: record.tag ?? sentAs,
     status: record.status,
     amount: record.withdrawalAmount,

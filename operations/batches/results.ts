@@ -33,7 +33,8 @@ export async function writeResults(
   const beside = `${path}.${process.pid}.part`;
   const { resultLines } = await import('../../language/batch/results.ts');
   const results = new Results(readPayments(place, facts));
-  const lines = resultLines(opened.chunks, batch.policyFile.policy.payout.format, (id) => results.of(id));
+  const { zone, payout } = batch.policyFile.policy;
+  const lines = resultLines(opened.chunks, { format: payout.format, zone }, (id) => results.of(id));
   try {
     const file = await open(beside, 'w').catch((error: unknown) => {
       throw unwritable(out, error);

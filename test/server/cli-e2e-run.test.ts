@@ -7,7 +7,6 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Report } from '../../domain/run/report.ts';
 import {
   assertExit,
   command,
@@ -22,6 +21,7 @@ import {
   type PolicyOnStage,
 } from '../support/commands.ts';
 import { openStage, type Stage } from '../support/stage.ts';
+import { lasting } from '../support/lasting.ts';
 
 let stage: Stage;
 before(async () => {
@@ -44,8 +44,6 @@ function stateIn(listed: Ended, policy: PolicyOnStage): string | undefined {
   return runs.find(({ run }) => run === policy.runText)?.state;
 }
 
-const withoutEvidence = ({ evidence: _evidence, ...report }: Report) => report;
-
 describe('runs that end', { concurrency: 2 }, () => {
   test('run --json prints one report; the next run, the report and the status say the same and send nothing', async () => {
     const policy = await putPolicy(stage);
@@ -64,7 +62,7 @@ describe('runs that end', { concurrency: 2 }, () => {
     assertExit(await command(stage, ['run', policy.file, '--go-on']), 0);
     const read = await command(stage, ['report', policy.workflowId, '--json']);
     assertExit(read, 0);
-    assert.deepEqual(withoutEvidence(reportOf(read)), withoutEvidence(report));
+    assert.deepEqual(lasting(reportOf(read)), lasting(report));
     const status = await command(stage, ['status', policy.runText]);
     assertExit(status, 0);
     assert.match(

@@ -55,6 +55,14 @@ test('a run that is cancelled is not told to replay, which refuses it, but what 
   assert.match(text, /^10 .*Step 10$/m);
 });
 
+test('of a run that has no plan yet, no leg is named beside its safety wait', () => {
+  const waiting = explainedOf([pointOf(4)], { safetyWait: { items: [], lastsMs: 77_000 } });
+  assert.match(
+    textOf(waiting),
+    /^Safety wait: yes, where its plan trades something, about 77 s; the worker goes by its own service file\.$/m,
+  );
+});
+
 test('of very many events the first and the last are listed, and those that are spoken of', () => {
   const points = Array.from({ length: 100 }, (_, index) => pointOf(index + 1));
   const listed = (explained: ResetExplained): readonly string[] =>

@@ -153,6 +153,7 @@ function reported(
     const quoteId = `qte_${record.leg.id}`;
     const trade = {
       tradeId: `tde_${record.leg.id}`,
+      createdAtMs: 0,
       quoteId,
       sellAmount,
       buyAmount,

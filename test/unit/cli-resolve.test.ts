@@ -332,6 +332,8 @@ const REPORTED: ReportPayment = {
   withdrawalId: 'wtd_1',
   status: 'FAILED',
   outcome: 'NOT_PAID',
+  sentAt: '2026-11-21T12:00:00.000Z',
+  paidAt: null,
   reason: null,
 };
 const FAILED: Withdrawal = { ...WITHDRAWAL, status: 'FAILED' };

@@ -177,7 +177,14 @@ class World {
         const withdrawals = call.payments.flatMap(({ id, withdrawalId, amount }) => {
           const status = this.shows[id] ?? 'PENDING';
           const isPaid = status === 'COMPLETED';
-          const shown = { withdrawalId, reference: null, status, amount: amount ?? '0', isPaid };
+          const shown = {
+            withdrawalId,
+            createdAtMs: 0,
+            reference: null,
+            status,
+            amount: amount ?? '0',
+            isPaid,
+          };
           if (status === 'nothing') return [];
           return [{ ...shown, ...(status === 'RETURNED' && { hasFailed: true as const }) }];
         });
@@ -212,7 +219,13 @@ class World {
     if (problem !== null) return { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } } as const;
     if (this.delays.includes(id))
       return { id, step: { kind: 'wait', state: NEW_PAYMENT, wait: WAIT.wait } } as const;
-    const accepted = { withdrawalId: `wtd_${id}`, reference: name, status: 'PENDING', amount: amount ?? '0' };
+    const accepted = {
+      withdrawalId: `wtd_${id}`,
+      createdAtMs: 0,
+      reference: name,
+      status: 'PENDING',
+      amount: amount ?? '0',
+    };
     return { id, step: { kind: 'accepted', accepted }, traceId: `trace-${id}` } as const;
   }
 

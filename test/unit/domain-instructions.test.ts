@@ -73,14 +73,14 @@ test('what lets something be sent is refused where a person has said something s
   assert.equal(say({ kind: 'superseded', instead: 'x', id: 'superseded' }, { seen: 0 }, 11), 'too late');
   // What stops sending is kept, whoever has left and whatever was said since.
   assert.equal(say({ kind: 'cancel' }, { seen: 0 }, 11), 3);
-  assert.equal(say({ kind: 'acknowledge', standing: 'HELD' }, { seen: 0 }, 11), 3);
+  assert.equal(say({ kind: 'acknowledge', standing: 'HELD', needs: [] }, { seen: 0 }, 11), 3);
   // One that is known is answered as it is kept, whenever it comes again.
   assert.equal(
     say({ kind: 'not executed', item: 'supplier', id: instructions[1]?.id ?? '' }, { seen: 0 }, 11),
     2,
   );
   // Whoever looks after the run has said nothing about its money.
-  const looked = kept({ kind: 'cancel' }, { kind: 'acknowledge', standing: 'HELD' }).instructions;
+  const looked = kept({ kind: 'cancel' }, { kind: 'acknowledge', standing: 'HELD', needs: [] }).instructions;
   assert.equal(newestSaid(looked, 'run'), 1);
 });
 

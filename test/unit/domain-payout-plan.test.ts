@@ -124,7 +124,15 @@ test('a settlement is waited for by what was there and what was bought, where th
   assert.ok(eur !== undefined && state.plan !== null, 'euros are bought');
   const traded = (buyAmount: string, settled: boolean | null = null) => {
     const quoted = { sellAmount: '500', buyAmount: '400' };
-    const trade = { tradeId: 't', quoteId: 'q', sellAmount: '500', buyAmount, quoted, status: 'SETTLED' };
+    const trade = {
+      tradeId: 't',
+      createdAtMs: 0,
+      quoteId: 'q',
+      sellAmount: '500',
+      buyAmount,
+      quoted,
+      status: 'SETTLED',
+    };
     eur.stage = { kind: 'traded', traded: trade, atMs: 0, settled, worse: null };
     return fundedIn(state, 'EUR');
   };

@@ -182,7 +182,7 @@ test('what ended undone says in one sentence what is done, and what to do about 
   const refused = endedBy('ACCOUNT_MISSING');
   const paid: PaymentStage = {
     kind: 'paid',
-    accepted: { withdrawalId: 'wtd_1', reference: 'r', atMs: 0, status: 'COMPLETED' },
+    accepted: { withdrawalId: 'wtd_1', createdAtMs: 0, reference: 'r', atMs: 0, status: 'COMPLETED' },
   };
   const endedWith = (...stages: readonly PaymentStage[]): RunState => {
     const state = stateOf(stages.map((_, index) => ({ ...PAYMENT, id: `p-${index}` })));

@@ -36,7 +36,7 @@ export const LOST_REPLY: WriteFault = { kind: 'lost after' };
 export const LOST_REQUEST: WriteFault = { kind: 'lost before' };
 export const START: Moment = { at: 'start', nth: 1, plusMs: 0 };
 export const END: Moment = { at: 'end', nth: 1, plusMs: 0 };
-export const GO_ON: Misfortune = { kind: 'go on' };
+export const GO_ON: Misfortune = { kind: 'go on', promptMs: 0 };
 
 export function refused(code: string): WriteFault {
   return { kind: 'refusal', code };
@@ -120,6 +120,8 @@ export type Ending = Glimpse & {
   readonly afterwards: readonly Glimpse[];
   /** When the first run was held by a problem of this code, for the first time. */
   readonly heldBy: (code: string) => Glimpse;
+  /** Codes by which the first run was held. */
+  readonly held: readonly string[];
   /** How often something was asked of the service, by all runs. */
   readonly asked: (effect: Effect['kind']) => number;
 };
@@ -228,6 +230,7 @@ export class Story {
       ...(runs[0] ?? saysNothing('A story has a run.')),
       runs,
       afterwards: await Promise.all(world.runs.map((run) => glimpseOf(world, run))),
+      held: [...held.keys()],
       heldBy: (code) => held.get(code) ?? assert.fail(told(`The run was never held by ${code}.`)),
       asked: (effect) => moments.get(`before ${effect}`) ?? 0,
     };
