@@ -15,7 +15,9 @@ import type {
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
 import type { Problem } from '../domain/problems.ts';
-import { countsOf, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
+import { countsOf, heldOf, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
+import { leadingWait } from '../domain/run/missing.ts';
+import { lookingText, unseenOf } from '../domain/run/progress.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
 import { shownFirst, type Waiting } from '../domain/waits.ts';
@@ -93,11 +95,14 @@ export function endOf(state: RunState): string {
 const BEING_CANCELLED =
   ', being cancelled: what is under way ends first. What is not sent stays unsent until a person types `--go-on`.';
 
-/** How each leg and payment stands, what the run waits for, and which command to type. */
-export function detailsOf(state: RunState): string {
-  const { run, legs, payments } = state;
+/**
+ * How each leg and payment stands, what the run waits for, and which command to type.
+ * @param isAgain the run was started or reset once more
+ */
+export function detailsOf(state: RunState, isAgain: boolean): string {
+  const { run, legs, payments, chunks } = state;
   const status = statusOf(state);
-  const waits = shownFirst(shownWaits(state));
+  const waits = waitsToShow(state);
   const rows = [
     ...legs.map((record) => {
       const traded = tradeOf(record);
@@ -114,11 +119,11 @@ export function detailsOf(state: RunState): string {
       return [id, `${amount} to ${account}`, paymentOutcome(record)];
     }),
   ];
-  const { planned, accepted, paid, notPaid, needsHuman } = countsOf(state.chunks);
+  const { planned, accepted, paid, notPaid, needsHuman } = countsOf(chunks);
   if (planned > 0)
     rows.push([
       'batch',
-      `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
+      `${planned} payments: ${lookingText(unseenOf(state, chunks, isAgain), { planned })}${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
       paid === planned ? 'PAID' : '',
     ]);
   const isUndone = state.ended && status !== 'COMPLETED';
@@ -140,6 +145,13 @@ export function detailsOf(state: RunState): string {
     `npx cambist status ${runName(run)}`,
     '```',
   ].join('\n');
+}
+
+/** The most important first. Where a batch waits for money, one line tells the sums that are missing. */
+function waitsToShow(state: RunState): readonly Waiting[] {
+  const waits = shownFirst(shownWaits(state));
+  const first = state.chunks.length === 0 ? null : leadingWait(waits, heldOf(state.chunks));
+  return first?.reason === 'money' ? [first, ...waits.filter(({ reason }) => reason !== 'money')] : waits;
 }
 
 /**

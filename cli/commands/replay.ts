@@ -31,6 +31,7 @@ import { count } from '../terminal/text.ts';
 import { userName } from '../terminal/user-name.ts';
 import { changeLines, replayedDocument, replayedText, nextLines } from '../views/replay-text.ts';
 import { statusSentence } from '../views/report-text.ts';
+import { toBringLines } from '../views/to-bring-text.ts';
 
 type ReplayOptions = JsonOption & {
   readonly event?: number;
@@ -128,6 +129,8 @@ async function leaveOpen(
 async function resetAndFollow(use: Use, verdict: Extract<ReplayVerdict, { kind: 'reset' }>): Promise<Ending> {
   const { output, place, run, options } = use;
   const { before, facts, next, point } = verdict;
+  const toBring = toBringLines(next);
+  if (toBring.length > 0) output.note(...toBring);
   if (place.mode === 'LIVE')
     await confirmLive(output, {
       isAnswered: options.yes === true,

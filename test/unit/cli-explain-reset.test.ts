@@ -30,6 +30,7 @@ function explainedOf(points: readonly ResetPoint[], more: Partial<ResetExplained
     otherCommand: null,
     points,
     items: [],
+    next: [],
     isUnplanned: true,
     safetyWait: null,
     said: [],

@@ -325,13 +325,18 @@ test('too little of the sold currency is found before any quote', () => {
     balances: [{ currency: 'USD', withdrawable: '999.99', total: '5000' }],
   });
   const none = done({ aggregateUsd: '0', balances: [] });
-  for (const balances of [poor, none]) {
+  for (const [balances, there] of [
+    [poor, '999.99'],
+    [none, '0'],
+  ] as const) {
     const skipped = quote({ 'read balances': [balances] });
     assert.equal(problemOf(skipped.result), 'SHORTFALL');
     assert.equal(skipped.result.kind, 'not traded');
     assert.ok(!kindsOf(skipped.effects).includes('send quote'));
     const held = quote({ 'read balances': [balances] }, NEW_LEG, context({ rules: { shortfall: 'hold' } }));
     assert.equal(named(held.result), 'wait: money');
+    assert.ok(held.result.kind === 'wait');
+    assert.deepEqual(held.result.wait.short, { currency: 'USD', needed: '1000.00', there });
   }
 });
 
@@ -867,6 +872,7 @@ test('a leg that funds a batch waits for what it may cost, beside what comes bef
       'The leg buys 16900.00 MXN for 1000.00 USD at most, but 1074.99 USD are there for it, and what comes before it in the plan takes 75.00 USD of that.',
     ],
   );
+  assert.deepEqual(short.result.wait.short, { currency: 'USD', needed: '1075', there: '1074.99' });
   assert.equal(short.result.state.phase.kind, 'short');
   const kinds = kindsOf(short.effects);
   assert.ok(!kinds.includes('read free money') && !kinds.includes('send quote'), kinds.join());
