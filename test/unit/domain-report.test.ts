@@ -70,6 +70,7 @@ test('a plan that was just adopted is reported whole, with everything pending', 
     startedBy: null,
     startedAt: null,
     endedAt: null,
+    resets: [],
     status: 'RUNNING',
     positions: [],
     legs: [
