@@ -314,6 +314,11 @@ export const FILE_MISTAKES = {
     sentence: 'The schedule has no day on which it would start a run.',
     advice: 'Write other days or a later `end`, or delete `schedule`.',
   },
+  MAX_AGE: {
+    sentence:
+      'Warning: on some day of the schedule the reference rates would be older than `max_age` allows, such as after a weekend.',
+    advice: 'Write a longer `max_age`, or see that the rates are renewed before that run.',
+  },
   // A batch file.
   ENCODING: {
     sentence: 'The file is in another encoding than the policy says.',

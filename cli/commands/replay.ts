@@ -171,7 +171,7 @@ function tellUnchanged(output: Output, { facts, report, progress }: RunView, lin
 }
 
 async function replayAttention(output: Output, place: Place, options: ReplayOptions): Promise<Ending> {
-  const { listed } = await listAttention(place, output.io.now());
+  const { listed } = await listAttention(place, output.io.now(), null);
   const runs = listed.map(({ facts }) => facts).filter(isToReplay);
   if (runs.length === 0) {
     output.document({ replayed: [], exitCode: EXIT_CODES.done });

@@ -46,6 +46,7 @@ import {
 } from '../batch.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { confirmLive } from '../confirm-live.ts';
+import { viewWithCameBack } from '../came-back.ts';
 import { follow } from '../follow.ts';
 import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { heedLookAlikes } from '../look-alikes.ts';
@@ -233,7 +234,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         return showStarted(use, verdict.facts.startedAtMs, await startedByOf(place, verdict.facts));
       }
       case 'ended': {
-        const ending = showReport(output, place, verdict.view);
+        const ending = showReport(output, place, await viewWithCameBack(output, place, verdict.view));
         output.note('', endedLine(name, verdict));
         return ending;
       }
