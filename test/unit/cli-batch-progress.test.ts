@@ -322,6 +322,11 @@ test('until the service has been looked at, a batch says that it is looking, and
     paint: PLAIN,
   });
   assert.match(drawn, / NEEDS A PERSON {2}LOOKING\n {6}payments .* 1480\n/);
-  const [line] = stepLines(progressOf(seen), new Map([['plan', 'made ']]), { nowMs: NOW_MS, zone: 'UTC' }, '');
+  const [line] = stepLines(
+    progressOf(seen),
+    new Map([['plan', 'made ']]),
+    { nowMs: NOW_MS, zone: 'UTC' },
+    '',
+  );
   assert.match(line ?? '', / batch payments: looking, 1480 of 1500 to be looked up; 20 of 1500 accepted/);
 });
