@@ -15,7 +15,7 @@ import type {
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
 import type { Problem } from '../domain/problems.ts';
-import { countsOf, heldOf, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
+import { countsOf, heldOf, leftOutIn, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
 import { leadingWait } from '../domain/run/missing.ts';
 import { lookingText, unseenOf } from '../domain/run/progress.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
@@ -158,11 +158,18 @@ function waitsToShow(state: RunState): readonly Waiting[] {
  * The codes with which payments of a batch have ended unpaid, the most frequent ones first: how many payments
  * each, and what to do.
  */
-export function unpaidInBatch({ chunks, stopped, run }: RunState): readonly string[] {
+export function unpaidInBatch({ chunks, stopped, run, plan }: RunState): readonly string[] {
   const lines = unpaidLines(unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
+  const leftOut = leftOutIn(chunks, plan?.batch ?? null).map(({ value, currency }) => money(value, currency));
+  const toBring =
+    leftOut.length === 0
+      ? []
+      : [
+          `The plan buys nothing for what it has left out: bring up to ${leftOut.join(', ')} for what you mend, then reset.`,
+        ];
   return lines.length === 0
     ? []
-    : [...lines, `All of them, one by one: \`npx cambist report ${runName(run)}\`.`];
+    : [...lines, ...toBring, `All of them, one by one: \`npx cambist report ${runName(run)}\`.`];
 }
 
 const MOST_UNPAID = 8;

@@ -44,7 +44,7 @@ const batchOf = (counts: { readonly waiting: number; readonly needsHuman: number
   return {
     status: 'HELD',
     items: [{ id: 'payments', kind: 'batch', step: '', waiting: standing.waiting }],
-    batch: { ...standing, open: [], others: standing },
+    batch: { ...standing, open: [], others: standing, leftOut: [] },
   };
 };
 
