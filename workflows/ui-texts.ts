@@ -5,7 +5,7 @@
 import { decimalsOf } from '../domain/currencies.ts';
 import { withDecimals } from '../domain/money.ts';
 import type { Leg } from '../domain/plan/plan.ts';
-import { runName } from '../domain/references.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import type {
   LegCall,
   PaymentsCall,
@@ -14,7 +14,7 @@ import type {
   WithdrawalsCall,
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
-import type { Problem } from '../domain/problems.ts';
+import { withNames, type Problem } from '../domain/problems.ts';
 import { countsOf, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
@@ -147,7 +147,7 @@ export function detailsOf(state: RunState): string {
  * each, and what to do.
  */
 export function unpaidInBatch({ chunks, stopped, run }: RunState): readonly string[] {
-  const lines = unpaidLines(unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
+  const lines = unpaidLines(run, unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
   return lines.length === 0
     ? []
     : [...lines, `All of them, one by one: \`npx cambist report ${runName(run)}\`.`];
@@ -160,6 +160,7 @@ const MOST_UNPAID = 8;
  * @param stopped why nothing more is sent; null: nothing has stopped the batch
  */
 export function unpaidLines(
+  run: RunName,
   unpaid: readonly Unpaid[],
   notPaid: number,
   stopped: Problem | null = null,
@@ -169,7 +170,7 @@ export function unpaidLines(
   return [
     ...shown.map(({ code, payments }) => {
       const why = code === stopped?.code ? `${stopped.message} ` : '';
-      return `\`${code}\` ${paymentsText(payments)}: ${why}${adviceOf(code)}`;
+      return `\`${code}\` ${paymentsText(payments)}: ${why}${withNames(adviceOf(code), run)}`;
     }),
     ...(others > 0 && unpaid.length > 0 ? [othersText(others)] : []),
   ];
