@@ -5,6 +5,7 @@
  */
 import { access, constants, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
+import { runName, type RunName } from '../../domain/references.ts';
 import type { RowResult } from '../../language/batch/results.ts';
 import { openBytes, type BatchFile } from './file.ts';
 import { CommandFailure } from '../failure.ts';
@@ -37,7 +38,7 @@ export async function writeResults(
   const lines = resultLines(opened.chunks, { format: payout.format, zone }, (id) => results.of(id));
   try {
     const file = await open(beside, 'w').catch((error: unknown) => {
-      throw unwritable(out, error);
+      throw unwritable(out, error, facts.run);
     });
     try {
       let some: string[] = [];
@@ -54,7 +55,7 @@ export async function writeResults(
     await rename(beside, path);
   } catch (error) {
     await rm(beside, { force: true });
-    throw isOfFiles(error) ? unwritable(out, error) : error;
+    throw isOfFiles(error) ? unwritable(out, error, facts.run) : error;
   }
   return results.asked;
 }
@@ -107,14 +108,15 @@ function isOfFiles(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && 'path' in error;
 }
 
-function unwritable(out: string, error: unknown): CommandFailure {
+/** @param run absent: it is not known yet */
+function unwritable(out: string, error: unknown, run?: RunName): CommandFailure {
   if (error instanceof CommandFailure) return error;
   return new CommandFailure('bad input', [
     {
       code: 'RESULTS_UNWRITABLE',
       place: out,
       message: `the results cannot be written: ${error instanceof Error ? error.message : String(error)}`,
-      fix: 'Name a file in a folder that you may write to. A run that was started goes on; `npx cambist report RUN --batch FILE --out FILE` writes them at any time.',
+      fix: `Name a file in a folder that you may write to. A run that was started goes on; \`npx cambist report ${run === undefined ? 'RUN' : runName(run)} --batch FILE --out FILE\` writes them at any time.`,
     },
   ]);
 }
