@@ -4,6 +4,7 @@
  */
 import { access, constants, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
+import { runName, type RunName } from '../domain/references.ts';
 import { CommandFailure } from './failure.ts';
 import type { BatchFile } from './batches/file.ts';
 
@@ -14,19 +15,19 @@ type Beside = Pick<BatchFile, 'file' | 'cwd'>;
 const PARTS = 500;
 
 /**
- * @param out the file's name as given; relative to the folder in which the command runs
+ * @param of `out`: the file's name as given; relative to the folder in which the command runs. `run`: the run whose results it has
  * @throws CommandFailure when the file cannot be written
  */
 export async function writeNewFile(
   batch: Beside,
-  out: string,
+  { out, run = null }: { readonly out: string; readonly run?: RunName | null },
   parts: AsyncIterable<string | Uint8Array>,
 ): Promise<void> {
   const path = pathOf(batch, out);
   const beside = `${path}.${process.pid}.part`;
   try {
     const file = await open(beside, 'w').catch((error: unknown) => {
-      throw unwritable(out, error);
+      throw unwritable(out, error, run);
     });
     try {
       let some: Uint8Array[] = [];
@@ -43,7 +44,7 @@ export async function writeNewFile(
     await rename(beside, path);
   } catch (error) {
     await rm(beside, { force: true });
-    throw isOfFiles(error) ? unwritable(out, error) : error;
+    throw isOfFiles(error) ? unwritable(out, error, run) : error;
   }
 }
 
@@ -71,14 +72,14 @@ function isOfFiles(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && 'path' in error;
 }
 
-function unwritable(out: string, error: unknown): CommandFailure {
+function unwritable(out: string, error: unknown, run: RunName | null = null): CommandFailure {
   if (error instanceof CommandFailure) return error;
   return new CommandFailure('bad input', [
     {
       code: 'RESULTS_UNWRITABLE',
       place: out,
       message: `the file cannot be written: ${error instanceof Error ? error.message : String(error)}`,
-      fix: 'Name another file, in a folder that you may write to. A run that was started goes on; `npx cambist report RUN --batch FILE --out FILE` writes its results at any time.',
+      fix: `Name another file, in a folder that you may write to.${run === null ? '' : ` The run goes on; \`npx cambist report ${runName(run)} --batch FILE --out FILE\` writes its results at any time.`}`,
     },
   ]);
 }

@@ -19,7 +19,7 @@ export async function correctBatch(batch: BatchFile, out: string | null): Promis
     batch.policyFile.policy.payout.format,
     batch.decimals,
   );
-  if (out !== null && corrections.length > 0) await writeNewFile(batch, out, oneOf(bytes));
+  if (out !== null && corrections.length > 0) await writeNewFile(batch, { out }, oneOf(bytes));
   return corrections;
 }
 

@@ -28,7 +28,7 @@ export async function writeResults(
   const results = new Results(readPayments(place, facts));
   const { zone, payout } = batch.policyFile.policy;
   const lines = resultLines(opened.chunks, { format: payout.format, zone }, (id) => results.of(id));
-  await writeNewFile(batch, out, lines);
+  await writeNewFile(batch, { out, run: facts.run }, lines);
   return results.asked;
 }
 

@@ -1,5 +1,6 @@
 /** Which runs need a person's attention, and which of them a person has acknowledged already. */
 import { randomUUID } from 'node:crypto';
+import type { ProblemCode } from '../../domain/problems.ts';
 import { isReplaced } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { MOST_NEEDS, type Need } from '../../domain/people/instructions.ts';
@@ -11,7 +12,8 @@ import { readInstructions } from '../../durable/instructions/read.ts';
 import { keepInstruction } from '../decide/keep-instruction.ts';
 import type { Place } from '../place.ts';
 import { ANSWER_LIMIT_MS } from '../follow/answers.ts';
-import { readOutline } from '../follow/read-run.ts';
+import { cameBackIn, type FailedPayment, type FailedPayments } from '../follow/came-back.ts';
+import { readOutline, readParts } from '../follow/read-run.ts';
 import { listRuns, requireRun, type RunFacts } from '../follow/runs.ts';
 import { readStuck } from '../follow/stuck.ts';
 import { acknowledgeMissed, type Missed } from '../schedules/missed.ts';
@@ -50,10 +52,16 @@ export async function listAll(place: Place, limit: number | null): Promise<reado
 /**
  * The runs that need a person's attention, newest first. The command asks open runs what they wait for. A run that waits
  * within its time, for example for settlement, needs no attention.
+ * @param failed what the service says has failed, so that money that came back is told; null: it was not asked
  */
-export async function listAttention(place: Place, nowMs: number): Promise<Attention> {
+export async function listAttention(
+  place: Place,
+  nowMs: number,
+  failed: FailedPayments | null,
+): Promise<Attention> {
   const all = await listAll(place, null);
-  const looked = await Promise.all(all.map(({ facts }) => lookAt(place, facts, nowMs)));
+  const waiting = await Promise.all(all.map(({ facts }) => lookAt(place, facts, nowMs)));
+  const looked = failed === null ? waiting : await withCameBack(place, waiting, failed);
   const needing = looked.filter(needsAttention);
   const listed = await withoutAcknowledged(place, needing);
   return { listed, acknowledged: needing.length - listed.length };
@@ -79,14 +87,21 @@ export type Acknowledged =
 export async function acknowledge(
   place: Place,
   run: RunName,
-  { by, why, nowMs }: { readonly by: string; readonly why: string; readonly nowMs: number },
+  said: {
+    readonly by: string;
+    readonly why: string;
+    readonly nowMs: number;
+    readonly failed: FailedPayments | null;
+  },
 ): Promise<Acknowledged> {
+  const { by, why, nowMs, failed } = said;
   const missed = (await listMissed(place, nowMs)).find((each) => runName(each.run) === runName(run));
   if (missed !== undefined) {
     await acknowledgeMissed(place, missed, { by, why });
     return { kind: 'missed', missed };
   }
-  const listed = await lookAt(place, await requireRun(place, run), nowMs);
+  const asked = await lookAt(place, await requireRun(place, run), nowMs);
+  const listed = failed === null ? asked : await addCameBack(place, asked, failed);
   if (!needsAttention(listed)) throw new CommandFailure('bad input', [needsNobody(run, listed)]);
   const standing = standingOf(listed);
   const needs = listed.needs.slice(0, MOST_NEEDS);
@@ -115,6 +130,48 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
     return stuckBy(facts, error.problems[0] ?? null);
   }
 }
+
+/** Of payments whose run the list does not show, this many of the newest runs are asked. */
+const RUNS_WITHOUT_NAME = 20;
+
+/** The runs, each with the payments of it that came back. Only runs that may have one are asked. */
+async function withCameBack(
+  place: Place,
+  all: readonly Listed[],
+  failed: FailedPayments,
+): Promise<readonly Listed[]> {
+  const named = new Set(failed.payments.flatMap(({ run }) => (run === null ? [] : runName(run))));
+  const isAnyUnnamed = failed.payments.some(({ run }) => run === null);
+  return fewAtOnce([...all.entries()], READ_AT_ONCE, async ([index, listed]) => {
+    const mayHave = named.has(runName(listed.facts.run)) || (isAnyUnnamed && index < RUNS_WITHOUT_NAME);
+    return mayHave ? addCameBack(place, listed, failed) : listed;
+  });
+}
+
+async function addCameBack(place: Place, listed: Listed, failed: FailedPayments): Promise<Listed> {
+  const back: { readonly item: string; readonly record: FailedPayment }[] = [];
+  try {
+    for await (const { report } of readParts(place, listed.facts))
+      for (const { payment, record } of cameBackIn(report.payments, failed))
+        back.push({ item: payment.id, record });
+  } catch (error) {
+    // No worker tells its payments. Only a completed run tells them without one, and it needs nobody otherwise.
+    if (!(error instanceof CommandFailure)) throw error;
+  }
+  const [first] = back;
+  if (first === undefined) return listed;
+  const { item, record } = first;
+  const others = back.length === 1 ? '' : `, and ${back.length - 1} more came back`;
+  const message = `The service says "${record.status}" of withdrawal ${record.id} of ${item}, which was paid${others}: \`npx cambist report ${runName(listed.facts.run)}\` has the rest.`;
+  return {
+    ...listed,
+    why: listed.why ?? { code: CAME_BACK, message },
+    needs: [...listed.needs, ...back.map(({ item: id }): Need => [CAME_BACK, id, 1])],
+  };
+}
+
+/** The code under which a report tells it. */
+const CAME_BACK: ProblemCode = 'WITHDRAWAL_FAILED';
 
 function stuckBy(facts: RunFacts, why: Why | null): Listed {
   return { facts, why, needs: needsOf(why), isStuck: true };
