@@ -120,10 +120,11 @@ export function whyClosed(system: PaymentSystem, date: string): string | null {
   return closedDays(system, year).get(date) ?? null;
 }
 
-/** The first day from `date` on, that day included, on which all these systems are open. */
+/** The first weekday from `date` on, that day included, on which all these systems are open. */
 export function firstOpenDay(systems: readonly PaymentSystem[], date: string): string {
   let day = dayOf(date);
-  const isClosed = (): boolean => systems.some((system) => whyClosed(system, dateOf(day)) !== null);
+  const isClosed = (): boolean =>
+    day.weekday > 5 || systems.some((system) => whyClosed(system, dateOf(day)) !== null);
   while (isClosed()) day = day.plus({ days: 1 });
   return dateOf(day);
 }

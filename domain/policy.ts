@@ -24,7 +24,12 @@ export type PolicyHead = {
   /** Null: no price guard (refused by `check` in live). */
   readonly guard: Guard | null;
   readonly rules: PolicyRules;
+  /** At most one for each currency. They are only told: what a run does never depends on them. */
+  readonly cutoffs: readonly Cutoff[];
 };
+
+/** After this time of day in the zone (IANA), what is sent in the currency has the value of the next day. */
+export type Cutoff = { readonly currency: string; readonly at: TimeOfDay; readonly zone: string };
 
 /** The rules by which a run executes its plan. The plan has them as the policy states them. */
 export type PolicyRules = {

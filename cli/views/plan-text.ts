@@ -1,6 +1,7 @@
 /** A plan in words: every number with its reason. Pure. */
 import { distanceOf, keepsGuard, type Distance, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { unpayableOf, type PlanBatch } from '../../domain/batch.ts';
+import { pastCutoffs } from '../../operations/start/past-cutoffs.ts';
 import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import { divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
@@ -139,13 +140,13 @@ export function planDocument(
       withdrawals: observation.withdrawals.map((withdrawal) => withdrawal.id),
     },
     problems: shortfall === null ? [] : [shortfall],
-    remarks: remarksOf(plan),
+    remarks: remarksOf(plan, input),
   };
 }
 
 /** Things that a person should consider before the run. None of them stops it. */
-function remarksOf(plan: Plan): readonly string[] {
-  const { date, sendWindows, payments, rules } = plan;
+function remarksOf(plan: Plan, { policy, observation }: CompileInput): readonly string[] {
+  const { date, sendWindows, payments, batch, rules } = plan;
   const uncovered = notCovered(plan);
   const settledMs = settlesBeforeMs(date, rules.quote.settlement);
   const isLate = payments.length > 0 && settledMs > sendWindows.withdrawalsUntilMs - DAY_MS;
@@ -157,6 +158,11 @@ function remarksOf(plan: Plan): readonly string[] {
         ]
       : []),
     ...closedDayLines(plan),
+    ...pastCutoffs(
+      policy,
+      (batch?.payable ?? []).map(({ currency }) => currency),
+      observation.observedAtMs,
+    ),
   ];
 }
 
@@ -202,7 +208,7 @@ export function explainPlan(
     ],
     foundText(observation, paint),
     shortfall === null ? [] : [`${paint.warn(shortfall.code)}: ${shortfall.message} ${shortfall.fix}`],
-    ...remarksOf(plan).map((remark) => [`${paint.warn('Note')}: ${clock.retold(remark)}`]),
+    ...remarksOf(plan, input).map((remark) => [`${paint.warn('Note')}: ${clock.retold(remark)}`]),
   ];
   return sections
     .filter((section) => section.length > 0)

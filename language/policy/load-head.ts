@@ -7,7 +7,7 @@ import { decimalsOf, KNOWN_CURRENCIES } from '../../domain/currencies.ts';
 import type { Guard, Limits, Money, PolicyHead, ReferenceGuard } from '../../domain/policy.ts';
 import { parseDuration } from '../../calendar/business-date.ts';
 import { cutTo, fractionDigits, isZero, smallest } from '../text/amount-text.ts';
-import { readMoney, unquotedComplaint } from '../text/leaves.ts';
+import { readMoney, readTimeInZone, unquotedComplaint } from '../text/leaves.ts';
 import { quoted } from '../text/printable.ts';
 import { unknownCurrency } from '../text/unknown-currency.ts';
 import type { Path, YamlSource } from '../text/yaml-source.ts';
@@ -176,6 +176,10 @@ export function toHead(
     zone: parsed.zone,
     schedule: parsed.schedule === undefined ? null : toSchedule(parsed.schedule),
     guard: parsed.guard === undefined ? null : { worstRates, reference: toReference(parsed.guard) },
+    cutoffs: Object.entries(parsed.settle.cutoff ?? {}).map(([currency, text]) => ({
+      currency,
+      ...readTimeInZone(text),
+    })),
     rules: {
       quote: {
         validForSeconds: VALID_FOR_SECONDS[parsed.quote.valid_for],

@@ -91,7 +91,7 @@ function checkFund(source: YamlSource): void {
       fix: 'delete `from`, or write `mode: net`',
     });
   }
-  for (const path of [['guard'], ['quote'], ['settle'], ['limits', 'per_trade'], ['limits', 'per_run']])
+  for (const path of BOUNDS_OF_TRADES)
     if (source.has(path))
       source.warn(source.keyPlaceAt(path), {
         mistake: 'CONTRADICTION',
@@ -99,6 +99,16 @@ function checkFund(source: YamlSource): void {
         fix: 'delete it, or write `mode: net`',
       });
 }
+
+/** What a policy says of trades, and of waiting for them. */
+const BOUNDS_OF_TRADES: readonly Path[] = [
+  ['guard'],
+  ['quote'],
+  ['settle', 'until'],
+  ['settle', 'late_after'],
+  ['limits', 'per_trade'],
+  ['limits', 'per_run'],
+];
 
 /** No two fields may name the same column. */
 function checkColumns(source: YamlSource): void {

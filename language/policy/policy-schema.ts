@@ -27,6 +27,7 @@ import {
   percent,
   policyName,
   rate,
+  timeInZone,
   timeOfDay,
   wholeNumber,
   zone,
@@ -134,6 +135,17 @@ const settle = hinted(
         'After this long the run says that it is late, and goes on waiting. Default: `late_after` of the service file, 6h.',
       example: '6h',
     }).optional(),
+    cutoff: hinted(
+      z.record(
+        currency({ description: 'A currency.', example: 'EUR' }),
+        timeInZone({ description: 'A time of day in a time zone, in quotes.' }),
+      ),
+      {
+        description:
+          'Until when money in a currency moves on the same day: plan, and run before it starts, say that it is later. Stops nothing.',
+        example: '{ EUR: "15:30 Europe/Brussels" }',
+      },
+    ).optional(),
   }),
   { description: 'What the run waits for between trade and withdrawals.', example: '{ until: funds }' },
 );

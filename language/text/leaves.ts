@@ -345,7 +345,31 @@ function timeComplaint({ text: found }: Written): Complaint {
 
 /** The parts of a text that `timeOfDay` has taken. */
 export function readTimeOfDay(found: string): { readonly hour: number; readonly minute: number } {
-  return { hour: Number(found.slice(0, 2)), minute: Number(found.slice(3)) };
+  return { hour: Number(found.slice(0, 2)), minute: Number(found.slice(3, 5)) };
+}
+
+/** A time of day in a zone, `15:30 Europe/Brussels`. */
+export function timeInZone(words: Words): z.ZodString {
+  const pattern = '(?:[01][0-9]|2[0-3]):[0-5][0-9] [A-Za-z][A-Za-z0-9_+/-]*';
+  return text(pattern, { example: '"15:30 Europe/Brussels"', ...words }, timeInZoneComplaint, (found) =>
+    isZone(readTimeInZone(found).zone),
+  );
+}
+
+function timeInZoneComplaint({ text: found }: Written): Complaint {
+  return {
+    mistake: 'TIME',
+    message: `${quoted(found)} is not a time of day in a time zone`,
+    fix: 'write hours, minutes and a zone of the IANA database: "15:30 Europe/Brussels"',
+  };
+}
+
+/** The parts of a text that `timeInZone` has taken. */
+export function readTimeInZone(found: string): {
+  readonly at: { readonly hour: number; readonly minute: number };
+  readonly zone: string;
+} {
+  return { at: readTimeOfDay(found), zone: found.slice('15:30 '.length) };
 }
 
 /**

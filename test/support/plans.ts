@@ -15,6 +15,7 @@ export const POLICY_HEAD: PolicyHead = {
   environment: 'sandbox',
   zone: 'UTC',
   schedule: null,
+  cutoffs: [],
   guard: null,
   rules: {
     quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },

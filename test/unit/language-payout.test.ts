@@ -34,6 +34,7 @@ test('the sample becomes the record that a batch is checked by', () => {
     environment: 'sandbox',
     zone: 'Europe/Paris',
     schedule: null,
+    cutoffs: [],
     guard: {
       worstRates: [],
       reference: { file: 'rates/daily.yaml', maxAgeMs: 365 * 86_400_000, worstCostBps: '30' },

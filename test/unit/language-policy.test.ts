@@ -95,6 +95,7 @@ test('the sample of the design becomes the record that the plan is compiled from
     environment: 'sandbox',
     zone: 'America/Mexico_City',
     schedule: null,
+    cutoffs: [],
     guard: {
       worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: '16.90', currency: 'MXN', per: 'USD' } }],
       reference: null,

@@ -177,6 +177,7 @@ function payoutOf(
     environment: 'sandbox',
     zone: 'UTC',
     schedule: null,
+    cutoffs: [],
     guard: isFunded ? BY_REFERENCE : null,
     rules: {
       quote: { validForSeconds: 30, settlement: 'T0', maxQuotes: 5 },
@@ -233,6 +234,7 @@ function policyOf(ours: Ours, batch: BatchSettings | null): Policy {
     environment: 'sandbox',
     zone: 'UTC',
     schedule: null,
+    cutoffs: [],
     guard: guard
       ? {
           worstRates: [{ sell: 'USD', buy: 'MXN', rate: { value: WORST_RATE, currency: 'MXN', per: 'USD' } }],
@@ -260,6 +262,7 @@ function rebalancePolicyOf({ input, policy }: Ours, of: RebalanceSettings): Reba
     environment: 'sandbox',
     zone: 'UTC',
     schedule: null,
+    cutoffs: [],
     guard: BY_REFERENCE,
     rules: {
       quote: { validForSeconds: policy.validForSeconds, settlement: 'T0', maxQuotes: 5 },
