@@ -67,8 +67,8 @@ export function* lookForMoney(context: Context, leg: Leg, state: LegState): Step
   const problem: Problem = {
     code: 'SHORTFALL',
     item: leg.id,
-    message: `The leg sells ${moneyText(needed, leg.sell)}, but ${moneyText(available, leg.sell)} are there.`,
-    fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else type \`npx cambist replay ${runName(context.plan.run)}\`.`,
+    message: `Short of ${moneyText(subtract(needed, available), leg.sell)}: the leg sells ${moneyText(needed, leg.sell)}; ${moneyText(available, leg.sell)} are there.`,
+    fix: `Bring ${leg.sell} in. With \`shortfall: hold\` the run then goes on by itself; else type \`npx cambist replay ${runName(context.plan.run)}\`.`,
   };
   return context.plan.rules.shortfall === 'skip' ? { kind: 'end', problem } : asShort(state, problem);
 }
@@ -150,7 +150,7 @@ export function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
     case 'others': {
       const { run, before } = turn;
       const line = before === 0 ? '' : `, and ${before} more wait before this one`;
-      const message = `Run ${run} trades now${line}: runs of one organisation take turns.`;
+      const message = `Run ${run} trades now${line}. Runs of one organisation take turns.`;
       // A run far back in the line asks rarely, but often enough to keep its place.
       const afterMs = Math.min(1_000 + before * 100, 10_000);
       return { afterMs, reason: 'turn', problem: makeProblem('TURN_OF_ANOTHER', id, { message }) };

@@ -4,7 +4,8 @@
  */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Recorded } from '../../domain/people/instructions.ts';
-import { makeProblem, type Problem } from '../../domain/problems.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { meaningOf } from '../../domain/writes/step.ts';
 import { runName } from '../../domain/references.ts';
 import { progressOfEnded, readProgress, type Progress, type RunPage } from '../../domain/run/progress.ts';
 import {
@@ -241,11 +242,11 @@ function whyUnpaid({ batch }: Progress): readonly string[] {
 /** The problem that stands in the report for payments of a batch that were not read one by one. */
 function unpaidBy(code: string, share: 'all' | 'some', { batch }: Progress, run: string): Problem {
   const { notPaid = 0 } = batch?.counts ?? {};
-  const some = `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, ${share} of them for this.`;
+  const some = `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, ${share} of them for this reason.`;
   return {
     code: code as Problem['code'],
     item: 'payments',
-    message: code === 'BATCH_STOPPED' ? `${makeProblem(code, null).message} ${some}` : some,
+    message: `${some} ${meaningOf(code)}`,
     fix: `See \`npx cambist report ${run}\` for each.`,
   };
 }
