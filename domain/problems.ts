@@ -531,7 +531,8 @@ export const PROBLEMS = {
   },
   INSTRUCTIONS_AWAY: {
     ending: 'waiting',
-    sentence: 'Temporal could not record that a payment goes on under its next reference.',
+    sentence:
+      'Temporal could not record that a payment goes on, under its next reference or although the plan had ended it.',
     advice: 'Nothing to do: it tries again by itself, and sends nothing before.',
   },
   LOOKUP_INCOMPLETE: {
