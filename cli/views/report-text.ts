@@ -342,7 +342,7 @@ function kindText(
   const noun = problems.every(({ item }) => payments.has(item ?? '')) ? 'payment' : 'item';
   const more = problems.length - most;
   return [
-    wrap(`${first.code}, ${count(problems.length, noun)}: ${sentence(first.fix)}`, width),
+    wrap(`${count(problems.length, noun)}, ${first.code}: ${sentence(first.fix)}`, width),
     ...problems.slice(0, most).map(({ item, message }) => {
       const payment = payments.get(item ?? '');
       const what = payment === undefined ? '' : `${whatOf(payment)}. `;
