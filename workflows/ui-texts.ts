@@ -5,7 +5,7 @@
 import { decimalsOf } from '../domain/currencies.ts';
 import { withDecimals } from '../domain/money.ts';
 import type { Leg } from '../domain/plan/plan.ts';
-import { runName } from '../domain/references.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import type {
   LegCall,
   PaymentsCall,
@@ -14,7 +14,7 @@ import type {
   WithdrawalsCall,
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
-import type { Problem } from '../domain/problems.ts';
+import { withNames, type Problem } from '../domain/problems.ts';
 import { countsOf, heldOf, leftOutIn, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
 import { leadingWait } from '../domain/run/missing.ts';
 import { lookingText, unseenOf } from '../domain/run/progress.ts';
@@ -159,7 +159,7 @@ function waitsToShow(state: RunState): readonly Waiting[] {
  * each, and what to do.
  */
 export function unpaidInBatch({ chunks, stopped, run, plan }: RunState): readonly string[] {
-  const lines = unpaidLines(unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
+  const lines = unpaidLines(run, unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
   const leftOut = leftOutIn(chunks, plan?.batch ?? null).map(({ value, currency }) => money(value, currency));
   const toBring =
     leftOut.length === 0
@@ -179,6 +179,7 @@ const MOST_UNPAID = 8;
  * @param stopped why nothing more is sent; null: nothing has stopped the batch
  */
 export function unpaidLines(
+  run: RunName,
   unpaid: readonly Unpaid[],
   notPaid: number,
   stopped: Problem | null = null,
@@ -188,7 +189,7 @@ export function unpaidLines(
   return [
     ...shown.map(({ code, payments }) => {
       const why = code === stopped?.code ? `${stopped.message} ` : '';
-      return `\`${code}\` ${paymentsText(payments)}: ${why}${adviceOf(code)}`;
+      return `\`${code}\` ${paymentsText(payments)}: ${why}${withNames(adviceOf(code), run)}`;
     }),
     ...(others > 0 && unpaid.length > 0 ? [othersText(others)] : []),
   ];

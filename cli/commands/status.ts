@@ -11,10 +11,12 @@ import { atPlace } from '../../operations/place.ts';
 import { standingTable } from '../views/batch-text.ts';
 import { standingDocument, standingLines } from '../views/halts-text.ts';
 import { pausedDocument, pausedLine } from '../views/paused-text.ts';
-import { statusSentence, unblocking } from '../views/report-text.ts';
+import { clockOf, type Clock } from '../terminal/clock.ts';
+import { pastLines, statusSentence, unblocking } from '../views/report-text.ts';
 import { haltRecord } from '../../operations/halt/switch.ts';
 import { pausedBesideRuns } from '../../operations/follow/paused.ts';
 import { parseRun } from '../../operations/named-run.ts';
+import { pastOf } from '../../operations/follow/past.ts';
 import { listRuns, requireRun } from '../../operations/follow/runs.ts';
 import { standingOf, type Standing } from '../../operations/follow/standing.ts';
 
@@ -65,12 +67,15 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
   return atPlace(output.caller, named?.mode ?? null, async (place) => {
     if (named !== null) {
       const standing = await standingOf(place, await requireRun(place, named.run), output.io.now);
-      const shown = shownOf(standing, output.io.now());
+      const nowMs = output.io.now();
+      const past = await pastOf(place.client, standing.facts);
+      const clock = clockOf(standing.kind === 'told' ? standing.report.zone : null, nowMs);
+      const shown = { ...shownOf(standing, nowMs, clock), ...past };
       output.document(shown);
       output.say(shown.sentence);
       if (standing.kind === 'told' && standing.progress.batch !== null)
         output.show(`\n${standingTable(standing.progress.batch, output.width)}\n`);
-      if (shown.startedBy !== null) output.say(`Started by ${shown.startedBy}.`);
+      output.say(...pastLines(shown, clock));
       return standing.ending;
     }
     const [record, paused, runs] = await Promise.all([
@@ -97,7 +102,7 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
   });
 }
 
-function shownOf(standing: Standing, nowMs: number): Shown {
+function shownOf(standing: Standing, nowMs: number, clock?: Clock): Shown {
   const { facts, ending } = standing;
   const known = { run: runName(facts.run), workflowId: facts.workflowId, exitCode: EXIT_CODES[ending] };
   switch (standing.kind) {
@@ -109,7 +114,7 @@ function shownOf(standing: Standing, nowMs: number): Shown {
         ...known,
         status: report.status,
         startedBy: report.startedBy,
-        sentence: statusSentence(report, progress, nowMs),
+        sentence: statusSentence(report, progress, nowMs, clock),
         since: wait?.sinceMs === undefined ? null : new Date(wait.sinceMs).toISOString(),
         wakesAt: wait !== null && wait.wakeAtMs > nowMs ? new Date(wait.wakeAtMs).toISOString() : null,
         unblockedBy: wait === null ? null : unblocking(report, wait),

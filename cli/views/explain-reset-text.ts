@@ -2,7 +2,8 @@
 import type { ResetPoint } from '../../operations/replay/points.ts';
 import type { ExplainedItem, ResetExplained } from '../../operations/replay/explain.ts';
 import { plain } from '../terminal/safe.ts';
-import { clockTime, span, table, wrap } from '../terminal/text.ts';
+import { clockOf, type Clock } from '../terminal/clock.ts';
+import { span, table, wrap } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 import { toBring, toBringLines } from './to-bring-text.ts';
@@ -16,6 +17,7 @@ export function explainedText(
 ): string {
   const safe = plain(explained);
   const { run, status, point, items, isUnplanned, said, otherCommand } = safe;
+  const clock = clockOf(safe.zone, nowMs);
   const instead =
     otherCommand === null
       ? ''
@@ -34,9 +36,9 @@ export function explainedText(
       ? []
       : [
           wrap('What people said stands outside its history, and counts again:', width),
-          ...instructionLines({ evidence: said }).map((line) => wrap(`  ${line}`, width, '    ')),
+          ...instructionLines({ evidence: said }, clock).map((line) => wrap(`  ${line}`, width, '    ')),
         ]),
-    pointsText(safe, nowMs, width),
+    pointsText(safe, clock, width),
   ].join('\n\n');
 }
 
@@ -73,7 +75,7 @@ const FIRST_EVENTS = 10;
 const LAST_EVENTS = 25;
 
 /** One line for each event; a long step goes on below it. */
-function pointsText(explained: ResetExplained, nowMs: number, width: number): string {
+function pointsText(explained: ResetExplained, clock: Clock, width: number): string {
   const { points, point, recommended, otherCommand } = explained;
   const taken = otherCommand === null ? recommended.eventId : null;
   const listed = points.filter(
@@ -86,7 +88,7 @@ function pointsText(explained: ResetExplained, nowMs: number, width: number): st
       ...(eventId === taken ? ['`replay` takes it'] : []),
     ];
     const more = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`;
-    return wrap(`${eventId}  ${clockTime(atMs, nowMs)}  ${step}${more}`, width, '    ');
+    return wrap(`${eventId}  ${clock.at(atMs)}  ${step}${more}`, width, '    ');
   });
   const leftOut = points.length - listed.length;
   const rest = leftOut === 0 ? [] : [`${leftOut} more in between; --json has them all`];

@@ -11,7 +11,8 @@ import { safetyWaitSentence, type Waiting } from '../../domain/waits.ts';
 import { isPlanned, lookingIn, mainWait, type Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
-import { paragraphOf, clockTime, count, table, wrap, type Paint } from '../terminal/text.ts';
+import { clockOf, type Clock } from '../terminal/clock.ts';
+import { paragraphOf, count, table, wrap, type Paint } from '../terminal/text.ts';
 import { amountText, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 import { costsTable } from './cost-text.ts';
@@ -22,25 +23,28 @@ import { decisionLines, positionsTable, settledTable } from './positions-text.ts
 export function reportText(options: {
   readonly report: Report;
   readonly uiUrl: string | null;
+  readonly nowMs: number;
   readonly width: number;
   readonly paint: Paint;
 }): string {
   const { width, paint, uiUrl } = options;
   const report = plain(options.report);
+  const clock = clockOf(report.zone, options.nowMs);
+  // In the order in which they are read, so that the first time names the zone.
   const sections = [
     [
       `${paint.strong(report.run)}: ${paintStatus(report.status, paint)}`,
-      ...(report.startedBy === null ? [] : [wrap(`Started by ${report.startedBy}.`, width)]),
+      ...pastLines(report, clock).map((line) => wrap(line, width)),
     ].join('\n'),
-    wrap(summarise(report).join('\n'), width),
+    wrap(summarise(report, clock).join('\n'), width),
     positionsText(report, width),
     legsTable(report, width),
     costsText(report, width),
     leftText(report, width),
     paymentsTable(report, width),
     totalsTable(report, width),
-    problemsText(report, width),
-    instructionsText(report, width),
+    problemsText(report, width, clock),
+    instructionsText(report, width, clock),
     uiUrl === null ? '' : `Temporal UI: ${uiUrl}`,
   ];
   return sections.filter((section) => section !== '').join('\n\n');
@@ -51,14 +55,41 @@ function paintStatus(status: Report['status'], paint: Paint): string {
   return status === 'RUNNING' ? status : status === 'HELD' ? paint.warn(status) : paint.bad(status);
 }
 
+/** Who started the run, when it began and ended, and its resets. */
+export function pastLines(
+  { startedBy, startedAt, endedAt, resets }: Pick<Report, 'startedBy' | 'startedAt' | 'endedAt' | 'resets'>,
+  clock: Clock,
+): readonly string[] {
+  const by = startedBy === null ? '' : ` by ${startedBy}`;
+  const at = startedAt === null ? '' : ` at ${clock.atText(startedAt)}`;
+  const ended = endedAt === null ? '' : `nded at ${clock.atText(endedAt)}.`;
+  const started = by === '' && at === '' ? '' : `Started${by}${at}`;
+  const first =
+    started === ''
+      ? ended === ''
+        ? ''
+        : `E${ended}`
+      : ended === ''
+        ? `${started}.`
+        : `${started}, e${ended}`;
+  return [...(first === '' ? [] : [first]), ...resets.map((reset) => resetLine(reset, clock))];
+}
+
+function resetLine({ at, eventId, why, before }: Report['resets'][number], clock: Clock): string {
+  const isOpen = before === 'RUNNING' || before === 'HELD';
+  const stood = before === null ? '' : isOpen ? `, while it was ${before}` : `, after it had ended ${before}`;
+  const reason = why === null ? 'no reason was given' : `the reason given is "${why}"`;
+  return `Reset at ${clock.atText(at)} to event ${eventId}${stood}; ${reason}.`;
+}
+
 /** One sentence per item. */
-function summarise(report: Report): string[] {
+function summarise(report: Report, clock: Clock): string[] {
   const legs = report.legs.map((leg) => {
     const traded = `${money(leg.sellAmount, leg.sell)} for ${money(leg.buyAmount, leg.buy)}`;
     const lost = lostReply(report, leg.id, leg.tradeId);
     switch (leg.outcome) {
       case 'TRADED':
-        return `Traded ${traded} at ${leg.rate === null ? '?' : rateText(leg.rate)} (trade ${leg.tradeId ?? '?'})${settledText(leg.settled)}.${requotesText(report, leg)}${lost}`;
+        return `Traded ${traded} at ${leg.rate === null ? '?' : rateText(leg.rate)} (trade ${leg.tradeId ?? '?'})${when(', made at ', leg.tradedAt, clock)}${settledText(leg, clock)}.${requotesText(report, leg)}${lost}`;
       case 'NOT_TRADED':
         return `Not traded: ${leg.sell} for ${leg.buy} (${leg.id}).`;
       case 'NEEDS_HUMAN':
@@ -77,7 +108,7 @@ function summarise(report: Report): string[] {
     const more = `${generationText(payment)}${lostReply(report, payment.id, payment.withdrawalId)}`;
     switch (payment.outcome) {
       case 'PAID':
-        return `Paid ${what} (withdrawal ${payment.withdrawalId ?? '?'}, ${payment.status ?? '?'}).${more}`;
+        return `Paid ${what} (withdrawal ${payment.withdrawalId ?? '?'}, ${payment.status ?? '?'})${when(', sent at ', payment.sentAt, clock)}${when(', seen paid at ', payment.paidAt, clock)}.${more}`;
       case 'NOT_PAID':
         return `Not paid: ${what} (${payment.id}).`;
       case 'NEEDS_HUMAN':
@@ -85,12 +116,17 @@ function summarise(report: Report): string[] {
       case 'PENDING':
         return payment.withdrawalId === null
           ? `${isInDoubt(report, payment) ? 'In doubt whether it was sent' : 'Not sent yet'}: ${what} (${payment.id}).`
-          : `Sent, not paid yet: ${what} (withdrawal ${payment.withdrawalId}, ${payment.status ?? '?'}).${more}`;
+          : `Sent, not paid yet: ${what} (withdrawal ${payment.withdrawalId}, ${payment.status ?? '?'})${when(', sent at ', payment.sentAt, clock)}.${more}`;
     }
   });
   const all = [...legs, ...payments];
   if (all.length > 0) return all;
   return [NO_ITEMS[report.status]];
+}
+
+/** Empty where the time is not known. */
+function when(words: string, utc: string | null, clock: Clock): string {
+  return utc === null ? '' : `${words}${clock.atText(utc)}`;
 }
 
 /** True when an item may have been executed, so that a person must not do it by hand. */
@@ -146,8 +182,10 @@ const NO_ITEMS: Readonly<Record<Report['status'], string>> = {
   TIMED_OUT: 'It was ended in Temporal before there was a plan; nothing was sent.',
 };
 
-function settledText(settled: boolean | null): string {
-  return settled === true ? ', settled' : settled === false ? ', will not settle' : '';
+function settledText({ settled, settledAt }: ReportLeg, clock: Clock): string {
+  if (settled === true)
+    return settledAt === null ? ', settled' : `, seen settled at ${clock.atText(settledAt)}`;
+  return settled === false ? ', will not settle' : '';
 }
 
 /** The quotes that the service gave for a leg, newest last, as far as this Temporal run knows them. */
@@ -301,7 +339,7 @@ const SUCCESS = 'success';
  * The problems, the rarest kind first. Where many items have the same one, their advice stands once above them. Of many
  * payments only the first of each kind are shown.
  */
-function problemsText(report: Report, width: number): string {
+function problemsText(report: Report, width: number, clock: Clock): string {
   const kinds = new Map<string, Problem[]>();
   for (const problem of report.problems) {
     const key = JSON.stringify([problem.code, problem.fix]);
@@ -315,9 +353,9 @@ function problemsText(report: Report, width: number): string {
     .map((problems) => {
       const [only] = problems;
       const isTable = problems.length > 1 || (isOfMany && payments.has(only?.item ?? ''));
-      if (isTable || only === undefined) return kindText(problems, { payments, most, width });
+      if (isTable || only === undefined) return kindText(problems, { payments, most, width, clock });
       const { code, item: place, message, fix } = only;
-      return paragraphOf({ code, place, message, fix }, width);
+      return paragraphOf({ code, place, message: clock.retold(message), fix: clock.retold(fix) }, width);
     })
     .join('\n');
 }
@@ -331,10 +369,12 @@ function kindText(
     payments,
     most,
     width,
+    clock,
   }: {
     readonly payments: ReadonlyMap<string, ReportPayment>;
     readonly most: number;
     readonly width: number;
+    readonly clock: Clock;
   },
 ): string {
   const [first] = problems;
@@ -342,11 +382,11 @@ function kindText(
   const noun = problems.every(({ item }) => payments.has(item ?? '')) ? 'payment' : 'item';
   const more = problems.length - most;
   return [
-    wrap(`${count(problems.length, noun)}, ${first.code}: ${sentence(first.fix)}`, width),
+    wrap(`${count(problems.length, noun)}, ${first.code}: ${clock.retold(sentence(first.fix))}`, width),
     ...problems.slice(0, most).map(({ item, message }) => {
       const payment = payments.get(item ?? '');
       const what = payment === undefined ? '' : `${whatOf(payment)}. `;
-      return wrap(`  ${item ?? 'the run'}: ${what}${sentence(message)}`, width, '    ');
+      return wrap(`  ${item ?? 'the run'}: ${what}${clock.retold(sentence(message))}`, width, '    ');
     }),
     ...(more > 0 ? [`  and ${more} more (--json has them all)`] : []),
   ].join('\n');
@@ -357,8 +397,8 @@ function whatOf({ outcome, amount, currency, account }: ReportPayment): string {
 }
 
 /** Who decided what; empty when no person has said anything. */
-function instructionsText(report: Report, width: number): string {
-  const lines = instructionLines(report).map((line) => wrap(`  ${line}`, width, '    '));
+function instructionsText(report: Report, width: number, clock: Clock): string {
+  const lines = instructionLines(report, clock).map((line) => wrap(`  ${line}`, width, '    '));
   return lines.length === 0 ? '' : ['Said by people:', ...lines].join('\n');
 }
 
@@ -372,12 +412,20 @@ export function unblocking(report: Report, { reason, problem }: Waiting): string
   return `${advice} To accept it: ${command} --accept ${tradeId} --evidence TEXT --by NAME.`;
 }
 
-/** One true sentence: the state, when the run looks again, and what would unblock it. */
-export function statusSentence(report: Report, progress: Progress, nowMs: number): string {
-  return tellStatus(plain(report), plain(progress), nowMs);
+/**
+ * One true sentence: the state, when the run looks again, and what would unblock it.
+ * @param clock of the message in which it stands; absent: it stands alone
+ */
+export function statusSentence(
+  report: Report,
+  progress: Progress,
+  nowMs: number,
+  clock = clockOf(report.zone, nowMs),
+): string {
+  return tellStatus(plain(report), plain(progress), nowMs, clock);
 }
 
-function tellStatus(report: Report, progress: Progress, nowMs: number): string {
+function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Clock): string {
   const counted = doneText(report, progress);
   const wait = mainWait(progress);
   const cancelled = cancelText(progress);
@@ -385,14 +433,13 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
     case 'HELD': {
       const held = cancelled === null ? 'is held' : `is ${cancelled}, and is held`;
       if (wait === null) return `${report.run} ${held} (${counted}).`;
-      const next = wait.wakeAtMs > nowMs ? clockTime(wait.wakeAtMs, nowMs) : null;
-      const since = wait.sinceMs === undefined ? '' : ` since ${clockTime(wait.sinceMs, nowMs)}`;
-      const why = `${report.run} ${held} (${counted}) by ${wait.problem.code}${since}: ${unstopped(wait.problem.message)}`;
+      const since = wait.sinceMs === undefined ? '' : ` since ${clock.at(wait.sinceMs)}`;
+      const why = `${report.run} ${held} (${counted}) by ${wait.problem.code}${since}: ${clock.retold(unstopped(wait.problem.message))}`;
       if (wait.safeAtMs !== undefined)
-        return `${why}; ${safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs)}${ofBatch(progress)}`;
+        return `${why}; ${clock.retold(safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs))}${ofBatch(progress)}`;
+      const again = wait.wakeAtMs > nowMs ? `; it looks again by itself at ${clock.at(wait.wakeAtMs)}` : '';
       // When the advice is to do nothing, it also says what follows by itself, so the sentence does not repeat that.
-      const advice = unblocking(report, wait);
-      const again = next === null ? '' : `; it looks again by itself at ${next}`;
+      const advice = clock.retold(unblocking(report, wait));
       const others = ofBatch(progress);
       return isNothingToDo(wait.problem.fix)
         ? `${why}${again}, nothing to do.${others}`
@@ -419,7 +466,7 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
         problem === undefined || (isOfPayments && problem.code !== 'BATCH_STOPPED')
           ? ''
           : ` ${problem.code}: ${sentence(problem.message)}${isOfPayments ? '' : advice}`;
-      return `${report.run} ended ${report.status} (${counted}).${why}${ofBatch(progress)}${toBringText(progress)}${isOfPayments ? advice : ''}`;
+      return `${report.run} ended ${report.status} (${counted}).${clock.retold(`${why}${ofBatch(progress)}${toBringText(progress)}${isOfPayments ? advice : ''}`)}`;
     }
   }
 }

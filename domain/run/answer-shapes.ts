@@ -103,6 +103,7 @@ const SEND_STATE = {
   ),
   heard: orNull(shapeOf({ id: isText, sinceMs: isNumber })),
   askedIn: orNull(isText),
+  quietUntilMs: ifAny(isNumber),
   tries: isCount,
   phase: isPhase,
 } satisfies FieldsOf<SendState>;

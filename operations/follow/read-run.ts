@@ -24,6 +24,7 @@ import { readLive } from '../batches/open-chunks.ts';
 import { answerOf, type AskingPlace } from './answers.ts';
 import { endedReport, readEnd } from './ended-report.ts';
 import { evidenceOf } from './instruction-evidence.ts';
+import { pastOf } from './past.ts';
 import { modeOf, type RunFacts } from './runs.ts';
 
 /** A run as it describes itself. */
@@ -106,7 +107,7 @@ async function readWithoutInstructions(
     parts.push(page.report);
     chunks = Math.max(chunks, page.chunks);
   }
-  const told = joined(parts);
+  const told = { ...joined(parts), ...(await pastOf(client, facts)) };
   if (facts.isOpen) return { facts, report: told, progress: await progressOf(place, facts, limitMs), chunks };
   const report = endedReport(told, facts, await readEnd(client, facts));
   return { facts, report, progress: progressOfEnded(report, { isBatch: chunks > 0 }), chunks };
@@ -119,9 +120,11 @@ async function readWithoutInstructions(
 export async function* readParts(place: AskingPlace, facts: RunFacts): AsyncGenerator<ReportPage> {
   const { read, ofChunk } = await questionsTo(place, facts);
   const end = facts.isOpen ? null : await readEnd(place.client, facts);
+  const past = await pastOf(place.client, facts);
   let isFirst = true;
   for await (const page of reportPages(read, ofChunk)) {
-    yield isFirst && end !== null ? { ...page, report: endedReport(page.report, facts, end) } : page;
+    const report = isFirst ? { ...page.report, ...past } : page.report;
+    yield { ...page, report: isFirst && end !== null ? endedReport(report, facts, end) : report };
     isFirst = false;
   }
 }

@@ -45,6 +45,8 @@ export type ExplainedItem = {
 export type ResetExplained = {
   readonly run: string;
   readonly status: string;
+  /** The zone of the policy; null: there is no plan. */
+  readonly zone: string | null;
   /** The event that is explained. */
   readonly point: ResetPoint;
   readonly recommended: ResetPoint;
@@ -100,6 +102,7 @@ export async function explainReset(
   return {
     run: runName(run),
     status: facts.isOpen ? report.status : facts.state,
+    zone: report.zone,
     point,
     recommended,
     otherCommand: commandToType(facts, report, view.said ?? []),

@@ -90,6 +90,7 @@ test('on a terminal a batch is one item with its counts and sums, how fast it go
     progress: progressOf(standing),
     startedAtMs: NOW_MS - 60_000,
     nowMs: NOW_MS,
+    zone: 'UTC',
     silence: null,
     pace: pace.text,
     width: 80,
@@ -152,9 +153,9 @@ test('without a terminal a batch makes a line now and then, and one at its end',
     stepLines(
       progressOf(standingWith({ others: OTHERS }, [chunk(2, 500, paid)])),
       seen,
-      NOW_MS + afterMs,
+      { nowMs: NOW_MS + afterMs, zone: 'UTC' },
       '',
-    ).map((line) => line.slice(9));
+    ).map((line) => line.replace(/^[\d:]+( UTC)? /, ''));
   assert.deepEqual(at(0, 0), ['plan: made', 'batch payments: 1000 of 1500 accepted, 500 paid']);
   assert.deepEqual(at(100, 2_000), []);
   assert.deepEqual(at(200, 4_000), []);
@@ -191,7 +192,8 @@ function longReport(paid: number, unpaid: number): Report {
   };
 }
 
-const shown = (report: Report): string => reportText({ report, uiUrl: null, width: 80, paint: PLAIN });
+const shown = (report: Report): string =>
+  reportText({ report, uiUrl: null, nowMs: NOW_MS, width: 80, paint: PLAIN });
 
 test('of a large batch the first fifty that are not paid are told, and what to do about all of them once', () => {
   const text = shown(longReport(1_000, 70));
@@ -310,7 +312,7 @@ test('a held batch leads with the sums that are missing, and then tells what els
   };
   assert.equal(
     sentenceOf('HELD', { held, waiting }),
-    'mxn-supplier.2026-11-21 is held (601 of 1501 items done) by WITHDRAWAL_INSUFFICIENT_BALANCE since 11:59:00: Short of 69322.71 GBP (54 payments wait; 69334.71 GBP are needed, 12.00 GBP are there); it looks again by itself at 12:01:00. Bring GBP in; the run goes on by itself. 57 wait: 54 money missing, 3 in doubt.',
+    'mxn-supplier.2026-11-21 is held (601 of 1501 items done) by WITHDRAWAL_INSUFFICIENT_BALANCE since 05:59:00 America/Mexico_City: Short of 69322.71 GBP (54 payments wait; 69334.71 GBP are needed, 12.00 GBP are there); it looks again by itself at 06:01:00. Bring GBP in; the run goes on by itself. 57 wait: 54 money missing, 3 in doubt.',
   );
 });
 
@@ -326,12 +328,18 @@ test('until the service has been looked at, a batch says that it is looking, and
     progress: progressOf(seen),
     startedAtMs: NOW_MS,
     nowMs: NOW_MS,
+    zone: 'UTC',
     silence: null,
     pace: '',
     width: 90,
     paint: PLAIN,
   });
   assert.match(drawn, / NEEDS A PERSON {2}LOOKING\n {6}payments .* 1480\n/);
-  const [line] = stepLines(progressOf(seen), new Map([['plan', 'made ']]), NOW_MS, '');
+  const [line] = stepLines(
+    progressOf(seen),
+    new Map([['plan', 'made ']]),
+    { nowMs: NOW_MS, zone: 'UTC' },
+    '',
+  );
   assert.match(line ?? '', / batch payments: looking, 1480 of 1500 to be looked up; 20 of 1500 accepted/);
 });

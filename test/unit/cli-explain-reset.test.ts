@@ -25,6 +25,7 @@ function explainedOf(points: readonly ResetPoint[], more: Partial<ResetExplained
   return {
     run: 'p.2026-11-21',
     status: 'FAILED',
+    zone: 'UTC',
     point,
     recommended: point,
     otherCommand: null,
