@@ -473,7 +473,7 @@ test('every advice that a known run shows has its name, and its item’s, in the
     pauses.note(state, { reason: 'person', afterMs: 0, problem });
     const texts = [
       ...makeReport(state).problems.map(({ fix }) => fix),
-      ...progressPage(state, 0, false).progress.items.map(({ waiting }) => waiting?.problem.fix ?? ''),
+      ...progressPage(state, 0, false).progress.items.map((item) => item.waiting?.problem.fix ?? ''),
       detailsOf(state, false),
       endOf(state),
     ];
