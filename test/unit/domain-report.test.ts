@@ -448,6 +448,8 @@ test('a run that was reset says of what an earlier one may have done that it is 
   const steps = (isAgain: boolean): readonly string[] =>
     progressPage(state, 0, isAgain).progress.items.map(({ step }) => step);
   assert.deepEqual(steps(false), ['made', 'quoting', 'to be sent']);
+  assert.deepEqual(steps(true), ['made', 'looking whether it was traded', 'to be sent']);
+  for (const { stage } of state.payments) if (stage.kind === 'unsent') stage.release = { unwanted: null };
   assert.deepEqual(steps(true), ['made', 'looking whether it was traded', 'looking whether it was sent']);
   assert.equal(lookingIn(progressPage(state, 0, true).progress), 2);
   for (const { stage } of [...state.legs, ...state.payments]) {
@@ -471,7 +473,7 @@ test('every advice that a known run shows has its name, and its item’s, in the
     pauses.note(state, { reason: 'person', afterMs: 0, problem });
     const texts = [
       ...makeReport(state).problems.map(({ fix }) => fix),
-      ...progressPage(state, 0, false).progress.items.map(({ waiting }) => waiting?.problem.fix ?? ''),
+      ...progressPage(state, 0, false).progress.items.map((item) => item.waiting?.problem.fix ?? ''),
       detailsOf(state, false),
       endOf(state),
     ];
