@@ -408,24 +408,22 @@ function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Cl
   const wait = mainWait(progress);
   const cancelled = cancelText(progress);
   switch (report.status) {
-    case 'HELD': {
-      const held = cancelled === null ? 'is held' : `is ${cancelled}, and is held`;
-      if (wait === null) return `${report.run} ${held} (${counted}).`;
+    case 'HELD':
+    case 'RUNNING': {
+      const isHeld = report.status === 'HELD';
+      if (wait === null && !isHeld) return runningText(report, progress, counted);
+      const how = isHeld ? 'is held' : 'is waiting';
+      const told = `${report.run} ${cancelled === null ? how : `is ${cancelled}, and ${how}`} (${counted})`;
+      if (wait === null) return `${told}.`;
+      const by = isHeld ? ` by ${wait.problem.code}` : '';
       const since = wait.sinceMs === undefined ? '' : ` since ${clock.at(wait.sinceMs)}`;
-      const why = `${report.run} ${held} (${counted}) by ${wait.problem.code}${since}: ${clock.retold(unstopped(wait.problem.message))}`;
+      const why = `${told}${by}${since}: ${clock.retold(unstopped(wait.problem.message))}`;
       if (wait.safeAtMs !== undefined)
         return `${why}; ${clock.retold(safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs))}`;
       const again = wait.wakeAtMs > nowMs ? `; it looks again by itself at ${clock.at(wait.wakeAtMs)}` : '';
       // When the advice is to do nothing, it also says what follows by itself, so the sentence does not repeat that.
       const advice = clock.retold(unblocking(report, wait));
       return isNothingToDo(wait.problem.fix) ? `${why}${again}, nothing to do.` : `${why}${again}. ${advice}`;
-    }
-    case 'RUNNING': {
-      const current = progress.items.find(({ step }) => !/^(made|TRADED|PAID|NOT_)/.test(step));
-      const doing = current === undefined ? 'about to end' : `${current.id}: ${current.step}`;
-      return cancelled === null
-        ? `${report.run} is running (${counted}); now ${doing}.`
-        : `${report.run} is ${cancelled} (${counted}): what is under way ends first; now ${doing}.`;
     }
     case 'COMPLETED':
       return `${report.run} is completed (${counted}); there is nothing left to do.`;
@@ -442,6 +440,16 @@ function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Cl
       return `${report.run} ended ${report.status} (${counted}).${clock.retold(why)}`;
     }
   }
+}
+
+/** A run that waits for nothing that people should know. */
+function runningText({ run }: Report, progress: Progress, counted: string): string {
+  const cancelled = cancelText(progress);
+  const current = progress.items.find(({ step }) => !/^(made|TRADED|PAID|NOT_)/.test(step));
+  const doing = current === undefined ? 'about to end' : `${current.id}: ${current.step}`;
+  return cancelled === null
+    ? `${run} is running (${counted}); now ${doing}.`
+    : `${run} is ${cancelled} (${counted}): what is under way ends first; now ${doing}.`;
 }
 
 /** `being cancelled by ana`; null when the run is not being cancelled, or has ended. */
