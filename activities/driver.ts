@@ -151,11 +151,11 @@ export class Driver {
     readonly otherWithdrawalIds: readonly string[];
     readonly legs?: readonly string[];
     readonly funding?: Funding;
+    readonly sale?: string;
   }): Context {
     const { service, reader, facts, clock } = this.#deps;
     return {
       plan: this.#call.plan,
-      originalRunId: this.#call.originalRunId,
       attempt: this.#attempt,
       facts,
       credentials: { mode: service.mode, organisation: service.organisation, keyName: service.keyName },

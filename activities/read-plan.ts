@@ -57,7 +57,8 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
     const given = hashOfInput(input);
     if (given !== planned) return { kind: 'other policy', planned, given: given ?? 'unreadable' };
     // What the plan of an earlier start was made from is in the input of its workflow.
-    const files = plan.madeFor === input.forRun || begun === null ? input.files : begun.files;
+    const isOwn = plan.madeFor === input.forRun || plan.madeFor === input.askedBy;
+    const files = isOwn || begun === null ? input.files : begun.files;
     const foreign = otherPlace(run, plan, input) ?? foreignPlan(deps, { ...input, files }, plan);
     if (foreign !== null) return { kind: 'refused', problems: [foreign] };
     // Legs that are computed from balances are planned in a turn, which tells other runs that this run may

@@ -17,7 +17,7 @@ import { isRecord } from '../domain/shape.ts';
 import { whyOf, type Why } from '../domain/waits.ts';
 import { isRunCode, makeProblem, type Problem } from '../domain/problems.ts';
 import { PLAN_TYPE, WAITS_MEMO, modeAttribute, planIdOf, policyAttribute } from '../workflows/names.ts';
-import type { PlanInput, PlanState } from '../domain/run/calls.ts';
+import { afterRefusal, type PlanInput, type PlanState } from '../domain/run/calls.ts';
 import { canBeAsked, describe } from './described.ts';
 import { readStart } from './history.ts';
 import { completedOfId } from './listed.ts';
@@ -59,7 +59,7 @@ export async function startPlan(
     const { firstExecutionRunId } = await client.workflow.start(PLAN_TYPE, {
       workflowId: planIdOf(input.mode, input.run),
       taskQueue,
-      args: [input],
+      args: [found?.hasFailed === true ? afterRefusal(input) : input],
       // The plan of a `plan` that has completed counts for ever.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       workflowIdConflictPolicy: 'FAIL',

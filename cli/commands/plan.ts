@@ -1,7 +1,6 @@
 /** `cambist plan POLICY`: what a run of today would do, and why each number is what it is. Reads only. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import { unpayableOf } from '../../domain/batch.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -74,7 +73,6 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
     run,
     batch,
     now: io.now,
-    looksAtOthers: true,
   });
   output.remark(remark);
   const made = requireCompiled(result);
@@ -86,7 +84,7 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
   return show(output, { file, batch, made, input, prices, alike, unpayable });
 }
 
-/** At most this many payments that cannot be paid are named. */
+/** At most this many payments of each reason that cannot be paid are named. */
 const SHOWN = 50;
 
 /** A remark for `plan`, which does not ask Temporal. */
@@ -119,19 +117,19 @@ function show(
   },
 ): Ending {
   const { file, batch, made, input, prices, alike, unpayable } = of;
-  const unpaid = made.batch === null ? 0 : unpayableOf(made.batch).length;
   const shortfall = shortfallOf(made, input.observation);
   // A plan without a leg and without a batch waits for no money.
   const waits = made.rules.shortfall === 'hold' && (made.legs.length > 0 || made.batch !== null);
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
   const document = {
     ...planDocument(made, input, prices),
-    ...(batch !== null && unpayableDocument(unpaid, unpayable)),
+    ...(made.batch !== null && unpayableDocument(made.batch, unpayable)),
     ...(alike !== null && documentOf(alike)),
   };
   output.document({ ...document, exitCode: EXIT_CODES[ending] });
   output.show(explainPlan(plain(made), plain(input), plain(prices), output));
-  if (batch !== null && unpaid > 0) output.say('', ...unpayableLines(batch.file, unpaid, unpayable));
+  if (batch !== null && unpayable.length > 0 && made.batch !== null)
+    output.say('', ...unpayableLines(batch.file, made.batch, unpayable));
   if (alike !== null) output.say('', ...textOf(alike), NOT_ASKED);
   const isTraded = input.observation.trades.length > 0;
   const next = isTraded ? 'It has traded already; how it stands:' : 'To run it:';

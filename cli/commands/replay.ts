@@ -31,6 +31,7 @@ import { count } from '../terminal/text.ts';
 import { loginName } from '../terminal/login-name.ts';
 import { changeLines, replayedDocument, replayedText, nextLines } from '../views/replay-text.ts';
 import { statusSentence } from '../views/report-text.ts';
+import { toBringLines } from '../views/to-bring-text.ts';
 
 type ReplayOptions = JsonOption & {
   readonly event?: number;
@@ -137,6 +138,8 @@ async function leaveOpen(
 async function resetAndFollow(use: Use, verdict: Extract<ReplayVerdict, { kind: 'reset' }>): Promise<Ending> {
   const { output, place, run, options } = use;
   const { before, facts, next, point } = verdict;
+  const toBring = toBringLines(next);
+  if (toBring.length > 0) output.note(...toBring);
   if (place.mode === 'LIVE')
     await confirmLive(output, {
       isAnswered: options.yes === true,
@@ -178,7 +181,7 @@ function tellUnchanged(output: Output, { facts, report, progress }: RunView, lin
 }
 
 async function replayAttention(output: Output, place: Place, options: ReplayOptions): Promise<Ending> {
-  const { listed } = await listAttention(place, output.io.now());
+  const { listed } = await listAttention(place, output.io.now(), null);
   const runs = listed.map(({ facts }) => facts).filter(isToReplay);
   if (runs.length === 0) {
     output.document({ replayed: [], exitCode: EXIT_CODES.done });

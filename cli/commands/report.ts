@@ -23,6 +23,7 @@ import {
 import { policyOfRun, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import type { BatchFile } from '../../operations/batches/file.ts';
 import { requireSameBatch } from '../../operations/batches/same-batch.ts';
+import { viewWithCameBack } from '../came-back.ts';
 import { batchOption, readBatchToRun, refuseBatch, type BatchOption } from '../batch.ts';
 import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
 
@@ -76,7 +77,7 @@ async function report(output: Output, name: string, options: ReportOptions): Pro
     }
     const view = await readRun(place, facts);
     if (batch !== null) await saveResults(output, place, { run, batch, out: options.out });
-    if (settings === null) return showReport(output, place, view);
+    if (settings === null) return showReport(output, place, await viewWithCameBack(output, place, view));
     const plan = await planOf(place, run);
     if (plan !== null) requireOwnPlan(settings, plan);
     return showRefreshed(output, place, view, settings);

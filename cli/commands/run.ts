@@ -14,6 +14,7 @@ import { goOnOpen, type GoOn } from '../../operations/decide/go-on.ts';
 import { wakeRun } from '../../operations/decide/keep-instruction.ts';
 import { judgeOpenings, openGenerations, type PayAgainRequest } from '../../operations/decide/pay-again.ts';
 import { ALL_FAILED } from '../../operations/decide/payable-again.ts';
+import { firstUnpayable } from '../../operations/batches/tally.ts';
 import { atPlace } from '../../operations/place.ts';
 import type { Compiled } from '../../operations/start/compile-now.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
@@ -45,6 +46,7 @@ import {
 } from '../batch.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { confirmLive } from '../confirm-live.ts';
+import { viewWithCameBack } from '../came-back.ts';
 import { follow } from '../follow.ts';
 import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { heedLookAlikes } from '../look-alikes.ts';
@@ -55,6 +57,7 @@ import type { Output } from '../terminal/output.ts';
 import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { payAgainLines } from '../views/pay-again-text.ts';
 import { shortfallOf } from '../views/shortfall-text.ts';
+import { unpayableDocument, unpayableLines } from '../views/unpayable-text.ts';
 import { triedAgainDocument, triedAgainLines } from '../views/next-start-text.ts';
 import { showReport } from './report.ts';
 
@@ -232,7 +235,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         return showStarted(use, verdict.facts.startedAtMs, await startedByOf(place, verdict.facts));
       }
       case 'ended': {
-        const ending = showReport(output, place, verdict.view);
+        const ending = showReport(output, place, await viewWithCameBack(output, place, verdict.view));
         output.note('', endedLine(name, verdict));
         return ending;
       }
@@ -244,7 +247,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         const instead = await tellInstead(output, asked);
         await heedLookAlikes(output, asked, { approver, by: options.by ?? loginName() });
         const foreseen = await foresee(asked);
-        if (foreseen !== null) tellShortfall(use, foreseen);
+        if (foreseen !== null) await tellForeseen(use, foreseen);
         const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use, foreseen)) : null;
         const startedBy = options.by ?? loginName();
         if (instead !== null)
@@ -303,9 +306,19 @@ async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, fac
   }
 }
 
-/** Warns, before anything of a batch is submitted, when money is missing and this can be known. */
-function tellShortfall({ output, asked }: Use, { result, input }: Compiled): void {
+/**
+ * Tells, before anything of a batch is submitted, which of its rows cannot be paid, and what money is missing, as far as
+ * this can be known.
+ */
+async function tellForeseen({ output, asked }: Use, { result, input }: Compiled): Promise<void> {
   if (!result.ok) return;
+  const { batch } = result.plan;
+  const file = asked.batch?.file ?? null;
+  const rows = file === null || batch === null ? [] : await firstUnpayable(file, batch, NAMED);
+  if (file !== null && batch !== null && rows.length > 0) {
+    if (output.isJson) output.log('', unpayableDocument(batch, rows));
+    else output.note(...unpayableLines(file.file, batch, rows));
+  }
   const problem = shortfallOf(result.plan, input.observation);
   if (problem !== null) output.warn({ ...troubleOfItem(problem), place: runName(asked.run) });
 }

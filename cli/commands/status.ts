@@ -1,7 +1,8 @@
 /** `cambist status [RUN]`: tells in one sentence how a run stands, or every run that is open. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import type { BatchStanding } from '../../domain/run/progress.ts';
+import { lackOf, missingIn, type Missing } from '../../domain/run/missing.ts';
+import { mainWait, type BatchProgress, type Progress } from '../../domain/run/progress.ts';
 import { runName } from '../../domain/references.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
@@ -11,7 +12,7 @@ import { standingTable } from '../views/batch-text.ts';
 import { standingDocument, standingLines } from '../views/halts-text.ts';
 import { pausedDocument, pausedLine } from '../views/paused-text.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
-import { mainWait, pastLines, statusSentence, unblocking } from '../views/report-text.ts';
+import { pastLines, statusSentence, unblocking } from '../views/report-text.ts';
 import { haltRecord } from '../../operations/halt/switch.ts';
 import { pausedBesideRuns } from '../../operations/follow/paused.ts';
 import { parseRun } from '../../operations/named-run.ts';
@@ -47,10 +48,17 @@ type Shown = {
   readonly since: string | null;
   /** When it looks again by itself; null: the same. */
   readonly wakesAt: string | null;
+  /** The money that it waits for: `missing` is what a person must bring; null: no read shows it. */
+  readonly missing: readonly (Pick<Missing, 'currency' | 'needed' | 'there'> & {
+    readonly missing: string | null;
+  })[];
   /** What would unblock it; null: it needs nothing. */
   readonly unblockedBy: string | null;
-  /** For a batch: how many payments are in each state, and how much of each currency; null: it is no batch. */
-  readonly batch: Pick<BatchStanding, 'counts' | 'totals'> | null;
+  /**
+   * For a batch: how many payments are in each state, and how much of each currency; why payments are not paid, what they wait
+   * for, how many are still to be looked up, and the sums that the plan had left out. Null: it is no batch.
+   */
+  readonly batch: Omit<BatchProgress, 'waiting' | 'open' | 'others'> | null;
   readonly exitCode: number;
 };
 
@@ -110,7 +118,8 @@ function shownOf(standing: Standing, nowMs: number, clock?: Clock): Shown {
         since: wait?.sinceMs === undefined ? null : new Date(wait.sinceMs).toISOString(),
         wakesAt: wait !== null && wait.wakeAtMs > nowMs ? new Date(wait.wakeAtMs).toISOString() : null,
         unblockedBy: wait === null ? null : unblocking(report, wait),
-        batch: batch === null ? null : { counts: batch.counts, totals: batch.totals },
+        missing: missingOf(progress),
+        batch: batch === null ? null : standingDocumentOf(batch),
       };
     }
     case 'untold': {
@@ -123,8 +132,22 @@ function shownOf(standing: Standing, nowMs: number, clock?: Clock): Shown {
         since: null,
         wakesAt: null,
         unblockedBy: problem?.fix ?? null,
+        missing: [],
         batch: null,
       };
     }
   }
+}
+
+function missingOf({ items, batch }: Progress): Shown['missing'] {
+  const waits = items.map(({ waiting }) => waiting);
+  return missingIn(waits, batch?.held ?? []).map((one) => {
+    const { currency, needed, there } = one;
+    return { currency, needed, there, missing: lackOf(one) };
+  });
+}
+
+function standingDocumentOf(batch: BatchProgress): Shown['batch'] {
+  const { counts, totals, unpaid, held, unseen, leftOut } = batch;
+  return { counts, totals, unpaid, held, unseen, leftOut };
 }

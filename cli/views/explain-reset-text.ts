@@ -6,6 +6,7 @@ import { clockOf, type Clock } from '../terminal/clock.ts';
 import { span, table, wrap } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
+import { toBring, toBringLines } from './to-bring-text.ts';
 
 /** Up to this many items are named one by one. When there are more, they are only counted by their fate. */
 const MOST_ITEMS = 50;
@@ -26,6 +27,7 @@ export function explainedText(
       `${run} is ${status}. This is what a reset to event ${point.eventId} does; nothing is paid or traded twice, whatever event you choose.${instead}`,
       width,
     ),
+    ...toBringLines(safe.next).map((line) => wrap(line, width)),
     isUnplanned
       ? wrap('There is no plan yet: one is made, and what it finds is carried out.', width)
       : itemsText(items, width),
@@ -94,8 +96,14 @@ function pointsText(explained: ResetExplained, clock: Clock, width: number): str
 }
 
 /** The same for `--json`. */
-export function explainedDocument({ point, recommended, points, ...more }: ResetExplained) {
-  return { ...more, event: shown(point), recommended: shown(recommended), events: points.map(shown) };
+export function explainedDocument({ point, recommended, points, next, ...more }: ResetExplained) {
+  return {
+    ...more,
+    toBring: toBring(next),
+    event: shown(point),
+    recommended: shown(recommended),
+    events: points.map(shown),
+  };
 }
 
 function shown({ eventId, kind, atMs, step }: ResetPoint) {

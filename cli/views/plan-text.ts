@@ -1,6 +1,6 @@
 /** A plan in words: every number with its reason. Pure. */
 import { distanceOf, keepsGuard, type Distance, type PriceBound } from '../../domain/plan/price-bounds.ts';
-import { UNPAYABLE, unpayableOf, type PlanBatch } from '../../domain/batch.ts';
+import { unpayableOf, type PlanBatch } from '../../domain/batch.ts';
 import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import { divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
@@ -10,7 +10,7 @@ import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
 import type { Money, PolicyRules } from '../../domain/policy.ts';
-import { PROBLEMS, type Problem } from '../../domain/problems.ts';
+import type { Problem } from '../../domain/problems.ts';
 import { minuteText } from '../../domain/waits.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
 import { sentence } from '../../language/text/printable.ts';
@@ -217,14 +217,12 @@ function paysNothing({ payments, batch }: Plan): boolean {
 function explainBatch(batch: PlanBatch): readonly string[] {
   const { payments, totals } = batch;
   const sums = totals.map(({ currency, value }) => money(value, currency)).join(', ');
-  const letters = unpayableOf(batch);
-  const unpaid = Object.entries(UNPAYABLE).flatMap(([letter, code]) => {
-    const of = letters.filter((one) => one === letter).length;
-    return of === 0
+  const unpaid = unpayableOf(batch).length;
+  const cannot =
+    unpaid === 0
       ? []
-      : [`${count(of, 'payment')} would be neither funded nor paid: ${PROBLEMS[code].sentence}`];
-  });
-  return [`It has ${count(payments, 'payment')}: ${sums}.`, ...unpaid];
+      : [`Of these, ${unpaid} cannot be paid and would not be funded; they are listed below.`];
+  return [`It has ${count(payments, 'payment')}: ${sums}.`, ...cannot];
 }
 
 function withdrawalsUntil({ sendWindows }: Plan, clock: Clock): string {

@@ -6,8 +6,9 @@ import {
   type ReportLeg,
   type ReportPayment,
 } from '../../domain/run/report.ts';
-import { safetyWaitSentence, shownFirst, type Waiting } from '../../domain/waits.ts';
-import { isPlanned, type Progress } from '../../domain/run/progress.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { safetyWaitSentence, type Waiting } from '../../domain/waits.ts';
+import { isPlanned, lookingIn, mainWait, type Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
@@ -15,6 +16,7 @@ import { paragraphOf, count, table, wrap, type Paint } from '../terminal/text.ts
 import { amountText, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 import { costsTable } from './cost-text.ts';
+import { reasonsText } from './reason-text.ts';
 import { decisionLines, positionsTable, settledTable } from './positions-text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
@@ -40,7 +42,6 @@ export function reportText(options: {
     costsText(report, width),
     leftText(report, width),
     paymentsTable(report, width),
-    unpaidText(report, width, clock),
     totalsTable(report, width),
     problemsText(report, width, clock),
     instructionsText(report, width, clock),
@@ -143,14 +144,20 @@ function isLong({ payments }: Pick<Report, 'payments'>): boolean {
   return payments.length > SHOWN_PAYMENTS;
 }
 
-/** `1990 of 2000 payments are paid, 7 are not paid, 3 wait for a person`. */
-function countedText({ payments }: Report): string {
+/** `1990 of 2000 payments are paid, 7 are not paid (5 wrong currency, 2 cancelled), 3 are in need of a person`. */
+function countedText({ payments, problems }: Report): string {
   const of = (outcome: ReportPayment['outcome']): ReportPayment[] =>
     payments.filter((payment) => payment.outcome === outcome);
+  const unpaid = of('NOT_PAID');
+  const codes = new Map(problems.map(({ item, code }) => [item, code]));
+  const why = reasonsText(
+    unpaid.flatMap(({ id }) => codes.get(id) ?? []).map((code) => ({ code, payments: 1 })),
+    unpaid.length,
+  );
   const pending = of('PENDING');
   const sent = pending.filter(({ withdrawalId }) => withdrawalId !== null).length;
   const others: readonly (readonly [number, string])[] = [
-    [of('NOT_PAID').length, 'not paid'],
+    [unpaid.length, `not paid${why === '' ? '' : ` (${why})`}`],
     [of('NEEDS_HUMAN').length, 'in need of a person'],
     [sent, 'sent and not paid yet'],
     [pending.length - sent, 'not sent yet'],
@@ -161,27 +168,6 @@ function countedText({ payments }: Report): string {
       number === 0 ? [] : [`${number} ${number === 1 ? 'is' : 'are'} ${what}`],
     ),
   ].join(', ');
-}
-
-/** The first of many payments that are not paid, with the reason; empty where a table has all of them. */
-function unpaidText(report: Report, width: number, clock: Clock): string {
-  if (!isLong(report)) return '';
-  const unpaid = report.payments.filter(
-    ({ outcome, reason }) => outcome !== 'PAID' && (outcome !== 'PENDING' || reason !== null),
-  );
-  if (unpaid.length === 0) return '';
-  const lines = unpaid.slice(0, SHOWN_PAYMENTS).map((payment) => {
-    const { id, account, amount, currency, outcome, reason } = payment;
-    const what = `${id}: ${outcome}, ${money(amount, currency)} to ${account}.`;
-    const why = reason === null ? '' : ` ${clock.retold(sentence(reason))}`;
-    return wrap(`  ${what}${why}`, width, '    ');
-  });
-  const more = unpaid.length - lines.length;
-  const head =
-    more === 0
-      ? 'Not paid:'
-      : `Not paid, the first ${lines.length} of ${unpaid.length} (--json has them all):`;
-  return [wrap(head, width), ...lines].join('\n');
 }
 
 /** What to say of a run without legs and payments. */
@@ -349,35 +335,71 @@ function lostReply({ evidence }: Report, item: string, recordId: string | null):
 const NO_ANSWER = 'NO_ANSWER';
 const SUCCESS = 'success';
 
-/** The problems. For many payments this tells only what to do, since the list of payments has their reasons. */
+/**
+ * The problems, the rarest kind first. Where many items have the same one, their advice stands once above them. Of many
+ * payments only the first of each kind are shown.
+ */
 function problemsText(report: Report, width: number, clock: Clock): string {
-  const ids = new Set(isLong(report) ? report.payments.map(({ id }) => id) : []);
-  const isOfMany = ({ item }: Report['problems'][number]): boolean => item !== null && ids.has(item);
-  const paragraphs = report.problems
-    .filter((problem) => !isOfMany(problem))
-    .map(({ code, item, message, fix }) =>
-      paragraphOf({ code, place: item, message: clock.retold(message), fix: clock.retold(fix) }, width),
-    );
-  const advice = new Map<string, number>();
-  for (const problem of report.problems.filter(isOfMany)) {
-    const text = `${problem.code}: ${clock.retold(sentence(problem.fix))}`;
-    advice.set(text, (advice.get(text) ?? 0) + 1);
+  const kinds = new Map<string, Problem[]>();
+  for (const problem of report.problems) {
+    const key = JSON.stringify([problem.code, problem.fix]);
+    kinds.set(key, [...(kinds.get(key) ?? []), problem]);
   }
-  const ofMany = [...advice]
-    .slice(0, SHOWN_PAYMENTS)
-    .map(([text, number]) => wrap(`${count(number, 'payment')}, ${text}`, width));
-  return [...paragraphs, ...ofMany].join('\n');
+  const isOfMany = isLong(report);
+  const most = isOfMany ? Math.max(FEWEST_OF_A_KIND, Math.floor(SHOWN_PAYMENTS / kinds.size)) : Infinity;
+  const payments = new Map(report.payments.map((payment) => [payment.id, payment]));
+  return [...kinds.values()]
+    .toSorted((a, b) => a.length - b.length)
+    .map((problems) => {
+      const [only] = problems;
+      const isTable = problems.length > 1 || (isOfMany && payments.has(only?.item ?? ''));
+      if (isTable || only === undefined) return kindText(problems, { payments, most, width, clock });
+      const { code, item: place, message, fix } = only;
+      return paragraphOf({ code, place, message: clock.retold(message), fix: clock.retold(fix) }, width);
+    })
+    .join('\n');
+}
+
+/** At least so many of each kind are shown. */
+const FEWEST_OF_A_KIND = 3;
+
+function kindText(
+  problems: readonly Problem[],
+  {
+    payments,
+    most,
+    width,
+    clock,
+  }: {
+    readonly payments: ReadonlyMap<string, ReportPayment>;
+    readonly most: number;
+    readonly width: number;
+    readonly clock: Clock;
+  },
+): string {
+  const [first] = problems;
+  if (first === undefined) return '';
+  const noun = problems.every(({ item }) => payments.has(item ?? '')) ? 'payment' : 'item';
+  const more = problems.length - most;
+  return [
+    wrap(`${first.code}, ${count(problems.length, noun)}: ${clock.retold(sentence(first.fix))}`, width),
+    ...problems.slice(0, most).map(({ item, message }) => {
+      const payment = payments.get(item ?? '');
+      const what = payment === undefined ? '' : `${whatOf(payment)}. `;
+      return wrap(`  ${item ?? 'the run'}: ${what}${clock.retold(sentence(message))}`, width, '    ');
+    }),
+    ...(more > 0 ? [`  and ${more} more (--json has them all)`] : []),
+  ].join('\n');
+}
+
+function whatOf({ outcome, amount, currency, account }: ReportPayment): string {
+  return `${outcome}, ${money(amount, currency)} to ${account}`;
 }
 
 /** Who decided what; empty when no person has said anything. */
 function instructionsText(report: Report, width: number, clock: Clock): string {
   const lines = instructionLines(report, clock).map((line) => wrap(`  ${line}`, width, '    '));
   return lines.length === 0 ? '' : ['Said by people:', ...lines].join('\n');
-}
-
-/** The most important wait of a run; null when it only waits for the service to do its work. */
-export function mainWait(progress: Progress): Waiting | null {
-  return shownFirst(progress.items.map(({ waiting }) => waiting))[0] ?? null;
 }
 
 /** What would unblock a wait: the advice of its problem, and a command where a person must decide. */
@@ -419,11 +441,14 @@ function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Cl
       const since = wait.sinceMs === undefined ? '' : ` since ${clock.at(wait.sinceMs)}`;
       const why = `${told}${by}${since}: ${clock.retold(unstopped(wait.problem.message))}`;
       if (wait.safeAtMs !== undefined)
-        return `${why}; ${clock.retold(safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs))}`;
+        return `${why}; ${clock.retold(safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs))}${ofBatch(progress)}`;
       const again = wait.wakeAtMs > nowMs ? `; it looks again by itself at ${clock.at(wait.wakeAtMs)}` : '';
       // When the advice is to do nothing, it also says what follows by itself, so the sentence does not repeat that.
       const advice = clock.retold(unblocking(report, wait));
-      return isNothingToDo(wait.problem.fix) ? `${why}${again}, nothing to do.` : `${why}${again}. ${advice}`;
+      const others = ofBatch(progress);
+      return isNothingToDo(wait.problem.fix)
+        ? `${why}${again}, nothing to do.${others}`
+        : `${why}${again}. ${advice}${others}`;
     }
     case 'COMPLETED':
       return `${report.run} is completed (${counted}); there is nothing left to do.`;
@@ -433,11 +458,13 @@ function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Cl
     case 'TERMINATED':
     case 'TIMED_OUT': {
       const [problem] = report.problems;
+      const isOfPayments = progress.batch !== null && problem?.item === 'payments';
+      const advice = problem === undefined ? '' : ` ${sentence(problem.fix)}`;
       const why =
-        problem === undefined
+        problem === undefined || (isOfPayments && problem.code !== 'BATCH_STOPPED')
           ? ''
-          : ` ${problem.code}: ${sentence(problem.message)} ${sentence(problem.fix)}`;
-      return `${report.run} ended ${report.status} (${counted}).${clock.retold(why)}`;
+          : ` ${problem.code}: ${sentence(problem.message)}${isOfPayments ? '' : advice}`;
+      return `${report.run} ended ${report.status} (${counted}).${clock.retold(`${why}${ofBatch(progress)}${toBringText(progress)}${isOfPayments ? advice : ''}`)}`;
     }
   }
 }
@@ -450,6 +477,31 @@ function runningText({ run }: Report, progress: Progress, counted: string): stri
   return cancelled === null
     ? `${run} is running (${counted}); now ${doing}.`
     : `${run} is ${cancelled} (${counted}): what is under way ends first; now ${doing}.`;
+}
+
+/**
+ * Why payments of a batch are not paid, and what payments of it wait for where they wait for several things: how many for
+ * each. Empty where there is nothing to say.
+ */
+function ofBatch({ batch }: Progress): string {
+  if (batch === null) return '';
+  const { counts, unpaid, held } = batch;
+  const waiting = held.reduce((sum, { payments }) => sum + payments, 0);
+  const isMixed = new Set(held.map(({ code }) => code)).size > 1;
+  return [
+    ...(counts.notPaid === 0 || unpaid.length === 0
+      ? []
+      : [` ${counts.notPaid} not paid: ${reasonsText(unpaid, counts.notPaid)}.`]),
+    ...(isMixed ? [` ${waiting} wait: ${reasonsText(held, waiting)}.`] : []),
+  ].join('');
+}
+
+/** The money to bring before what the plan had left out is tried again; empty where nothing was left out. */
+function toBringText({ batch }: Progress): string {
+  const sums = (batch?.leftOut ?? []).map(({ value, currency }) => money(value, currency)).join(', ');
+  return sums === ''
+    ? ''
+    : ` The plan has left some of these out, and buys nothing for them: bring up to ${sums} for what you mend, then reset the run.`;
 }
 
 /** `being cancelled by ana`; null when the run is not being cancelled, or has ended. */
@@ -470,7 +522,10 @@ function doneText(report: Report, progress: Progress): string {
   const done = items.filter((item) => item.outcome === 'TRADED' || item.outcome === 'PAID').length;
   const { planned = 0, paid = 0 } = batch?.counts ?? {};
   const all = items.length + planned;
-  return all === 0 ? 'no item' : `${done + paid} of ${count(all, 'item')} done`;
+  if (all === 0) return 'no item';
+  const counted = `${done + paid} of ${count(all, 'item')} done`;
+  const looking = lookingIn(progress);
+  return looking === 0 ? counted : `looking: ${counted} as far as seen, ${looking} to be looked up`;
 }
 
 /** True for an advice which only says that the run goes on by itself. */

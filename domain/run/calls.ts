@@ -66,6 +66,14 @@ export type PlanInput = RunInput & {
   readonly askedBy: string;
 };
 
+/**
+ * The same after a plan that was refused. Without a plan nothing of the run can have been sent, so the new plan is made for the
+ * Temporal run that asks, even where that is one of a reset: nothing of it needs a safety wait.
+ */
+export function afterRefusal(input: PlanInput): PlanInput {
+  return { ...input, forRun: input.askedBy };
+}
+
 /** What the service and the policy say before there is a plan. `compilePlan` makes the plan from it. */
 export type Observed =
   | {
@@ -117,7 +125,6 @@ export type PlanAnswer =
  */
 export type Call = {
   readonly plan: PlanHead;
-  readonly originalRunId: string;
   /** Number of the chunk whose payments it is about: nothing leaves without its coordinator's go. Absent: of no chunk. */
   readonly chunk?: number;
 };
@@ -136,6 +143,8 @@ export type LegCall = Call & {
   readonly legs?: readonly string[];
   /** For a leg that funds a batch and waits for money; absent for all others. */
   readonly funding?: Funding;
+  /** The leg of the run that still brings what this one sells, or may; absent: there is none. */
+  readonly sale?: string;
 };
 /** `when done`: the other leg needs what this one brings, and goes on once this one has ended. */
 export type Follows = 'at once' | 'when done' | 'none';

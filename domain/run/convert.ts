@@ -1,12 +1,13 @@
 /** Converts one leg: quotes and trades until the leg is traded, has ended, or is left to a person. */
-import { asForgotten } from '../writes/doubt.ts';
+import { LONGEST_QUIET_MS, asForgotten } from '../writes/doubt.ts';
+import { quietWhile } from '../writes/leg-state.ts';
 import { SLOW_LOOKUP_MS } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
 import { minuteText } from '../waits.ts';
 import type { LegAnswer } from './calls.ts';
 import { fundingOf, withoutItsBatch } from './funding.ts';
 import { openLeg, type ConvertingLeg, type LegRecord, type TradedLeg } from './items.ts';
-import { follows, heldBack, tradedBeside, withoutItsSale, type HeldBack } from './leg-order.ts';
+import { follows, heldBack, openSale, tradedBeside, withoutItsSale, type HeldBack } from './leg-order.ts';
 import { StepFailed } from './ports.ts';
 import type { Carrying } from './parts.ts';
 import { addEvidence } from './state.ts';
@@ -56,6 +57,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
   switch (stage.kind) {
     case 'converting': {
       const funding = fundingOf(run.state, record);
+      const sale = openSale(run.state.legs, record);
       const call = {
         ...run.call(),
         leg,
@@ -66,6 +68,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
         follows: follows(run.state.legs, record),
         legs: run.state.legs.map((one) => one.leg.reference),
         ...(funding !== null && { funding }),
+        ...(sale !== null && { sale }),
       };
       return stage.state.quote === null ? ports.requestQuote(call) : ports.executeTrade(call);
     }
@@ -123,9 +126,12 @@ function takeAnswer(
         record.stage.needsHuman = step.wait.reason === 'person';
       }
       return pauses.pause(record, step.wait, asked);
-    case 'wait':
-      record.stage = { kind: 'converting', state: step.state, needsHuman: step.wait.reason === 'person' };
-      return pauses.pause(record, pauses.paced(record, step.wait), asked);
+    case 'wait': {
+      const wait = pauses.paced(record, step.wait, LONGEST_QUIET_MS);
+      const state = quietWhile(step.state, wait);
+      record.stage = { kind: 'converting', state, needsHuman: step.wait.reason === 'person' };
+      return pauses.pause(record, wait, asked);
+    }
   }
 }
 

@@ -52,9 +52,11 @@ import {
   assumeSent,
   isOthersDoubt,
   isRecent,
+  quietUntil,
   settleByTime,
   triedAgain,
   unknownSend,
+  whyHidden,
   isYoung,
 } from './doubt.ts';
 import {
@@ -92,7 +94,7 @@ import {
   outsideBounds,
   staleReference,
 } from './trade-price.ts';
-import { balancesChanged, forgottenAmount, tooManyQuotes, windowPassed } from './trade-texts.ts';
+import { afterSale, balancesChanged, forgottenAmount, tooManyQuotes, windowPassed } from './trade-texts.ts';
 
 /**
  * The service counts a quote's life from the moment at which it made the quote. That is later than the beginning of our own
@@ -137,7 +139,11 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
     case 'refused':
       // A restored backup may have lost a send, so the leg does not end before doubt is over.
       return opened.isStale
-        ? yield* stayInDoubt(item, assumeSent(context, state), opened.looked)
+        ? yield* stayInDoubt(
+            item,
+            assumeSent(context, state, whyHidden(context, state, 'stale')),
+            opened.looked,
+          )
         : yield* end(item, state, phase.problem);
     case 'spent':
       return waitForPerson(state, phase.problem);
@@ -151,7 +157,11 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     // restored backup may have lost a send.
     const short = yield* lookForMoney(context, leg, before);
     if (short.kind === 'wait') return short;
-    return yield* stayInDoubt(item, assumeSent(context, asKnownNow(context, before)), ready.looked);
+    return yield* stayInDoubt(
+      item,
+      assumeSent(context, asKnownNow(context, before), whyHidden(context, before, 'stale')),
+      ready.looked,
+    );
   }
   // Whose trade was found when the plan was made is never traded anew: that amount came from balances of long ago.
   if (leg.amount === null || leg.why.kind === 'found') return waitForPerson(before, forgottenAmount(leg));
@@ -190,6 +200,13 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     case 'go on':
       break;
   }
+  const quietUntilMs = quietUntil(state, context.nowMs());
+  if (quietUntilMs !== null)
+    return waitsSafely(subject, state, {
+      afterMs: quietUntilMs - context.nowMs(),
+      safeAtMs: quietUntilMs,
+      problem: inDoubt(subject, state, null),
+    });
 
   const sentAtMs = context.nowMs();
   const reply = yield* ask<'send quote'>({
@@ -594,9 +611,11 @@ function* itsTurn(
   if ('wait' in told)
     return stop(wait(state, { ...told.wait, problem: { ...told.wait.problem, item: leg.id } }));
   if ('problem' in told) return stop(yield* end(item, state, told.problem));
-  const { demand } = told;
-  if (compare(demand, amount) < 0) return stop(yield* end(item, state, balancesChanged(context, leg, told)));
-  return { kind: 'go on', isAsPlanned: false };
+  const { demand, needsSales } = told;
+  if (compare(demand, amount) >= 0) return { kind: 'go on', isAsPlanned: false };
+  if (needsSales && context.sale !== undefined)
+    return stop(wait(state, { afterMs: 10_000, reason: 'turn', problem: afterSale(leg, context.sale) }));
+  return stop(yield* end(item, state, balancesChanged(context, leg, told)));
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   type ReportPage,
   type ReportPayment,
 } from '../../domain/run/report.ts';
+import type { Unpaid } from '../../domain/run/chunk-state.ts';
 import { isShown, type Waiting, type WaitReason } from '../../domain/waits.ts';
 import { readChunkResult } from '../../durable/batches/chunks.ts';
 import { readInstructions, withChunk } from '../../durable/instructions/read.ts';
@@ -225,9 +226,7 @@ export async function readOutline(place: AskingPlace, facts: RunFacts, limitMs?:
   if (heard === undefined) return readRun(place, facts, limitMs);
   const progress = await liveOf(place, facts, heard);
   const ended = facts.isOpen ? head : endedReport(head, facts, await readEnd(place.client, facts));
-  const codes = whyUnpaid(progress);
-  const share = codes.length === 1 ? 'all' : 'some';
-  const unpaid = codes.map((code) => unpaidBy(code, share, progress, runName(facts.run)));
+  const unpaid = whyUnpaid(progress).map((one) => unpaidBy(one, progress, runName(facts.run)));
   return { facts, report: { ...ended, problems: [...ended.problems, ...unpaid] }, progress };
 }
 
@@ -235,20 +234,20 @@ export async function readOutline(place: AskingPlace, facts: RunFacts, limitMs?:
  * The codes of payments of a batch that are not paid. The rule that stopped the batch comes first, since it is the reason
  * for most of them.
  */
-function whyUnpaid({ batch }: Progress): readonly string[] {
-  const codes = batch?.codes ?? [];
-  const stop = codes.filter((code) => code === 'BATCH_STOPPED');
-  return [...stop, ...codes.filter((code) => code !== 'BATCH_STOPPED')];
+function whyUnpaid({ batch }: Progress): readonly Unpaid[] {
+  const unpaid = batch?.unpaid ?? [];
+  const isStop = ({ code }: Unpaid): boolean => code === 'BATCH_STOPPED';
+  return [...unpaid.filter(isStop), ...unpaid.filter((one) => !isStop(one))];
 }
 
 /** The problem that stands in the report for payments of a batch that were not read one by one. */
-function unpaidBy(code: string, share: 'all' | 'some', { batch }: Progress, run: string): Problem {
+function unpaidBy({ code, payments }: Unpaid, { batch }: Progress, run: string): Problem {
   const { notPaid = 0 } = batch?.counts ?? {};
-  const some = `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, ${share} of them for this.`;
+  const some = `${payments} of ${notPaid === 1 ? '1 payment that is' : `${notPaid} payments that are`} not paid.`;
   return {
     code: code as Problem['code'],
     item: 'payments',
-    message: code === 'BATCH_STOPPED' ? `${makeProblem(code, null).message} ${some}` : some,
+    message: code === 'BATCH_STOPPED' ? makeProblem(code, null).message : some,
     fix: `See \`npx cambist report ${run}\` for each.`,
   };
 }

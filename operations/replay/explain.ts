@@ -3,6 +3,7 @@
  * report, and changes nothing. What it says of money is true for every event (M1).
  */
 import type { Recorded } from '../../domain/people/instructions.ts';
+import { findPlan } from '../../durable/plans.ts';
 import { replacedBy } from '../../domain/replacement.ts';
 import type { Next, NextOfItem } from '../../domain/run/next-start.ts';
 import type { Report } from '../../domain/run/report.ts';
@@ -56,11 +57,13 @@ export type ResetExplained = {
   readonly otherCommand: string | null;
   readonly points: readonly ResetPoint[];
   readonly items: readonly ExplainedItem[];
+  /** What happens to each item, from which the texts say what money to bring. */
+  readonly next: readonly NextOfItem[];
   /** The run has no plan: all of it is planned anew, unless the service shows something of it. */
   readonly isUnplanned: boolean;
   /**
    * How long the legs that are tried again wait first, by the service file of this terminal; the worker goes by its own.
-   * No leg is named where there is no plan yet. Null: no leg waits.
+   * No leg is named where there is no plan yet. Null: no leg waits, as after a plan that was refused.
    */
   readonly safetyWait: { readonly items: readonly string[]; readonly lastsMs: number } | null;
   /** What people said about the run. All of it still counts after a reset. */
@@ -94,7 +97,8 @@ export async function explainReset(
   if (recommended === null) throw neverTaken(run);
   const point = event === null ? recommended : points.find(({ eventId }) => eventId === event);
   if (point === undefined) throw noSuchEvent(run, event ?? 0);
-  const items = nextOf(view, { takesCancelBack: false }).map(explained);
+  const next = nextOf(view, { takesCancelBack: false });
+  const items = next.map(explained);
   return {
     run: runName(run),
     status: facts.isOpen ? report.status : facts.state,
@@ -104,10 +108,19 @@ export async function explainReset(
     otherCommand: commandToType(facts, report, view.said ?? []),
     points,
     items,
+    next,
     isUnplanned: items.length === 0,
-    safetyWait: safetyWaitOf(items, serviceFile ?? DEFAULT_SERVICE_FACTS),
+    safetyWait: (await isPlanRefused(place, run))
+      ? null
+      : safetyWaitOf(items, serviceFile ?? DEFAULT_SERVICE_FACTS),
     said: report.evidence.filter(({ call }) => call === INSTRUCTION_CALL),
   };
+}
+
+/** Nothing of a run whose plan was refused can have been sent. */
+async function isPlanRefused({ client, mode }: Place, run: RunName): Promise<boolean> {
+  const found = await findPlan(client, mode, run);
+  return found !== null && found.hasFailed && !found.isMade;
 }
 
 function commandToType(facts: RunFacts, report: Report, said: readonly Recorded[]): string | null {

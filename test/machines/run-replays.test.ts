@@ -593,21 +593,13 @@ describe('a run that has ended', AT_ONCE, () => {
       );
     });
 
-    test('of a run without a plan says so, and names its first event', async () => {
+    test('of a run whose plan was refused says that it waits for nothing, and names its first event', async () => {
       const { policy } = await failed();
       const said = await explained(policy);
       assert.ok(said.isUnplanned);
-      assert.deepEqual([said.safetyWait?.items, said.safetyWait?.lastsMs], [[], 77_000]);
-      const text = async (env: NodeJS.ProcessEnv) =>
-        flat((await command(stage, ['explain-reset', policy.runText], { env })).stdout);
-      assert.match(
-        await text({}),
-        /Safety wait: yes, where its plan trades something, about 77 s; the worker goes by its own service file\./,
-      );
-      assert.match(
-        await text({ CAMBIST_SERVICE_FILE: '' }),
-        /about 3 min; the worker goes by its own service file\./,
-      );
+      assert.equal(said.safetyWait, null);
+      const { stdout } = await command(stage, ['explain-reset', policy.runText]);
+      assert.match(flat(stdout), /Safety wait: none\./);
       assert.equal(said.recommended.eventId, 4);
     });
   });

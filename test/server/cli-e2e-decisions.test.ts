@@ -455,9 +455,17 @@ describe('what people decide', { concurrency: 8 }, () => {
     ]);
     const shown = await command(stage, ['report', policy.runText, '--refresh']);
     assert.match(flat(shown.stdout), /Different from the report: supplier: The service says "RETURNED"/);
-    const unchanged = await command(stage, ['report', policy.runText, '--json']);
-    assertExit(unchanged, 0);
-    assert.deepEqual(lasting(reportOf(unchanged)), lasting(told));
+    // Nobody need ask for it: the report says so by itself, and the run needs a person until one acknowledges it.
+    const byItself = await command(stage, ['report', policy.runText, '--json']);
+    assertExit(byItself, 5);
+    assert.deepEqual(lasting(reportOf(byItself)), lasting(now));
+    const attention = (): Promise<Ended> => command(stage, ['list', '--attention']);
+    assert.match(
+      flat((await attention()).stdout),
+      new RegExp(`${policy.runText}: WITHDRAWAL_FAILED: .* of supplier`),
+    );
+    assertExit(await command(stage, ['list', '--acknowledge', policy.runText, '--by', 'ana']), 0);
+    assert.ok(!(await attention()).stdout.includes(policy.runText));
 
     const paid = await run(policy, ...AGAIN, '--json');
     assertExit(paid, 0);

@@ -141,7 +141,6 @@ export function context({
 } = {}): Context {
   const credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'org/org-1/apiKey/1' } as const;
   return {
-    originalRunId: 'run-1',
     facts: DEFAULT_SERVICE_FACTS,
     credentials,
     reader: credentials,
@@ -207,7 +206,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'note facts': [true],
   'read claims': [{ claimed: [] }],
   'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }],
-  'read demand': [{ demand: '1000000', takenBy: [] }],
+  'read demand': [{ demand: '1000000', takenBy: [], needsSales: false }],
   'read free money': [{ free: { USD: '1000000', MXN: '0' } }],
   'read lost runs': [{ lostRuns: null }],
   'read rival': [{ rival: null, silent: null }],

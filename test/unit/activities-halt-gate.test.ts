@@ -219,7 +219,7 @@ test('what people say while a write waits for a reading is heard', async () => {
   assert.equal(sent('createTrade').length, 0);
 });
 
-const HEAD = { plan: context().plan, originalRunId: 'run-1', othersAccepted: false };
+const HEAD = { plan: context().plan, othersAccepted: false };
 const LEG_CALL = {
   ...HEAD,
   leg: LEG,

@@ -17,7 +17,7 @@ import { inActivity, instructionsOf, page, worker } from '../support/activities.
 import { kept, said } from '../support/instructions.ts';
 import { IN_HAND, LEG, NOT_SENT, NOW, PAYMENT, RUN, context, done, failed } from '../support/scripts.ts';
 
-const HEAD = { plan: context().plan, originalRunId: 'run-1' };
+const HEAD = { plan: context().plan };
 const QUOTED = {
   ...NEW_LEG,
   knownIn: 'run-1',

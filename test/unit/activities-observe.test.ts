@@ -397,8 +397,13 @@ test('a price bound by reference rates is held against the rates with which the 
   }).replace('replaced', RUN.policy);
   const files = ratesOf('17.25');
   const plan = await planned(text, { files });
-  const codeFor = async (change: (plan: Plan) => Plan, more: object, begun: object | null = null) => {
-    const answer = await planFor(text, () => change(plan), more, {}, 'run-1', begun);
+  const codeFor = async (
+    change: (plan: Plan) => Plan,
+    more: object,
+    begun: object | null = null,
+    runId = 'run-1',
+  ) => {
+    const answer = await planFor(text, () => change(plan), more, {}, runId, begun);
     return answer.kind === 'refused' ? answer.problems[0]?.code : answer.kind;
   };
   const asIs = (one: Plan): Plan => one;
@@ -417,8 +422,11 @@ test('a price bound by reference rates is held against the rates with which the 
   assert.equal(await codeFor(() => forged, { files }, begun), 'PLAN_CONTRADICTS_POLICY');
   // A later start has other rates, or none.
   const later = { forRun: 'run-2', files: ratesOf('99') };
-  assert.equal(await codeFor(asIs, later, { ...begun, files }), 'plan');
-  assert.equal(await codeFor(looser, later, { ...begun, files }), 'PLAN_CONTRADICTS_POLICY');
+  assert.equal(await codeFor(asIs, later, { ...begun, files }, 'run-2'), 'plan');
+  assert.equal(await codeFor(looser, later, { ...begun, files }, 'run-2'), 'PLAN_CONTRADICTS_POLICY');
+  // After a refused plan, the plan was made for the Temporal run of the reset, whose own rates count.
+  const afterRefusal = { forRun: 'run-0', files };
+  assert.equal(await codeFor(asIs, afterRefusal, { ...begun, files: ratesOf('99') }), 'plan');
 });
 
 test('the turn hears of every run that takes money without one, and of a rebalancing that was reset or started again', async () => {

@@ -61,7 +61,7 @@ function counting(go: Deps['chunks']['readGo'] = async () => GO) {
     const items = [{ payment, wanted, state: NEW_PAYMENT }];
     const plan = { ...PLAN, madeFor, credentials: { ...PLAN.credentials, keyName } };
     const ofChunk = { ...(isOfChunk && { chunk: 1 }), ...(isFirstTry && { isFirstTry: true as const }) };
-    const asked = { plan, originalRunId: runId, othersAccepted: false, twinIds: [], items, ...ofChunk };
+    const asked = { plan, othersAccepted: false, twinIds: [], items, ...ofChunk };
     const answer = await inActivity({ runId, attempt, scheduledAtMs: wallMs }, () => pay(asked));
     payers.push(answer.runId);
     const step = answer.items[0]?.step;

@@ -31,6 +31,7 @@ function explainedOf(points: readonly ResetPoint[], more: Partial<ResetExplained
     otherCommand: null,
     points,
     items: [],
+    next: [],
     isUnplanned: true,
     safetyWait: null,
     said: [],
@@ -53,6 +54,14 @@ test('a run that is cancelled is not told to replay, which refuses it, but what 
   );
   assert.doesNotMatch(text, /`replay` takes/);
   assert.match(text, /^10 .*Step 10$/m);
+});
+
+test('of a run that has no plan yet, no leg is named beside its safety wait', () => {
+  const waiting = explainedOf([pointOf(4)], { safetyWait: { items: [], lastsMs: 77_000 } });
+  assert.match(
+    textOf(waiting),
+    /^Safety wait: yes, where its plan trades something, about 77 s; the worker goes by its own service file\.$/m,
+  );
 });
 
 test('of very many events the first and the last are listed, and those that are spoken of', () => {

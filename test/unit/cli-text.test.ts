@@ -151,7 +151,7 @@ for (const width of [80, 60]) {
     } as const;
     const texts = [
       ...REPORTS.map((report) => reportText({ report, uiUrl: null, nowMs: NOW_MS, width, paint: PLAIN })),
-      listText([{ facts, why: null, isStuck: false }], NOW_MS, width),
+      listText([{ facts, why: null, needs: [], isStuck: false }], NOW_MS, width),
       drawProgress({
         name: 'mxn-supplier.2026-11-21',
         progress: PROGRESS,

@@ -14,11 +14,11 @@ import {
   statusOf,
   type ReportPage,
 } from '../../domain/run/report.ts';
+import { lookingIn, progressPage } from '../../domain/run/progress.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence, type RunState } from '../../domain/run/state.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import { PROBLEMS, type Problem } from '../../domain/problems.ts';
 import { Pauses } from '../../domain/run/pauses.ts';
-import { progressPage } from '../../domain/run/progress.ts';
 import { DECISIONS } from '../../domain/service/reply-rules.ts';
 import { adviceOf, moneyAdvice } from '../../domain/writes/step.ts';
 import { detailsOf, endOf, unpaidLines } from '../../workflows/ui-texts.ts';
@@ -475,8 +475,8 @@ test('every advice that a known run shows has its name, and its item’s, in the
     pauses.note(state, { reason: 'person', afterMs: 0, problem });
     const texts = [
       ...makeReport(state).problems.map(({ fix }) => fix),
-      ...progressPage(state, 0).progress.items.map((item) => item.waiting?.problem.fix ?? ''),
-      detailsOf(state),
+      ...progressPage(state, 0, false).progress.items.map((item) => item.waiting?.problem.fix ?? ''),
+      detailsOf(state, false),
       endOf(state),
     ];
     for (const text of texts) assert.doesNotMatch(text, placeholder, code);
@@ -490,4 +490,18 @@ test('every advice that a known run shows has its name, and its item’s, in the
 test('what the policy does by itself is not explained to a run that has the rule', () => {
   assert.equal(moneyAdvice({ shortfall: 'hold' }, 'USD'), 'Bring USD in; the run goes on by itself.');
   assert.match(moneyAdvice({ shortfall: 'skip' }, 'USD'), /`shortfall: hold`/);
+});
+
+test('a run that was reset says of what an earlier one may have done that it is looking, until it has looked', () => {
+  const state = stateOf([PAYMENT]);
+  const steps = (isAgain: boolean): readonly string[] =>
+    progressPage(state, 0, isAgain).progress.items.map(({ step }) => step);
+  assert.deepEqual(steps(false), ['made', 'quoting', 'to be sent']);
+  assert.deepEqual(steps(true), ['made', 'looking whether it was traded', 'looking whether it was sent']);
+  assert.equal(lookingIn(progressPage(state, 0, true).progress), 2);
+  for (const { stage } of [...state.legs, ...state.payments]) {
+    assert.ok(stage.kind === 'converting' || stage.kind === 'unsent');
+    Object.assign(stage, { state: { ...stage.state, knownIn: 'r2' } });
+  }
+  assert.deepEqual(steps(true), ['made', 'quoting', 'to be sent']);
 });

@@ -569,7 +569,7 @@ test('a quote that was handed on is not traded: another one is asked for after a
   });
   const [record] = legs;
   assert.ok(record?.stage.kind === 'converting');
-  const at = context({ originalRunId: 'run-3', attempt: { runId: 'run-3' } });
+  const at = context({ attempt: { runId: 'run-3' } });
   const { result, effects } = play(executeTradeSteps(at, LEG, record.stage.state), {
     'scan trades': [{ records: [], complete: true, reason: null }],
   });

@@ -8,7 +8,7 @@ import type { Trade } from '../../domain/service/records.ts';
 import type { WaitReason } from '../../domain/waits.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
 import { unreadable, type Answer, type Context, type Effect } from '../../domain/writes/step.ts';
-import { NEW_LEG, type LegState, type LegStep } from '../../domain/writes/leg-state.ts';
+import { NEW_LEG, quietWhile, type LegState, type LegStep } from '../../domain/writes/leg-state.ts';
 import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
 import {
   LEG,
@@ -98,7 +98,6 @@ test('a leg fixed on its buy side reads what it sold from the other side of the 
 
 /** What makes a call not fresh, one thing at a time. */
 const NOT_FRESH: readonly (readonly [string, Parameters<typeof context>[0], Partial<LegState>])[] = [
-  ['the run was reset', { originalRunId: 'run-0' }, {}],
   ['another run made the plan', { plan: { madeFor: 'run-0' } }, {}],
   ['the attempt is not the first', { attempt: { number: 2 } }, {}],
   ['the plan is older than any restore takes', { plan: { madeAtMs: NOW - 30_001 } }, {}],
@@ -120,11 +119,7 @@ for (const [why, more, state] of NOT_FRESH) {
 }
 
 test('a leg that another run may have traded is in doubt, and gets no new quote before that is settled', () => {
-  for (const more of [
-    { originalRunId: 'run-0' },
-    { attempt: { runId: 'run-2' } },
-    { plan: { madeFor: 'run-0' } },
-  ]) {
+  for (const more of [{ attempt: { runId: 'run-2' } }, { plan: { madeFor: 'run-0' } }]) {
     const { result, effects } = quote({}, NEW_LEG, context(more));
     assert.equal(named(result), 'wait: doubt');
     assert.ok((stateOf(result).doubt?.lastSendMs ?? 0) > NOW);
@@ -330,13 +325,18 @@ test('too little of the sold currency is found before any quote', () => {
     balances: [{ currency: 'USD', withdrawable: '999.99', total: '5000' }],
   });
   const none = done({ aggregateUsd: '0', balances: [] });
-  for (const balances of [poor, none]) {
+  for (const [balances, there] of [
+    [poor, '999.99'],
+    [none, '0'],
+  ] as const) {
     const skipped = quote({ 'read balances': [balances] });
     assert.equal(problemOf(skipped.result), 'SHORTFALL');
     assert.equal(skipped.result.kind, 'not traded');
     assert.ok(!kindsOf(skipped.effects).includes('send quote'));
     const held = quote({ 'read balances': [balances] }, NEW_LEG, context({ rules: { shortfall: 'hold' } }));
     assert.equal(named(held.result), 'wait: money');
+    assert.ok(held.result.kind === 'wait');
+    assert.deepEqual(held.result.wait.short, { currency: 'USD', needed: '1000.00', there });
   }
 });
 
@@ -519,7 +519,7 @@ test('no trade leaves before its date begins or after it has ended', () => {
     assert.equal(kindsOf(effects).includes('send quote'), step === 'quoted');
   }
   // What is found stands, whenever it is looked for.
-  const late = context({ nowMs: () => sendWindows.tradesUntilMs + 1, originalRunId: 'run-0' });
+  const late = context({ nowMs: () => sendWindows.tradesUntilMs + 1, attempt: { runId: 'run-2' } });
   assert.equal(quote({ 'scan trades': [seen(TRADE)] }, NEW_LEG, late).result.kind, 'traded');
 });
 
@@ -566,7 +566,7 @@ test('clocks more than ten seconds apart stop the trade, not the looks', () => {
 test('a record that contradicts the plan is never overwritten: a person decides', () => {
   const record = { ...TRADE, sellAmount: '999.00' };
   const steps: readonly { readonly result: LegStep; readonly effects: readonly Effect[] }[] = [
-    quote({ 'scan trades': [seen(record)] }, NEW_LEG, context({ originalRunId: 'run-0' })),
+    quote({ 'scan trades': [seen(record)] }, NEW_LEG, context({ attempt: { runId: 'run-2' } })),
     trade({ 'scan trades': [seen(record)] }, DOUBTFUL),
   ];
   const reason: WaitReason = 'person';
@@ -640,13 +640,13 @@ test('after a reset or a new start a leg that was computed from balances is trad
   const unread = { afterMs: 10_000, reason: 'outage', problem: unreadable('plan', 'balances') } as const;
   const steps = (more: Parameters<typeof context>[0], demand: string | null) =>
     play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-      'read demand': [demand === null ? { wait: unread } : { demand, takenBy: [] }],
+      'read demand': [demand === null ? { wait: unread } : { demand, takenBy: [], needsSales: false }],
     });
   const fresh = play(requestQuoteSteps(context(), leg, NEW_LEG));
   assert.equal(fresh.result.kind, 'quoted');
   assert.ok(!kindsOf(fresh.effects).includes('read demand'));
   const reset = { attempt: { ...context().attempt, runId: 'run-2' } };
-  for (const start of [reset, { ...reset, originalRunId: 'run-2' }]) {
+  for (const start of [reset, { ...reset, plan: { madeFor: 'run-0' } }]) {
     const { result, effects } = steps(start, '999.99');
     assert.equal(problemOf(result), 'BALANCES_CHANGED');
     assert.ok(kindsOf(effects).includes('scan trades') && !kindsOf(effects).includes('send quote'));
@@ -665,7 +665,7 @@ test('a leg that ends because another open run has reserved what it would trade 
   const reset = context({ attempt: { ...context().attempt, runId: 'run-2' } });
   const takenBy = [{ policy: 'q', id: '2026-11-21' }];
   const { result } = play(requestQuoteSteps(reset, leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-    'read demand': [{ demand: '0', takenBy }],
+    'read demand': [{ demand: '0', takenBy, needsSales: false }],
   });
   assert.ok(result.kind === 'not traded');
   const { code, message, fix } = result.problem;
@@ -676,6 +676,22 @@ test('a leg that ends because another open run has reserved what it would trade 
   );
   assert.doesNotMatch(message, /asks for/);
   assert.match(fix, /npx cambist replay/);
+});
+
+test('a purchase that needs sales by the balances of now waits for the sale of its run, and ends when the run makes none any more', () => {
+  const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const reset = { ...context().attempt, runId: 'run-2' };
+  const scripted = { 'read demand': [{ demand: '0', takenBy: [], needsSales: true }] } as const;
+  const begun = { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW };
+  const told = (more: Partial<Context>) =>
+    play(requestQuoteSteps(context({ attempt: reset, ...more }), leg, begun), scripted).result;
+  const waits = told({ sale: 'eur-usd-1' });
+  assert.ok(waits.kind === 'wait');
+  assert.deepEqual([waits.wait.reason, waits.wait.problem.code], ['turn', 'AFTER_SALES']);
+  assert.match(waits.wait.problem.message, /that leg "eur-usd-1" brings/);
+  const ends = told({});
+  assert.ok(ends.kind === 'not traded');
+  assert.match(ends.problem.message, /; those of now pay for nothing of it without the USD of sales/);
 });
 
 test('a leg that is not fresh is quoted only when Temporal knows the runs of the policy that have traded, or a person lets it go on', () => {
@@ -749,7 +765,7 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   const asked = (of: typeof LEG | typeof target | typeof all, othersAccepted = false, demand = '0') =>
     play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), {
       'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
-      'read demand': [{ demand, takenBy: [] }],
+      'read demand': [{ demand, takenBy: [], needsSales: false }],
     }).result;
   for (const othersAccepted of [false, true])
     for (const leg of [target, all]) {
@@ -856,6 +872,7 @@ test('a leg that funds a batch waits for what it may cost, beside what comes bef
       'The leg buys 16900.00 MXN for 1000.00 USD at most, but 1074.99 USD are there for it, and what comes before it in the plan takes 75.00 USD of that.',
     ],
   );
+  assert.deepEqual(short.result.wait.short, { currency: 'USD', needed: '1075', there: '1074.99' });
   assert.equal(short.result.state.phase.kind, 'short');
   const kinds = kindsOf(short.effects);
   assert.ok(!kinds.includes('read free money') && !kinds.includes('send quote'), kinds.join());
@@ -894,4 +911,34 @@ test('what was there when the plan was made needs no look, until the turn has la
     'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
   });
   assert.equal(named(lapsed.result), 'wait: money');
+});
+
+test('a leg keeps quiet until the later of the moments at which it has said that it looks again', () => {
+  const wait = (afterMs: number, reason: WaitReason = 'money') =>
+    ({ afterMs, reason, problem: unreadable(LEG.id, 'balances') }) as const;
+  const known: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW };
+  const quiet = quietWhile(known, wait(100_000));
+  assert.equal(quiet.quietUntilMs, NOW + 100_000);
+  assert.equal(quietWhile(quiet, wait(15_000)).quietUntilMs, NOW + 100_000);
+  assert.equal(quietWhile(quiet, wait(120_000)).quietUntilMs, NOW + 120_000);
+  assert.equal(quietWhile(known, wait(900_000)).quietUntilMs, NOW + 180_000);
+  for (const [state, reason] of [
+    [known, 'halt'],
+    [QUOTED, 'money'],
+    [DOUBTFUL, 'money'],
+  ] as const)
+    assert.equal(quietWhile(state, wait(15_000, reason)).quietUntilMs, undefined);
+});
+
+test('a moment until which a leg keeps quiet counts only while it can be true', () => {
+  const at = (quietUntilMs: number) => {
+    const state = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - 3_600_000, quietUntilMs };
+    const ctx = context({ plan: { madeAtMs: NOW - 3_600_000 } });
+    const { result } = play(requestQuoteSteps({ ...ctx, unwanted: unreadable(LEG.id, 'it') }, LEG, state));
+    return [named(result), named(quote({}, state, ctx).result)];
+  };
+  assert.deepEqual(at(NOW - 29_000), ['not traded', 'quoted']);
+  assert.deepEqual(at(NOW + 180_000), ['not traded', 'wait: doubt']);
+  // Too long ago, or of a clock that was wrong.
+  for (const ms of [-30_001, 190_001]) assert.deepEqual(at(NOW + ms), ['wait: doubt', 'wait: doubt']);
 });

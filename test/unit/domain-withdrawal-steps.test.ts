@@ -79,8 +79,7 @@ test('a fresh payment is sent once, without a look, under its reference', () => 
 
 test('a payment that this history may not know of is looked for, then sent under the same key', () => {
   const rows: readonly (readonly [string, Context, Partial<PaymentState>])[] = [
-    ['the run was reset', context({ originalRunId: 'run-0' }), {}],
-    ['the run that made the plan was reset', context({ attempt: { runId: 'run-2' } }), {}],
+    ['the run was reset', context({ attempt: { runId: 'run-2' } }), {}],
     ['another run made the plan', context({ plan: { madeFor: 'run-0' } }), {}],
     ['the attempt is not the first', context({ attempt: { number: 2 } }), {}],
     ['it is in doubt', context(), DOUBTFUL],
@@ -188,7 +187,7 @@ test('a definitive refusal ends the doubt once no earlier send can be accepted a
 });
 
 /** A payment of a run that was started again, when it is in doubt no more. */
-const AGAIN = context({ originalRunId: 'run-2', attempt: { runId: 'run-2' } });
+const AGAIN = context({ attempt: { runId: 'run-2' } });
 const KNOWN_AGAIN: PaymentState = { ...NEW_PAYMENT, knownIn: 'run-2', walkedIn: 'run-2', sent: true };
 
 test('a replayed definitive refusal opens the next generation of a run that was started again; a fresh one, a stored 5xx or a mismatch does not', () => {
@@ -251,6 +250,8 @@ test('a run goes past a standing refusal once, and again only when a read shows 
   const opened = { 'read instructions': [{ instructions: [], facts }] };
   const waiting = pay({ ...opened, 'read balances': [none] }, stateOf(first.result), hold);
   assert.equal(named(waiting.result), 'wait: money');
+  assert.ok(waiting.result.kind === 'wait');
+  assert.deepEqual(waiting.result.wait.short, { currency: 'MXN', needed: '17250', there: '1' });
   assert.deepEqual(sentAs(waiting.effects), []);
   // Money is there: past the second, to the third.
   const there = pay(
@@ -366,7 +367,7 @@ test('too little money holds or ends the payment, as the policy says', () => {
 const alike = (kind: 'held' | 'approved') => (kind === 'held' ? { kind, recordId: 'wtd_9' } : { kind });
 
 test('a payment that somebody else may have made waits for a person before it is sent, also after a reset', () => {
-  for (const ctx of [context(), context({ originalRunId: 'run-0' })]) {
+  for (const ctx of [context(), context({ attempt: { runId: 'run-2' } })]) {
     const wanted = { ...WANTED, alike: alike('held') };
     const { result, effects } = play(createWithdrawalSteps(ctx, PAYMENT, wanted, NEW_PAYMENT), {
       'scan withdrawals': [seen<Withdrawal>()],

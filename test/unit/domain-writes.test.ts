@@ -91,7 +91,7 @@ const WALKED: PaymentState = {
   knownAtMs: NOW - MINUTE_MS,
 };
 const again = (more: Parameters<typeof context>[0] = {}): Context =>
-  context({ originalRunId: 'run-2', ...more, attempt: { runId: 'run-2', ...more.attempt } });
+  context({ ...more, attempt: { runId: 'run-2', ...more.attempt } });
 
 // An instruction to pay again closes nothing.
 
@@ -245,11 +245,8 @@ test('a "not executed" counts once this Temporal run has known it for long enoug
   const heard = pay({ kept: decided }, doubtful, again());
   assert.equal(codeOf(heard.result), 'DECISION_PENDING');
   const at = (afterMs: number, runId = 'run-2') =>
-    pay(
-      { kept: decided },
-      stateOf(heard.result),
-      context({ originalRunId: 'run-2', attempt: { runId }, nowMs: () => NOW + afterMs }),
-    ).result;
+    pay({ kept: decided }, stateOf(heard.result), context({ attempt: { runId }, nowMs: () => NOW + afterMs }))
+      .result;
   const countsMs = OTHERS_SEND_MS + LIST_LAG_MS;
   assert.equal(codeOf(at(countsMs - 1)), 'DECISION_PENDING');
   assert.equal(codeOf(at(countsMs)), 'DECIDED_NOT_EXECUTED');
@@ -356,14 +353,14 @@ test('a quote that was known dead more than half a minute ago is doubt: a restor
 });
 
 test('doubt that only time ends says when that is, the same at each look, and that nothing is to do', () => {
-  const reset = context({ originalRunId: 'run-0' });
+  const reset = context({ attempt: { runId: 'run-2' } });
   const first = play(requestQuoteSteps(reset, LEG, NEW_LEG)).result;
   assert.ok(first.kind === 'wait');
   const safeAtMs = (first.state.doubt?.lastSendMs ?? 0) + reset.facts.settleDoubtMs.trade;
   assert.equal(first.wait.safeAtMs, safeAtMs);
   const end = new Date(safeAtMs).toISOString().slice(11, 19);
   assert.match(first.wait.problem.fix, new RegExp(`safety wait until ${end} UTC; nothing for you to do\\.$`));
-  const later = context({ originalRunId: 'run-0', nowMs: () => NOW + MINUTE_MS });
+  const later = context({ attempt: { runId: 'run-2' }, nowMs: () => NOW + MINUTE_MS });
   const second = play(requestQuoteSteps(later, LEG, first.state)).result;
   assert.ok(second.kind === 'wait');
   assert.equal(second.wait.safeAtMs, safeAtMs);

@@ -227,9 +227,11 @@ test('whoever has just started a plan reads that Temporal run alone', async () =
 /** A Temporal whose newest `plan` stands like this and was asked for by that Temporal run. */
 function withNewest(status: string | null, askedBy: string) {
   const asked: unknown[] = [];
+  const forRuns: string[] = [];
   const start = async (type: string, options: Record<string, unknown>) => {
-    const { workflowId, workflowIdReusePolicy, workflowIdConflictPolicy } = options;
+    const { workflowId, workflowIdReusePolicy, workflowIdConflictPolicy, args } = options;
     asked.push({ type, workflowId, workflowIdReusePolicy, workflowIdConflictPolicy });
+    forRuns.push(...(args as readonly PlanInput[]).map(({ forRun }) => forRun));
     return { firstExecutionRunId: 'started' };
   };
   async function* list() {}
@@ -244,8 +246,9 @@ function withNewest(status: string | null, askedBy: string) {
   const loadedDataConverter = { payloadCodecs: [], payloadConverter: { fromPayload: (it: unknown) => it } };
   const workflow = { start, getHandle, list };
   const client = { workflow, workflowService, options: { loadedDataConverter } } as unknown as Client;
-  const startOnce = async () => startPlan(client, 'cambist', INPUT, await findPlan(client, 'SANDBOX', RUN));
-  return { asked, startOnce };
+  const startOnce = async (input = INPUT) =>
+    startPlan(client, 'cambist', input, await findPlan(client, 'SANDBOX', RUN));
+  return { asked, forRuns, startOnce };
 }
 
 test('a plan is started once: one that was made or is under way is used, and any other is made again', async () => {
@@ -269,6 +272,20 @@ test('a refusal is heard by the Temporal run that asked, and the plan is made an
   assert.deepEqual([await same.startOnce(), same.asked.length], [null, 0]);
   const other = withNewest('FAILED', 'an earlier run');
   assert.deepEqual([await other.startOnce(), other.asked.length], ['started', 1]);
+});
+
+test('only after a plan that was refused is the plan made for the Temporal run of a reset, since nothing can have been sent before', async () => {
+  const reset: PlanInput = { ...INPUT, forRun: 'run-1', askedBy: 'run-2' };
+  for (const [status, forRun] of [
+    ['FAILED', 'run-2'],
+    [null, 'run-1'],
+    ['TERMINATED', 'run-1'],
+    ['RUNNING', 'run-1'],
+  ] as const) {
+    const { forRuns, startOnce } = withNewest(status, 'run-1');
+    await startOnce(reset);
+    assert.deepEqual(forRuns, [forRun], `${status}`);
+  }
 });
 
 test('an attempt counts while its run is open and Temporal still waits for that very attempt', async () => {

@@ -30,7 +30,10 @@ export function addSchedulePause(command: Command, session: Session): void {
 
 async function pause(output: Output, name: string, { note }: PauseOptions): Promise<Ending> {
   return atPlace(output.caller, null, async (place): Promise<Ending> => {
-    const kept = await pauseSchedule(place, name, note ?? `paused by ${loginName()}`);
+    const kept = await pauseSchedule(place, name, {
+      note: note ?? `paused by ${loginName()}`,
+      nowMs: output.io.now(),
+    });
     const message = `${name} is paused (${kept.note ?? ''}): it starts nothing until \`npx cambist schedule resume ${name}\`.`;
     return showKept(output, kept, message);
   });

@@ -29,6 +29,7 @@ import { isKnown } from '../../../domain/service/facts.ts';
 import { configurationWait, foreignCredentials } from '../../../domain/writes/step.ts';
 import { isCancelled } from '../../../domain/people/instructions.ts';
 import type { Activities } from '../../../workflows/calls.ts';
+import { afterRefusal } from '../../../domain/run/calls.ts';
 import type {
   ChunksAnswer,
   ChunksCall,
@@ -148,7 +149,8 @@ export class Chores {
     const askedBy = activity.execution.runId;
     const { planRun: earlier } = temporal;
     if (earlier === null || (earlier.refused !== null && earlier.askedBy !== askedBy)) {
-      const { forRun } = activity.args as PlanInput;
+      const asked = { ...(activity.args as PlanInput), askedBy };
+      const { forRun } = earlier === null ? asked : afterRefusal(asked);
       const planRun = { forRun, askedBy, startedAtMs: agenda.nowMs, plan: null, refused: null };
       temporal.planRun = { ...planRun, endedAtMs: null, waiting: null };
       this.makePlan(temporal.planRun);

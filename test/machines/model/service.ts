@@ -51,6 +51,8 @@ type Origin = {
   readonly tokenUntilMs: number;
   /** The true time after which its attempt sends nothing more. */
   readonly deadlineMs: number;
+  /** When its step decided to send it. */
+  readonly wantedAtMs: number;
 };
 export type Write = Origin &
   (
@@ -126,6 +128,8 @@ export class Service {
   readonly twinIds: string[] = [];
   /** References that somebody else's withdrawals show. */
   readonly strangersTags: string[] = [];
+  /** References that somebody else's trades show, and what each trade moves in US dollars. */
+  readonly strangersTrades: { readonly reference: string; readonly dollars: string }[] = [];
   readonly #agenda: Agenda;
   readonly #watcher: ServiceWatcher;
   readonly #coverage: Pick<Coverage, 'hit'>;
@@ -138,6 +142,7 @@ export class Service {
   readonly #trades: Listed<Trade>[] = [];
   readonly #withdrawals: Listed<Withdrawal>[] = [];
   readonly #balances: Map<string, bigint>;
+  readonly #unverified = new Set<string>();
   /** Currencies of which money came or went that no run of ours has moved. */
   readonly movedByOthers = new Set<string>();
   #ids = 0;
@@ -191,6 +196,7 @@ export class Service {
     for (const step of ['quote', 'trade', 'withdrawal'] as const) this.#faults[step].length = 0;
     for (const step of ['trades', 'withdrawals', 'balances', 'by id'] as const) this.#reads[step].length = 0;
     this.#refusing = [];
+    this.#unverified.clear();
     for (const [currency, value] of Object.entries(this.#healedBy)) this.#add(currency, units(value));
     for (const movement of this.ledger) {
       if (movement.kind === 'withdrawal' && !isLast(movement.status)) this.#say(movement, 'COMPLETED');
@@ -218,6 +224,12 @@ export class Service {
   sayOf(item: string, word: string): void {
     const movement = this.ledger.findLast(({ send }) => send.write.item === item);
     if (movement !== undefined) this.#say(movement, word);
+  }
+
+  /** Whether an account is verified; the service pays no other. */
+  verify(account: string, isVerified: boolean): void {
+    if (isVerified) this.#unverified.delete(account);
+    else this.#unverified.add(account);
   }
 
   deposit(amount: string): void {
@@ -485,6 +497,7 @@ export class Service {
         return sells > this.balanceOf(ours.quote.sellCurrency) ? 'TRADE_INSUFFICIENT_BALANCE' : null;
       }
       case 'withdrawal':
+        if (this.#unverified.has(write.request.account)) return 'WITHDRAWAL_ADDRESS_NOT_VERIFIED';
         return units(write.request.amount) > this.balanceOf(write.request.currency)
           ? 'WITHDRAWAL_INSUFFICIENT_BALANCE'
           : null;
@@ -645,9 +658,13 @@ export class Service {
     return this.#unread('balances') ?? this.#done(PAIRS);
   }
 
-  /** These are all registered and good. */
+  /** These are all registered. */
   accounts(ids: readonly string[]): Reply<Page<LenientRecord>> {
-    const items = ids.map((id) => ({ id, status: 'VERIFIED', currency: 'MXN' }));
+    const items = ids.map((id) => ({
+      id,
+      status: this.#unverified.has(id) ? 'UNVERIFIED' : 'VERIFIED',
+      currency: 'MXN',
+    }));
     return this.#unread('balances') ?? this.#done({ items, nextCursor: null, prevCursor: null });
   }
 
@@ -894,6 +911,8 @@ export class Service {
     for (const clientReferenceId of [null, 'p.2026-11-21-weekly.usd-mxn-1', 'r.2026-11-21.usd-mxn-1']) {
       const record = { ...trade, id: this.#id('trade'), clientReferenceId };
       this.#trades.push({ record, visibleAtMs: 0, status: 'SETTLED' });
+      if (clientReferenceId !== null)
+        this.strangersTrades.push({ reference: clientReferenceId, dollars: trade.sellAmount ?? '0' });
     }
     this.#stranger('17000', 'p.2026-11-21-weekly.supplier', createdAt);
     this.#stranger('17000', 'p.2026-11-21.supplier-2~3', createdAt);
