@@ -161,6 +161,12 @@ export function isShown(waiting: Waiting | null): waiting is Waiting {
   return waiting !== null && waiting.reason !== 'service';
 }
 
+/** True for a wait that holds its run: one that people should know, but no settlement in good time. */
+export function isHolding(waiting: Waiting | null): waiting is Waiting {
+  if (!isShown(waiting)) return false;
+  return waiting.reason !== 'settlement' || LATE.includes(waiting.problem.code);
+}
+
 /** The waits that people should know, the most important first. */
 export function shownFirst(waits: readonly (Waiting | null)[]): readonly Waiting[] {
   return waits
