@@ -1,19 +1,19 @@
 /**
  * What of a run needs a person, and how much of it an acknowledgement covers: only what its person has seen. Pure.
  */
-import type { Progress } from './progress.ts';
-import { needsSomebody, shownFirst, type Waiting } from '../waits.ts';
+import { mainWait, type Progress } from './progress.ts';
+import { needsSomebody, type Waiting } from '../waits.ts';
 import type { Instruction, Need } from '../people/instructions.ts';
 
 /** What needs a person by the progress of a run, and the wait that people should know first; null: none needs a person. */
 export function needsIn(
-  { items, batch }: Progress,
+  progress: Progress,
   nowMs: number,
 ): { readonly needs: readonly Need[]; readonly first: Waiting | null } {
-  const isNeeding = (waiting: Waiting | null): waiting is Waiting =>
-    waiting !== null && needsSomebody(waiting, nowMs);
+  const { items, batch } = progress;
+  const isNeeding = (waiting: Waiting): boolean => needsSomebody(waiting, nowMs);
   const needs = items.flatMap(({ kind, waiting }): readonly Need[] => {
-    if (!isNeeding(waiting)) return [];
+    if (waiting === null || !isNeeding(waiting)) return [];
     if (kind !== 'batch' || batch === null) return [[waiting.problem.code, waiting.problem.item, 1]];
     const { counts } = batch;
     return [
@@ -21,8 +21,7 @@ export function needsIn(
       ...(counts.needsHuman > 0 ? [['NEEDS_HUMAN', null, counts.needsHuman] as const] : []),
     ];
   });
-  const [first] = shownFirst(items.map(({ waiting }) => waiting)).filter(isNeeding);
-  return { needs, first: first ?? null };
+  return { needs, first: mainWait(progress, isNeeding) };
 }
 
 /**

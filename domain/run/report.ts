@@ -18,7 +18,7 @@ import { rateOf } from '../plan/price-bounds.ts';
 import { leftUndone } from '../plan/restraints.ts';
 import { compare } from '../money.ts';
 import { runName } from '../references.ts';
-import { makeProblem, type Problem } from '../problems.ts';
+import { forRun, makeProblem, type Problem } from '../problems.ts';
 import { isShown, type Waiting } from '../waits.ts';
 import {
   acceptedOf,
@@ -60,6 +60,8 @@ export type Report = {
   /** When Temporal started the run, resets aside, and when it ended; null: it has not, or the run was only asked itself. */
   readonly startedAt: string | null;
   readonly endedAt: string | null;
+  /** The resets of the run in Temporal, the first one first; empty too where the run was only asked itself. */
+  readonly resets: readonly ReportReset[];
   readonly status: ReportStatus;
   /**
    * Where each currency of a rebalancing stood when it was planned, and what decided its trades; else empty.
@@ -70,6 +72,16 @@ export type Report = {
   readonly totals: readonly ReportTotal[];
   readonly problems: readonly Problem[];
   readonly evidence: readonly Evidence[];
+};
+
+export type ReportReset = {
+  readonly at: string;
+  /** The event to which it was reset, as Temporal numbers it. */
+  readonly eventId: number;
+  /** The reason that Temporal keeps; null: none was given. */
+  readonly why: string | null;
+  /** How the run stood before; null: Temporal does not know any more. `RUNNING` and `HELD`: it was open. */
+  readonly before: string | null;
 };
 
 /** `after`: what is expected of the currency once the trades of this run have settled. */
@@ -367,12 +379,15 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
     // The run itself does not know them: a reset, or a new history, is another Temporal run.
     startedAt: null,
     endedAt: null,
+    resets: [],
     status: statusOf(state),
     positions: isFirst ? reportPositions(state) : [],
     legs: legs.map(reportLeg),
     payments: shown,
     totals,
-    problems: [...(isFirst ? [...state.refusals, ...leftIn(state)] : []), ...ended, ...awaited],
+    problems: [...(isFirst ? [...state.refusals, ...leftIn(state)] : []), ...ended, ...awaited].map(
+      (problem) => forRun(problem, state.run),
+    ),
     evidence: isFirst ? state.evidence : [],
   };
 }

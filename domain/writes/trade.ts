@@ -30,7 +30,7 @@ import { SeenRuns } from './lost-runs.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import {
-  ADVICE,
+  adviceFor,
   BUG_OF_OURS,
   SLOW_LOOKUP_MS,
   ask,
@@ -52,9 +52,11 @@ import {
   assumeSent,
   isOthersDoubt,
   isRecent,
+  quietUntil,
   settleByTime,
   triedAgain,
   unknownSend,
+  whyHidden,
   isYoung,
 } from './doubt.ts';
 import {
@@ -137,7 +139,11 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
     case 'refused':
       // A restored backup may have lost a send, so the leg does not end before doubt is over.
       return opened.isStale
-        ? yield* stayInDoubt(item, assumeSent(context, state), opened.looked)
+        ? yield* stayInDoubt(
+            item,
+            assumeSent(context, state, whyHidden(context, state, 'stale')),
+            opened.looked,
+          )
         : yield* end(item, state, phase.problem);
     case 'spent':
       return waitForPerson(state, phase.problem);
@@ -151,7 +157,11 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     // restored backup may have lost a send.
     const short = yield* lookForMoney(context, leg, before);
     if (short.kind === 'wait') return short;
-    return yield* stayInDoubt(item, assumeSent(context, asKnownNow(context, before)), ready.looked);
+    return yield* stayInDoubt(
+      item,
+      assumeSent(context, asKnownNow(context, before), whyHidden(context, before, 'stale')),
+      ready.looked,
+    );
   }
   // Whose trade was found when the plan was made is never traded anew: that amount came from balances of long ago.
   if (leg.amount === null || leg.why.kind === 'found') return waitForPerson(before, forgottenAmount(leg));
@@ -190,6 +200,13 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     case 'go on':
       break;
   }
+  const quietUntilMs = quietUntil(state, context.nowMs());
+  if (quietUntilMs !== null)
+    return waitsSafely(subject, state, {
+      afterMs: quietUntilMs - context.nowMs(),
+      safeAtMs: quietUntilMs,
+      problem: inDoubt(subject, state, null),
+    });
 
   const sentAtMs = context.nowMs();
   const reply = yield* ask<'send quote'>({
@@ -326,7 +343,7 @@ function* tradeNamed(context: Context, id: string): Steps<ListScan<Trade>> {
 function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Reply<Trade>): Steps<LegStep> {
   const { context, leg, subject, ready } = item;
   const follow = followUp(reply);
-  const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+  const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
   // This holds for every class: a reply that was not understood, or that proves nothing, leaves the send in doubt.
   const sent: LegState = leavesInDoubt(reply)
     ? unknownTrade(context, state, quote, `the answer was ${problem.code}`)
@@ -548,7 +565,7 @@ function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: T
 function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
   const { context, leg } = item;
   const follow = followUp(reply);
-  const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+  const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
   const tried = triedAgain(state);
   switch (follow.quote) {
     case 'use it':

@@ -36,13 +36,15 @@ const batchOf = (counts: { readonly waiting: number; readonly needsHuman: number
   const standing = {
     counts: { planned: 9, accepted: 0, paid: 0, notPaid: 0, open: 9, sent: 0, ...counts },
     totals: [],
-    codes: [],
+    unpaid: [],
+    held: [],
+    unseen: 0,
     waiting: waiting('SHORTFALL', 'inv-1'),
   };
   return {
     status: 'HELD',
     items: [{ id: 'payments', kind: 'batch', step: '', waiting: standing.waiting }],
-    batch: { ...standing, open: [], others: standing },
+    batch: { ...standing, open: [], others: standing, leftOut: [] },
   };
 };
 
