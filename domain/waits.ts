@@ -117,13 +117,13 @@ export function waitingOf(
 }
 
 /**
- * The one sentence for a safety wait, the same wherever it is shown: `safety wait until 20:37:37 UTC; nothing for you to
- * do`.
+ * The one sentence for a safety wait, the same wherever it is shown: `safety wait until 20:37:37 UTC, to be sure that nothing
+ * was sent before; nothing for you to do`.
  */
 export function safetyWaitText(safeAtMs: number, nowMs: number): string {
   const [date, time] = momentOf(Math.ceil(safeAtMs / 1_000) * 1_000);
   const [today] = momentOf(nowMs);
-  return `safety wait until ${date === today ? '' : `${date} `}${time} UTC; nothing for you to do`;
+  return `safety wait until ${date === today ? '' : `${date} `}${time} UTC, to be sure that nothing was sent before; nothing for you to do`;
 }
 
 /**

@@ -148,7 +148,7 @@ test('the details have each item with its outcome, what is waited for with the n
   // Not when it looks next, which may be several times before.
   assert.ok(
     detailsOf(state).includes(
-      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC; nothing for you to do. Since 2026-11-21 15:02 UTC.\n',
+      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC, to be sure that nothing was sent before; nothing for you to do. Since 2026-11-21 15:02 UTC.\n',
     ),
     detailsOf(state),
   );
@@ -204,7 +204,7 @@ test('what ended undone says in one sentence what is done, and what to do about 
   );
   assert.equal(
     endOf(endedWith(endedBy('CANCELLED'), paid)),
-    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled stays unsent until a person types `npx cambist run POLICY --id 2026-11-21 --go-on`. The whole report: `npx cambist report p.2026-11-21`.',
+    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled is not sent until somebody types `npx cambist run POLICY --id 2026-11-21 --go-on`. The whole report: `npx cambist report p.2026-11-21`.',
   );
   const details = detailsOf(endedWith(refused, paid));
   assert.match(details, /^\*\*PARTIAL\*\*\n\nEnded: 1 of 2 items is done/);
@@ -351,7 +351,7 @@ test('beside the timer of a safety wait stands its end, at each look the same', 
   await pauses.pause(waiter, { afterMs: 10_000, reason: 'doubt', problem, safeAtMs }, 0);
   await pauses.pause(waiter, { afterMs: 9_000, reason: 'doubt', problem }, 0);
   assert.deepEqual(beside, [
-    'usd-mxn-1: safety wait until 20:37:37 UTC; nothing for you to do',
+    'usd-mxn-1: safety wait until 20:37:37 UTC, to be sure that nothing was sent before; nothing for you to do',
     'Looks again for usd-mxn-1: IN_DOUBT',
   ]);
   assert.deepEqual(waiter.waiting, { reason: 'doubt', problem, wakeAtMs: nowMs + 9_000, sinceMs: nowMs });
