@@ -17,7 +17,7 @@ import { chunkStateOf, countsIn, unpaidIn, waitsIn, type ChunkStanding } from '.
 import { HistoryIsLong } from '../domain/run/ports.ts';
 import { progressPage } from '../domain/run/progress.ts';
 import { chunkPage, type ChunkResult } from '../domain/run/report.ts';
-import { newRunState } from '../domain/run/state.ts';
+import { newRunState, type RunState } from '../domain/run/state.ts';
 import { reads, writes } from './activities.ts';
 import { showStanding, showStep } from './current-details.ts';
 import {
@@ -43,7 +43,7 @@ export async function chunk(input: ChunkInput, carried: Carried | null = null): 
   requireHandedOn(carried);
   const name = { name: input.run.policy, hash: '' };
   const state = newRunState(input.run, chunkIdOf(input.mode, input.run, input.number), name);
-  const ports = portsOf(input, () => openChunk.standing);
+  const ports = portsOf(input, state, () => openChunk.standing);
   const openChunk = requireMade(() => new Chunk(input, state, ports, carried));
   setHandler(chunkQuery, () => chunkStateOf(openChunk.standing));
   setHandler(holdsQuery, (names) => openChunk.holds(names));
@@ -70,10 +70,10 @@ async function untilItsEnd(openChunk: Chunk): Promise<'ended' | 'history is long
   }
 }
 
-function portsOf(input: ChunkInput, standing: () => ChunkStanding): ChunkPorts {
+function portsOf(input: ChunkInput, state: RunState, standing: () => ChunkStanding): ChunkPorts {
   const { mode, run, number } = input;
   return {
-    ...sharedPorts(),
+    ...sharedPorts(state),
     readGo: (call) => orStepFailed('readGo', reads.readGo(call), isGoAnswer),
     tellCoordinator: async () => {
       try {
@@ -95,7 +95,7 @@ function detailsOf(standing: ChunkStanding): string {
   const { planned, accepted, paid, notPaid, needsHuman } = countsIn(standing);
   return [
     `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
-    ...waitsIn(standing).map(waitLine),
+    ...waitsIn(standing).map(({ waiting }) => waitLine(waiting)),
     ...unpaidLines(unpaidIn(standing.payments), notPaid).map((line) => `- ${asMarkdown(line)}`),
   ].join('\n');
 }

@@ -15,16 +15,24 @@ import type {
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
 import type { Problem } from '../domain/problems.ts';
-import { countsOf, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
+import {
+  countsOf,
+  unpaidOf,
+  waitsIn,
+  waitsOf,
+  waitsTogether,
+  type Unpaid,
+  type WaitGroup,
+} from '../domain/run/chunk-state.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
-import { shownFirst, type Waiting } from '../domain/waits.ts';
+import { isShown, shownFirst, type WaitReason, type Waiting } from '../domain/waits.ts';
 import { adviceOf } from '../domain/writes/step.ts';
 
 /** The details show at most this many waits or problems, and this many items. The report shows all of them. */
 const MOST_LINES = 20;
 /** Temporal takes 400 bytes beside an activity or a timer. */
-const LONGEST_SUMMARY = 120;
+const LONGEST_SUMMARY = 160;
 
 /** @param isCancelled the run is cancelled: the call sends nothing new, and finds out whether anything was sent before */
 export function summaryOfQuote(call: LegCall | TradedCall, isCancelled: boolean): string {
@@ -68,6 +76,49 @@ export function summaryOfWithdrawals({ items }: WithdrawalsCall): string {
   const [first] = items;
   if (items.length === 1 && first !== undefined) return `Until ${first.id} is paid`;
   return `Until ${items.length} payments are paid`;
+}
+
+/** For what an item waits, behind "waits for". */
+const WAITS_FOR: Readonly<Record<WaitReason, string>> = {
+  halt: 'a person who types `resume`',
+  person: 'a person',
+  configuration: 'a configuration',
+  outage: 'the service or a worker that is away',
+  money: 'money',
+  doubt: 'the end of a doubt',
+  settlement: 'settlement',
+  turn: 'its turn',
+  opening: 'its date',
+  service: 'the service',
+};
+
+/**
+ * The text beside a timer. The newest timer stands on the first page of a workflow, also where no worker answers. So while the
+ * workflow is held, its text first says for what. It names no account.
+ * @param why what the timer is for
+ */
+export function summaryOfTimer(state: RunState, why: string): string {
+  if (statusOf(state) !== 'HELD') return why;
+  const ofLegs = state.legs.flatMap(({ waiting }) =>
+    isShown(waiting) ? [{ waiting, payments: 0, sums: [] }] : [],
+  );
+  // Payments stand before the legs that are to fund them.
+  const waits = waitsTogether([...waitsIn(state), ...waitsOf(state.chunks), ...ofLegs]);
+  const [first, ...others] = waits;
+  // A settlement that comes in good time holds nothing up.
+  if (first === undefined || first.waiting.problem.code === 'AWAITING_SETTLEMENT') return why;
+  return short(`HELD: ${heldBy(first, others)}. ${why}`);
+}
+
+function heldBy({ waiting, payments, sums }: WaitGroup, others: readonly WaitGroup[]): string {
+  const { code, item } = waiting.problem;
+  const who = payments > 1 ? `${payments} payments wait` : `${item ?? 'it'} waits`;
+  const what =
+    waiting.reason === 'money' && sums.length > 0
+      ? sums.map(({ value, currency }) => money(value, currency)).join(' and ')
+      : `${WAITS_FOR[waiting.reason]} (${code})`;
+  const more = others.reduce((number, group) => number + group.payments, 0);
+  return `${who} for ${what}${more === 0 ? '' : `; ${more} more wait`}`;
 }
 
 /** What a run that has ended has left undone, and what a person can do then. */

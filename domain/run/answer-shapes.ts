@@ -6,6 +6,7 @@
  */
 import { isDecimal } from '../money.ts';
 import { isKeptPlan, isPlanHead } from '../plan/plan-shape.ts';
+import type { Money } from '../policy.ts';
 import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
 import type { Doubt, SendState } from '../writes/doubt.ts';
@@ -28,7 +29,7 @@ import type {
   Stopped,
   WithdrawalsAnswer,
 } from './calls.ts';
-import type { ChunkCounts, ChunkState, ChunkTotal, Unpaid } from './chunk-state.ts';
+import type { ChunkCounts, ChunkState, ChunkTotal, Unpaid, WaitGroup } from './chunk-state.ts';
 import type { Evidence } from './state.ts';
 import type { Refusals } from './stop-rule.ts';
 
@@ -279,7 +280,13 @@ const isChunkState = shapeOf<ChunkState>({
       accepted: isAmount,
     }),
   ),
-  waits: listOf(shapeOf({ ...WHY, wakeAtMs: isNumber })),
+  waits: listOf(
+    shapeOf<WaitGroup>({
+      waiting: shapeOf({ ...WHY, wakeAtMs: isNumber }),
+      payments: isCount,
+      sums: listOf(shapeOf<Money>({ currency: isText, value: isAmount })),
+    }),
+  ),
   refusals: shapeOf<Refusals>({
     refused: isCount,
     sent: isCount,

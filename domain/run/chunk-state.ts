@@ -3,6 +3,7 @@
  * chunks. Counts and sums, never a payment. Pure.
  */
 import type { PlanBatch, PlanChunk } from '../batch.ts';
+import type { Money } from '../policy.ts';
 import { add, notNegative, subtract } from '../money.ts';
 import { hasGoFrom } from './payer.ts';
 import { refusalsIn, type Refusals } from './stop-rule.ts';
@@ -50,8 +51,8 @@ export type ChunkState = {
   readonly isSending: boolean;
   readonly counts: ChunkCounts;
   readonly totals: readonly ChunkTotal[];
-  /** The first waits of its payments, most important first. */
-  readonly waits: readonly Waiting[];
+  /** What it and its payments wait for, most important first. */
+  readonly waits: readonly WaitGroup[];
   /** What the service has refused since the run took up the chunk. */
   readonly refusals: Refusals;
   /** The first codes with which payments have ended unpaid, and how many each. */
@@ -61,7 +62,16 @@ export type ChunkState = {
 /** So many payments have ended unpaid with this code. */
 export type Unpaid = { readonly code: string; readonly payments: number };
 
-const MOST_WAITS = 3;
+/** Payments that wait for the same, by the code. */
+export type WaitGroup = {
+  /** The wait of the one that has waited longest. */
+  readonly waiting: Waiting;
+  /** 0: no payment waits for it, but the chunk or the run itself. */
+  readonly payments: number;
+  /** The sums of these payments. */
+  readonly sums: readonly Money[];
+};
+
 const MOST_CODES = 5;
 
 /** What a chunk knows of itself. */
@@ -128,11 +138,57 @@ export function countsIn({ payments, waiting }: Pick<ChunkStanding, 'payments' |
   return counts;
 }
 
+/** What a chunk, or a run without one, and its payments wait for. */
 export function waitsIn({
   payments,
   waiting,
-}: Pick<ChunkStanding, 'payments' | 'waiting'>): readonly Waiting[] {
-  return shownFirst([waiting, ...payments.map((record) => record.waiting)]).slice(0, MOST_WAITS);
+}: Pick<ChunkStanding, 'payments' | 'waiting'>): readonly WaitGroup[] {
+  const ofPayments = payments.flatMap((record): readonly WaitGroup[] => {
+    if (!isShown(record.waiting)) return [];
+    const { currency } = record.payment;
+    const sums = record.amount === null ? [] : [{ currency, value: record.amount }];
+    return [{ waiting: record.waiting, payments: 1, sums }];
+  });
+  return waitsTogether([...groupOf(waiting), ...ofPayments]).slice(0, MOST_CODES);
+}
+
+/** What all chunks of a batch, as its run knows them, wait for. */
+export function waitsOf(chunks: readonly Pick<ChunkRecord, 'state' | 'waiting'>[]): readonly WaitGroup[] {
+  return waitsTogether(
+    chunks.flatMap(({ state, waiting }) => [...groupOf(waiting), ...(state?.waits ?? [])]),
+  );
+}
+
+function groupOf(waiting: Waiting | null): readonly WaitGroup[] {
+  return isShown(waiting) ? [{ waiting, payments: 0, sums: [] }] : [];
+}
+
+/** One group for each code, the most important first. */
+export function waitsTogether(all: readonly WaitGroup[]): readonly WaitGroup[] {
+  const byCode = new Map<string, WaitGroup[]>();
+  for (const group of all) {
+    const { code } = group.waiting.problem;
+    const same = byCode.get(code);
+    if (same === undefined) byCode.set(code, [group]);
+    else same.push(group);
+  }
+  const groups = [...byCode.values()].map((same): WaitGroup => ({
+    waiting: same.map(({ waiting }) => waiting).reduce(older),
+    payments: same.reduce((number, { payments }) => number + payments, 0),
+    sums: sumsOf(same.flatMap(({ sums }) => sums)),
+  }));
+  const order = shownFirst(groups.map(({ waiting }) => waiting));
+  return groups.toSorted((a, b) => order.indexOf(a.waiting) - order.indexOf(b.waiting));
+}
+
+function older(one: Waiting, other: Waiting): Waiting {
+  return (other.sinceMs ?? 0) < (one.sinceMs ?? 0) ? other : one;
+}
+
+function sumsOf(all: readonly Money[]): readonly Money[] {
+  const sums = new Map<string, string>();
+  for (const { currency, value } of all) sums.set(currency, add(sums.get(currency) ?? '0', value));
+  return [...sums].map(([currency, value]) => ({ currency, value }));
 }
 
 /** In which column an outcome is counted, and summed up. */

@@ -13,13 +13,11 @@ export function needsIn(
   const isNeeding = (waiting: Waiting | null): waiting is Waiting =>
     waiting !== null && needsSomebody(waiting, nowMs);
   const needs = items.flatMap(({ kind, waiting }): readonly Need[] => {
-    if (!isNeeding(waiting)) return [];
-    if (kind !== 'batch' || batch === null) return [[waiting.problem.code, waiting.problem.item, 1]];
-    const { counts } = batch;
-    return [
-      [waiting.problem.code, null, Math.max(1, counts.waiting)],
-      ...(counts.needsHuman > 0 ? [['NEEDS_HUMAN', null, counts.needsHuman] as const] : []),
-    ];
+    if (kind === 'batch' && batch !== null)
+      return batch.waits
+        .filter((group) => isNeeding(group.waiting))
+        .map((group) => [group.waiting.problem.code, null, Math.max(1, group.payments)]);
+    return isNeeding(waiting) ? [[waiting.problem.code, waiting.problem.item, 1]] : [];
   });
   const [first] = shownFirst(items.map(({ waiting }) => waiting)).filter(isNeeding);
   return { needs, first: first ?? null };

@@ -8,7 +8,7 @@ import {
   type PaymentRecord,
 } from './items.ts';
 import type { RunState } from './state.ts';
-import { shownFirst, type Waiting } from '../waits.ts';
+import type { Waiting } from '../waits.ts';
 import {
   codesOf,
   countsOf,
@@ -16,11 +16,14 @@ import {
   sumOfCounts,
   totalsOf,
   totalsOfChunks,
+  waitsOf,
+  waitsTogether,
   withTotals,
   type ChunkCounts,
   type ChunkRecord,
   type ChunkState,
   type ChunkTotal,
+  type WaitGroup,
 } from './chunk-state.ts';
 
 /** Where a run stands, for a terminal: one line per step. */
@@ -51,11 +54,15 @@ export function isPlanned({ items }: Progress): boolean {
 
 const PLANNED = 'made';
 
-/** How the payments of a batch stand: counts, sums by currency, and the first codes with which some have ended unpaid. */
+/**
+ * How the payments of a batch stand: counts, sums by currency, the first codes with which some have ended unpaid, and what the
+ * others wait for. `waiting`: the most important of it.
+ */
 export type BatchStanding = {
   readonly counts: ChunkCounts;
   readonly totals: readonly ChunkTotal[];
   readonly codes: readonly string[];
+  readonly waits: readonly WaitGroup[];
   readonly waiting: Waiting | null;
 };
 
@@ -89,11 +96,13 @@ export function standingWith(
   { others }: Pick<BatchProgress, 'others'>,
   chunks: readonly ChunkState[],
 ): BatchStanding {
+  const waits = waitsTogether([...others.waits, ...chunks.flatMap((chunk) => chunk.waits)]);
   return {
     counts: sumOfCounts([others.counts, ...chunks.map(({ counts }) => counts)]),
     totals: others.totals.map((total) => withTotals(total, chunks)),
     codes: firstCodes([others.codes, ...chunks.map(codesOf)]),
-    waiting: shownFirst([others.waiting, ...chunks.flatMap(({ waits }) => waits)])[0] ?? null,
+    waits,
+    waiting: waits[0]?.waiting ?? null,
   };
 }
 
@@ -151,6 +160,7 @@ function standingOfReport({ payments, totals, problems }: Report): BatchStanding
       accepted: seen.find(({ currency }) => currency === total.currency)?.accepted ?? '0',
     })),
     codes: firstCodes([problems.map(({ code }) => code)]),
+    waits: [],
     waiting: null,
   };
 }
@@ -214,12 +224,13 @@ function batchOf(state: RunState): BatchProgress | null {
 
 /** How these chunks stand. In the sums, `planned` is that of the whole batch. */
 function standingOf({ plan }: RunState, chunks: readonly ChunkRecord[]): BatchStanding {
-  const waits = chunks.flatMap(({ waiting, state }) => [waiting, ...(state?.waits ?? [])]);
+  const waits = waitsOf(chunks);
   return {
     counts: countsOf(chunks),
     totals: totalsOfChunks(chunks, plan?.batch ?? null),
     codes: firstCodes(chunks.map(({ state }) => (state === null ? [] : codesOf(state)))),
-    waiting: shownFirst(waits)[0] ?? null,
+    waits,
+    waiting: waits[0]?.waiting ?? null,
   };
 }
 

@@ -9,6 +9,7 @@ import {
   totalsIn,
   totalsOf,
   totalsOfChunks,
+  waitsTogether,
   type ChunkState,
   type ChunkTotal,
 } from './chunk-state.ts';
@@ -464,7 +465,9 @@ function isDone({ stage }: LegRecord | PaymentRecord): boolean {
 /** All that the run waits for now, in the order of the items, but no waits at the service's own pace. */
 export function shownWaits(state: RunState): readonly Waiting[] {
   const items = [...state.legs, ...state.payments, ...state.chunks];
-  const ofChunks = state.chunks.flatMap((chunk) => chunk.state?.waits ?? []);
+  const ofChunks = waitsTogether(state.chunks.flatMap((chunk) => chunk.state?.waits ?? [])).map(
+    ({ waiting }) => waiting,
+  );
   return [state.waiting, ...items.map((item) => item.waiting), ...ofChunks].filter(isShown);
 }
 

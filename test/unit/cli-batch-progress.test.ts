@@ -26,6 +26,7 @@ const OTHERS: BatchStanding = {
   counts: { ...NONE, planned: 1_000, accepted: 500, paid: 500, open: 500, sent: 500 },
   totals: [EUR],
   codes: [],
+  waits: [],
   waiting: null,
 };
 const HEARD: BatchStanding = { ...OTHERS, counts: { ...OTHERS.counts, planned: 1_500, open: 1_000 } };

@@ -32,12 +32,27 @@ const progressOf = (...waits: readonly (Waiting | null)[]): Progress => ({
   batch: null,
 });
 
-const batchOf = (counts: { readonly waiting: number; readonly needsHuman: number }): Progress => {
+const batchOf = (counts: { readonly money: number; readonly person: number }): Progress => {
+  const waits = [
+    { waiting: waiting('IN_DOUBT', 'inv-2'), payments: counts.person, sums: [] },
+    { waiting: waiting('SHORTFALL', 'inv-1'), payments: counts.money, sums: [] },
+    { waiting: waiting('AWAITING_SETTLEMENT', 'inv-3'), payments: 7, sums: [] },
+  ].filter(({ payments }) => payments > 0);
   const standing = {
-    counts: { planned: 9, accepted: 0, paid: 0, notPaid: 0, open: 9, sent: 0, ...counts },
+    counts: {
+      planned: 9,
+      accepted: 0,
+      paid: 0,
+      notPaid: 0,
+      needsHuman: counts.person,
+      open: 9,
+      sent: 0,
+      waiting: 9,
+    },
     totals: [],
     codes: [],
-    waiting: waiting('SHORTFALL', 'inv-1'),
+    waits,
+    waiting: waits[0]?.waiting ?? null,
   };
   return {
     status: 'HELD',
@@ -84,9 +99,13 @@ test('an acknowledgement is about one state of one Temporal run', () => {
 });
 
 test('of a batch, an acknowledgement covers as many payments as it saw', () => {
-  const three = batchOf({ waiting: 3, needsHuman: 1 });
+  const three = batchOf({ money: 3, person: 1 });
+  assert.deepEqual(needsOf(three), [
+    ['IN_DOUBT', null, 1],
+    ['SHORTFALL', null, 3],
+  ]);
   assert.ok(covers(three, three));
-  assert.ok(covers(three, batchOf({ waiting: 2, needsHuman: 0 })));
-  assert.ok(!covers(three, batchOf({ waiting: 4, needsHuman: 1 })));
-  assert.ok(!covers(three, batchOf({ waiting: 3, needsHuman: 2 })));
+  assert.ok(covers(three, batchOf({ money: 2, person: 0 })));
+  assert.ok(!covers(three, batchOf({ money: 4, person: 1 })));
+  assert.ok(!covers(three, batchOf({ money: 3, person: 2 })));
 });

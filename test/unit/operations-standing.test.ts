@@ -138,7 +138,7 @@ test('what was halted and is resumed is running at once, unless something else s
   assert.deepEqual(standing(doubtful, []), ['HELD', null, 'IN_DOUBT']);
   assert.deepEqual(standing(halted, [haltOf({ policy: 'other', currency: null })]), ['RUNNING', null, null]);
   const counts = { ...COUNTS, open: 2, needsHuman: 1 };
-  const standsAs = { counts, totals: [], codes: [], waiting: HALTED_WAIT };
+  const standsAs = { counts, totals: [], codes: [], waits: [], waiting: HALTED_WAIT };
   const batch = { ...standsAs, open: [1], others: standsAs };
   const inBatch = { ...halted, progress: { ...halted.progress, batch } };
   assert.deepEqual(standing(inBatch, []), ['HELD', 'HALTED', null], 'a person is needed behind the halt');
