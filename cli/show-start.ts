@@ -42,6 +42,7 @@ export async function showStart(
       run,
       policyHash: policyHash(facts.policyText ?? '') ?? '',
       startedBy: null,
+      zone: facts.zone,
       stay,
     },
     described?.startedAtMs ?? output.io.now(),

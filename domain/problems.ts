@@ -5,6 +5,7 @@
 import { DECISIONS, type Code } from './service/reply-rules.ts';
 import type { CommandCode } from './command-problems.ts';
 import type { Ending, ProblemRow } from './endings.ts';
+import type { FileMistake } from './file-mistakes.ts';
 
 /**
  * The codes with which items and runs end, or for which they wait. A public surface: codes are only added, never changed.
@@ -597,101 +598,6 @@ export const FILES_AT_FAULT = {
   DESTINATIONS: 'bad input',
   SERVICE_FILE: 'configuration',
 } as const satisfies Readonly<Record<string, Ending>>;
-
-/** The mistakes in a user's file, which are the second part of such a code. A public surface: they are only added. */
-export type FileMistake =
-  // The text itself.
-  | 'FORM'
-  | 'TOO_LARGE'
-  | 'CONTROL_CHARACTER'
-  | 'SYNTAX'
-  | 'SEVERAL_DOCUMENTS'
-  | 'DIRECTIVE'
-  | 'ALIAS'
-  | 'ANCHOR'
-  | 'TAG'
-  | 'MERGE_KEY'
-  | 'DUPLICATE_KEY'
-  | 'KEY'
-  | 'TEXT'
-  | 'TOO_DEEP'
-  | 'TOO_MANY_PROBLEMS'
-  // Fields.
-  | 'UNKNOWN_FIELD'
-  | 'MISSING_FIELD'
-  | 'EMPTY_FIELD'
-  | 'WRONG_TYPE'
-  | 'NOT_ONE_OF'
-  | 'NUMBER'
-  | 'CONTRADICTION'
-  // Values.
-  | 'AMOUNT_UNQUOTED'
-  | 'AMOUNT'
-  | 'AMOUNT_DECIMALS'
-  | 'AMOUNT_THOUSANDS'
-  | 'AMOUNT_ABOVE_LIMIT'
-  | 'MONEY'
-  | 'RATE'
-  | 'RATE_PAIR'
-  | 'RATE_TWICE'
-  | 'RATES_DISAGREE'
-  | 'CURRENCY'
-  | 'SAME_CURRENCY'
-  | 'CURRENCY_UNKNOWN'
-  | 'CURRENCY_NOT_WITHDRAWABLE'
-  | 'DURATION'
-  | 'NAME'
-  | 'ID'
-  | 'DUPLICATE_ID'
-  | 'ACCOUNT'
-  | 'ZONE'
-  | 'COST'
-  | 'PERCENT'
-  | 'FILE'
-  | 'COLUMN'
-  | 'DATE'
-  | 'TIME'
-  | 'INSTANT'
-  | 'STATUS'
-  // Rules of a policy.
-  | 'VERSION'
-  | 'KIND'
-  | 'NOT_AVAILABLE'
-  | 'LIVE_UNSTATED'
-  | 'LIMIT_CURRENCY'
-  | 'LIMIT_TWICE'
-  | 'COLUMN_TWICE'
-  | 'ROW_IGNORED'
-  | 'ROUNDING_MISSING'
-  | 'PROCEEDS_TWICE'
-  | 'PROCEEDS_WITH_FIXED'
-  | 'REST_TWICE'
-  | 'REST_WITH_PROCEEDS'
-  | 'REST_OF_NOTHING'
-  | 'WITHDRAWALS_EXCEED_AMOUNT'
-  | 'WITHDRAWALS_UNCOVERED'
-  | 'TARGET'
-  | 'BAND_TOO_LARGE'
-  | 'SHARES_TOO_LARGE'
-  | 'BASE_CURRENCY'
-  // Its schedule.
-  | 'CLOCK_CHANGE'
-  | 'CALENDAR'
-  | 'LISTED_TWICE'
-  | 'NO_DAY_LEFT'
-  // A batch file.
-  | 'ENCODING'
-  | 'EMPTY'
-  | 'COLUMN_MISSING'
-  | 'CELLS'
-  | 'FORMULA'
-  | 'LOOK_ALIKE'
-  | 'LIMIT_MISSING'
-  | 'DESTINATION_UNKNOWN'
-  | 'DESTINATION_CURRENCY'
-  | 'TRAILER'
-  | 'CONTROL_COUNT'
-  | 'CONTROL_TOTAL';
 
 export type FileAtFault = keyof typeof FILES_AT_FAULT;
 

@@ -17,16 +17,18 @@ import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
 import type { Problem } from '../domain/problems.ts';
 import {
   countsOf,
+  heldIn,
+  heldOf,
+  mergedHeld,
   unpaidOf,
-  waitsIn,
-  waitsOf,
-  waitsTogether,
+  type Held,
   type Unpaid,
-  type WaitGroup,
 } from '../domain/run/chunk-state.ts';
+import { leadingWait, missingIn } from '../domain/run/missing.ts';
+import { lookingText, unseenOf } from '../domain/run/progress.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
-import { isShown, shownFirst, type WaitReason, type Waiting } from '../domain/waits.ts';
+import { shownFirst, type WaitReason, type Waiting } from '../domain/waits.ts';
 import { adviceOf } from '../domain/writes/step.ts';
 
 /** The details show at most this many waits or problems, and this many items. The report shows all of them. */
@@ -99,26 +101,30 @@ const WAITS_FOR: Readonly<Record<WaitReason, string>> = {
  */
 export function summaryOfTimer(state: RunState, why: string): string {
   if (statusOf(state) !== 'HELD') return why;
-  const ofLegs = state.legs.flatMap(({ waiting }) =>
-    isShown(waiting) ? [{ waiting, payments: 0, sums: [] }] : [],
-  );
-  // Payments stand before the legs that are to fund them.
-  const waits = waitsTogether([...waitsIn(state), ...waitsOf(state.chunks), ...ofLegs]);
-  const [first, ...others] = waits;
+  const [first] = shownFirst(shownWaits(state));
   // A settlement that comes in good time holds nothing up.
-  if (first === undefined || first.waiting.problem.code === 'AWAITING_SETTLEMENT') return why;
-  return short(`HELD: ${heldBy(first, others)}. ${why}`);
+  if (first === undefined || first.problem.code === 'AWAITING_SETTLEMENT') return why;
+  return short(`HELD: ${heldBy(state, first)}. ${why}`);
 }
 
-function heldBy({ waiting, payments, sums }: WaitGroup, others: readonly WaitGroup[]): string {
-  const { code, item } = waiting.problem;
-  const who = payments > 1 ? `${payments} payments wait` : `${item ?? 'it'} waits`;
+function heldBy(state: RunState, { reason, problem: { code, item } }: Waiting): string {
+  const held = mergedHeld([...heldIn(state.payments), ...heldOf(state.chunks)]);
+  const same = held.filter((row) => row.reason === reason);
+  const payments = paymentsOf(same);
+  const more = paymentsOf(held) - payments;
+  const only = state.payments.find(({ waiting }) => waiting?.reason === reason)?.payment.id ?? '1 payment';
+  const who = payments > 1 ? `${payments} payments wait` : `${payments === 1 ? only : (item ?? 'it')} waits`;
   const what =
-    waiting.reason === 'money' && sums.length > 0
-      ? sums.map(({ value, currency }) => money(value, currency)).join(' and ')
-      : `${WAITS_FOR[waiting.reason]} (${code})`;
-  const more = others.reduce((number, group) => number + group.payments, 0);
+    reason === 'money' && payments > 0
+      ? missingIn([], same)
+          .map(({ needed, currency }) => money(needed, currency))
+          .join(' and ')
+      : `${WAITS_FOR[reason]} (${code})`;
   return `${who} for ${what}${more === 0 ? '' : `; ${more} more wait`}`;
+}
+
+function paymentsOf(held: readonly Held[]): number {
+  return held.reduce((sum, { payments }) => sum + payments, 0);
 }
 
 /** What a run that has ended has left undone, and what a person can do then. */
@@ -144,11 +150,14 @@ export function endOf(state: RunState): string {
 const BEING_CANCELLED =
   ', being cancelled: what is under way ends first. What is not sent stays unsent until a person types `--go-on`.';
 
-/** How each leg and payment stands, what the run waits for, and which command to type. */
-export function detailsOf(state: RunState): string {
-  const { run, legs, payments } = state;
+/**
+ * How each leg and payment stands, what the run waits for, and which command to type.
+ * @param isAgain the run was started or reset once more
+ */
+export function detailsOf(state: RunState, isAgain: boolean): string {
+  const { run, legs, payments, chunks } = state;
   const status = statusOf(state);
-  const waits = shownFirst(shownWaits(state));
+  const waits = waitsToShow(state);
   const rows = [
     ...legs.map((record) => {
       const traded = tradeOf(record);
@@ -165,11 +174,11 @@ export function detailsOf(state: RunState): string {
       return [id, `${amount} to ${account}`, paymentOutcome(record)];
     }),
   ];
-  const { planned, accepted, paid, notPaid, needsHuman } = countsOf(state.chunks);
+  const { planned, accepted, paid, notPaid, needsHuman } = countsOf(chunks);
   if (planned > 0)
     rows.push([
       'batch',
-      `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
+      `${planned} payments: ${lookingText(unseenOf(state, chunks, isAgain), { planned })}${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
       paid === planned ? 'PAID' : '',
     ]);
   const isUndone = state.ended && status !== 'COMPLETED';
@@ -191,6 +200,13 @@ export function detailsOf(state: RunState): string {
     `npx cambist status ${runName(run)}`,
     '```',
   ].join('\n');
+}
+
+/** The most important first. Where a batch waits for money, one line tells the sums that are missing. */
+function waitsToShow(state: RunState): readonly Waiting[] {
+  const waits = shownFirst(shownWaits(state));
+  const first = state.chunks.length === 0 ? null : leadingWait(waits, heldOf(state.chunks));
+  return first?.reason === 'money' ? [first, ...waits.filter(({ reason }) => reason !== 'money')] : waits;
 }
 
 /**

@@ -25,11 +25,12 @@ import { listMissed } from '../../operations/schedules/starts.ts';
 import { listUnfinished, type Unfinished } from '../../operations/batches/unfinished.ts';
 import { parseRun } from '../../operations/named-run.ts';
 import { statement } from '../terminal/options.ts';
-import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { haltDocument, haltLine } from '../views/halts-text.ts';
 import { pausedDocument, pausedLine } from '../views/paused-text.ts';
 import { missedDocument, missedLine } from '../views/schedules-text.ts';
-import { clockTime, count, span, table } from '../terminal/text.ts';
+import { localZone, momentText } from '../terminal/clock.ts';
+import { count, span, table } from '../terminal/text.ts';
 
 type ListOptions = JsonOption & {
   readonly attention?: true;
@@ -138,7 +139,7 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
 
 async function take(output: Output, name: string, options: ListOptions): Promise<Ending> {
   const { run, mode } = parseRun(name);
-  const { by = userName(), reason: why = NO_REASON } = options;
+  const { by = loginName(), reason: why = NO_REASON } = options;
   return atPlace(output.caller, mode, async (place): Promise<Ending> => {
     const { failed } = await lookForFailed(output, place, run);
     const taken = await acknowledge(place, run, { by, why, nowMs: output.io.now(), failed });
@@ -200,12 +201,14 @@ function toldBy({ code, message }: { readonly code: string; readonly message: st
 
 /** The list as a table. */
 export function listText(runs: readonly Listed[], nowMs: number, width: number): string {
+  // The runs may be of policies of several zones.
+  const zone = localZone();
   return table(
-    [{ title: 'RUN' }, { title: 'STATE' }, { title: 'STARTED' }, { title: 'TOOK', right: true }],
+    [{ title: 'RUN' }, { title: 'STATE' }, { title: `STARTED (${zone})` }, { title: 'TOOK', right: true }],
     runs.map((listed) => [
       runName(listed.facts.run),
       stateOf(listed),
-      clockTime(listed.facts.startedAtMs, nowMs),
+      momentText(listed.facts.startedAtMs, nowMs, zone),
       span((listed.facts.closedAtMs ?? nowMs) - listed.facts.startedAtMs),
     ]),
     width,

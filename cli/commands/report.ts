@@ -143,6 +143,7 @@ async function showRefreshed(
 export function showReport(output: Output, place: Place, view: RunView): Ending {
   const { width, paint } = output;
   output.document(view.report);
-  output.show(reportText({ report: view.report, uiUrl: uiAddress(place, view.facts), width, paint }));
+  const nowMs = output.io.now();
+  output.show(reportText({ report: view.report, uiUrl: uiAddress(place, view.facts), nowMs, width, paint }));
   return endingOf(view.report, view.facts.isOpen ? reasonsOf(view.progress) : []);
 }

@@ -51,9 +51,10 @@ import { follow } from '../follow.ts';
 import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { heedLookAlikes } from '../look-alikes.ts';
 import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
+import { clockOf } from '../terminal/clock.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
-import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { payAgainLines } from '../views/pay-again-text.ts';
 import { shortfallOf } from '../views/shortfall-text.ts';
 import { unpayableDocument, unpayableLines } from '../views/unpayable-text.ts';
@@ -207,7 +208,7 @@ function requireStay({ detach, out }: RunOptions): void {
   ]);
 }
 
-function goOnOf({ goOn, by = userName(), reason: why = NO_REASON }: RunOptions): GoOn | null {
+function goOnOf({ goOn, by = loginName(), reason: why = NO_REASON }: RunOptions): GoOn | null {
   return goOn === undefined ? null : { item: goOn === true ? null : goOn, by, why };
 }
 
@@ -244,11 +245,11 @@ async function bringAbout(use: Use): Promise<Ending> {
         if (remarks.length > 0) output.note(...remarks);
         if (facts !== null && goOn !== null) await tellTriedAgain(use, facts);
         const instead = await tellInstead(output, asked);
-        await heedLookAlikes(output, asked, { approver, by: options.by ?? userName() });
+        await heedLookAlikes(output, asked, { approver, by: options.by ?? loginName() });
         const foreseen = await foresee(asked);
         if (foreseen !== null) await tellForeseen(use, foreseen);
         const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use, foreseen)) : null;
-        const startedBy = options.by ?? userName();
+        const startedBy = options.by ?? loginName();
         if (instead !== null)
           await takePlaceOf(output, instead, { by: startedBy, why: options.reason ?? NO_REASON });
         const isStarted = await begin(asked, { facts, kept, shown, startedBy });
@@ -340,7 +341,8 @@ async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> 
     return showNow(use);
   }
   const [first, ...lines] = payAgainLines(list);
-  output.note(`Pays again: ${first}, until ${new Date(windowUntilMs).toISOString()}.`, ...lines);
+  const until = clockOf(asked.policyFile.policy.zone, asked.now()).at(windowUntilMs);
+  output.note(`Pays again: ${first}, until ${until}.`, ...lines);
   if (others.length > 0) output.note(`The run is started again, and goes on with: ${namesOf(others)}.`);
   if (asked.place.mode === 'LIVE')
     await confirm(use, () => Promise.resolve([`pay AGAIN ${first}`, ...lines]));
@@ -438,7 +440,8 @@ async function showStarted(use: Use, startedAtMs: number, startedBy: string | nu
   const { output, options, asked } = use;
   const { run: name, place, policyFile } = asked;
   const policyHash = policyFile.hash;
-  const of = { output, place, run: name, policyHash, startedBy, stay: options.wait === true };
+  const { zone } = policyFile.policy;
+  const of = { output, place, run: name, policyHash, startedBy, zone, stay: options.wait === true };
   if (options.detach !== true) return follow(of, startedAtMs);
   output.document(startedReport({ mode: place.mode, run: name, policyHash, startedBy }, []));
   output.say(`${runName(name)} goes on; see \`npx cambist status ${runName(name)}\`.`);

@@ -26,9 +26,13 @@ export function batchTable(
   );
 }
 
-/** How many payments, and how much of each currency, are in each state. */
-export function standingTable({ counts, totals }: BatchStanding, width: number): string {
+/**
+ * How many payments, and how much of each currency, are in each state. While payments are still to be looked up, it has
+ * their number too: the others say less than what is done.
+ */
+export function standingTable({ counts, totals, unseen }: BatchStanding, width: number): string {
   const { planned, accepted, paid, notPaid, needsHuman } = counts;
+  const isLooking = unseen > 0;
   return table(
     [
       { title: '' },
@@ -37,13 +41,17 @@ export function standingTable({ counts, totals }: BatchStanding, width: number):
       { title: 'PAID', right: true },
       { title: 'NOT PAID', right: true },
       { title: 'NEEDS A PERSON', right: true },
+      ...(isLooking ? [{ title: 'LOOKING', right: true }] : []),
     ],
     [
-      ['payments', ...[planned, accepted, paid, notPaid, needsHuman].map(String)],
+      [
+        'payments',
+        ...[planned, accepted, paid, notPaid, needsHuman, ...(isLooking ? [unseen] : [])].map(String),
+      ],
       ...totals.map((total) => {
         const digits = decimalsOf(total.currency, {});
         const sums = [total.planned, total.accepted, total.paid, total.notPaid, total.needsHuman];
-        return [total.currency, ...sums.map((sum) => amountText(sum, digits))];
+        return [total.currency, ...sums.map((sum) => amountText(sum, digits)), ...(isLooking ? [''] : [])];
       }),
     ],
     width,

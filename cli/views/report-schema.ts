@@ -131,6 +131,15 @@ const evidence = z.strictObject({
     .meta({ description: 'Both sides of a quote; the one with the quoteId of a leg was traded.' }),
 });
 
+const reset = z.strictObject({
+  at: time,
+  eventId: z.number().int().meta({ description: 'The event to which it was reset, as Temporal numbers it.' }),
+  why: z.string().nullable().meta({ description: 'The reason that Temporal keeps; null: none was given.' }),
+  before: z.string().nullable().meta({
+    description: 'How the run stood before; RUNNING and HELD: it was open. Null: Temporal has forgotten it.',
+  }),
+});
+
 export const ReportSchema = z.strictObject({
   run: z.string().meta({ description: 'policy.id' }),
   workflowId: z.string(),
@@ -145,6 +154,7 @@ export const ReportSchema = z.strictObject({
   endedAt: time.nullable().meta({
     description: 'When the run ended in Temporal; after a reset, the newest end. Null: it is open.',
   }),
+  resets: z.array(reset).meta({ description: 'Each reset of the run in Temporal, the first one first.' }),
   status: z
     .enum(['COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED', 'HELD', 'RUNNING', 'TERMINATED', 'TIMED_OUT'])
     .meta({

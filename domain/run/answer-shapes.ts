@@ -6,9 +6,8 @@
  */
 import { isDecimal } from '../money.ts';
 import { isKeptPlan, isPlanHead } from '../plan/plan-shape.ts';
-import type { Money } from '../policy.ts';
 import type { Problem } from '../problems.ts';
-import type { Wait } from '../waits.ts';
+import type { Short, Wait } from '../waits.ts';
 import type { Doubt, SendState } from '../writes/doubt.ts';
 import type { LegState, LegStep, QuoteInHand, Traded } from '../writes/leg-state.ts';
 import type { Phase } from '../writes/phase.ts';
@@ -29,7 +28,7 @@ import type {
   Stopped,
   WithdrawalsAnswer,
 } from './calls.ts';
-import type { ChunkCounts, ChunkState, ChunkTotal, Unpaid, WaitGroup } from './chunk-state.ts';
+import type { ChunkCounts, ChunkState, ChunkTotal, Held, Unpaid } from './chunk-state.ts';
 import type { Evidence } from './state.ts';
 import type { Refusals } from './stop-rule.ts';
 
@@ -77,6 +76,7 @@ const WHY = {
   problem: isProblem,
   safeAtMs: ifAny(isNumber),
   sinceMs: ifAny(isNumber),
+  short: ifAny(shapeOf<Short>({ currency: isText, needed: isAmount, there: isAmount })),
 };
 const isWait = shapeOf<Wait>({ ...WHY, afterMs: isNumber });
 
@@ -103,6 +103,7 @@ const SEND_STATE = {
   ),
   heard: orNull(shapeOf({ id: isText, sinceMs: isNumber })),
   askedIn: orNull(isText),
+  quietUntilMs: ifAny(isNumber),
   tries: isCount,
   phase: isPhase,
 } satisfies FieldsOf<SendState>;
@@ -280,19 +281,26 @@ const isChunkState = shapeOf<ChunkState>({
       accepted: isAmount,
     }),
   ),
-  waits: listOf(
-    shapeOf<WaitGroup>({
-      waiting: shapeOf({ ...WHY, wakeAtMs: isNumber }),
-      payments: isCount,
-      sums: listOf(shapeOf<Money>({ currency: isText, value: isAmount })),
-    }),
-  ),
+  waits: listOf(shapeOf({ ...WHY, wakeAtMs: isNumber })),
   refusals: shapeOf<Refusals>({
     refused: isCount,
     sent: isCount,
     inARow: orNull(shapeOf({ code: isText, times: isCount })),
   }),
   unpaid: listOf(shapeOf<Unpaid>({ code: isText, payments: isCount })),
+  held: ifAny(
+    listOf(
+      shapeOf<Held>({
+        code: isText,
+        reason: isText,
+        currency: isText,
+        payments: isCount,
+        value: isAmount,
+        there: orNull(isAmount),
+      }),
+    ),
+  ),
+  unseen: ifAny(isCount),
 });
 export const isChunksAnswer = shapeOf<ChunksAnswer>({
   chunks: listOf(

@@ -3,11 +3,11 @@
  * chunks. Counts and sums, never a payment. Pure.
  */
 import type { PlanBatch, PlanChunk } from '../batch.ts';
-import type { Money } from '../policy.ts';
 import { add, notNegative, subtract } from '../money.ts';
 import { hasGoFrom } from './payer.ts';
 import { refusalsIn, type Refusals } from './stop-rule.ts';
-import { isShown, shownFirst, type Waiting } from '../waits.ts';
+import { isShown, shownFirst, type WaitReason, type Waiting } from '../waits.ts';
+import { isUnseen } from '../writes/doubt.ts';
 import {
   acceptedOf,
   isOpenPayment,
@@ -51,28 +51,40 @@ export type ChunkState = {
   readonly isSending: boolean;
   readonly counts: ChunkCounts;
   readonly totals: readonly ChunkTotal[];
-  /** What it and its payments wait for, most important first. */
-  readonly waits: readonly WaitGroup[];
+  /** The first waits of its payments, most important first. */
+  readonly waits: readonly Waiting[];
   /** What the service has refused since the run took up the chunk. */
   readonly refusals: Refusals;
   /** The first codes with which payments have ended unpaid, and how many each. */
   readonly unpaid: readonly Unpaid[];
+  /** What its payments wait for, the most frequent first; absent: none waits for anything that people should know of. */
+  readonly held?: readonly Held[];
+  /**
+   * How many of its payments an earlier history may have sent, and this one has not looked up yet; absent: none.
+   */
+  readonly unseen?: number;
+};
+
+/**
+ * Payments in one currency that wait with one code. `value`: what they pay together. `there`: how much of the currency one of
+ * them last found, where they wait for money and a read shows it; null otherwise.
+ */
+export type Held = {
+  readonly code: string;
+  readonly reason: WaitReason;
+  readonly currency: string;
+  readonly payments: number;
+  readonly value: string;
+  readonly there: string | null;
 };
 
 /** So many payments have ended unpaid with this code. */
 export type Unpaid = { readonly code: string; readonly payments: number };
 
-/** Payments that wait for the same, by the code. */
-export type WaitGroup = {
-  /** The wait of the one that has waited longest. */
-  readonly waiting: Waiting;
-  /** 0: no payment waits for it, but the chunk or the run itself. */
-  readonly payments: number;
-  /** The sums of these payments. */
-  readonly sums: readonly Money[];
-};
-
+const MOST_WAITS = 3;
 const MOST_CODES = 5;
+/** A call reads many chunks, so that the answer of each is short. */
+const MOST_HELD = 8;
 
 /** What a chunk knows of itself. */
 export type ChunkStanding = {
@@ -81,20 +93,72 @@ export type ChunkStanding = {
   readonly isSending: boolean;
   readonly payments: readonly PaymentRecord[];
   readonly waiting: Waiting | null;
+  /** True when an earlier history may have sent what this one has not looked up. */
+  readonly isAgain: boolean;
 };
 
 export function chunkStateOf(chunk: ChunkStanding): ChunkState {
   const { number, heard, payments } = chunk;
+  const held = heldIn(payments);
+  const unseen = unseenIn(chunk);
   return {
     number,
     heard,
     isSending: chunk.isSending && payments.some(isUnsent),
     counts: countsIn(chunk),
     totals: totalsIn(payments),
-    waits: waitsIn(chunk),
+    // What one payment is short of stands in the sums of `held`.
+    waits: waitsIn(chunk).map(({ short: _short, ...waiting }) => waiting),
     refusals: refusalsIn(payments, heard),
     unpaid: unpaidIn(payments),
+    ...(held.length > 0 && { held }),
+    ...(unseen > 0 && { unseen }),
   };
+}
+
+/** What these payments wait for. */
+export function heldIn(payments: readonly PaymentRecord[]): readonly Held[] {
+  return mergedHeld(
+    payments.filter(isOpenPayment).flatMap(({ payment: { currency }, amount, waiting }): Held[] => {
+      if (!isShown(waiting)) return [];
+      const { problem, reason, short } = waiting;
+      const there = short?.there ?? null;
+      return [{ code: problem.code, reason, currency, payments: 1, value: amount ?? '0', there }];
+    }),
+  ).slice(0, MOST_HELD);
+}
+
+/** What the payments of these chunks wait for. */
+export function heldOf(chunks: readonly Pick<ChunkRecord, 'state'>[]): readonly Held[] {
+  return mergedHeld(chunks.flatMap(({ state }) => state?.held ?? []));
+}
+
+/** The rows of several chunks as one list, the most frequent first. */
+export function mergedHeld(rows: readonly Held[]): readonly Held[] {
+  const merged = new Map<string, Held>();
+  for (const row of rows) {
+    const key = `${row.code} ${row.currency}`;
+    const before = merged.get(key);
+    merged.set(
+      key,
+      before === undefined
+        ? row
+        : {
+            ...before,
+            payments: before.payments + row.payments,
+            value: add(before.value, row.value),
+            there: before.there ?? row.there,
+          },
+    );
+  }
+  return [...merged.values()].toSorted((a, b) => b.payments - a.payments);
+}
+
+/** How many payments are still to be looked up. */
+export function unseenIn({ payments, isAgain }: Pick<ChunkStanding, 'payments' | 'isAgain'>): number {
+  return isAgain
+    ? payments.filter(({ stage }) => stage.kind === 'unsent' && isUnseen(stage.state)).length
+    : 0;
 }
 
 /** The codes with which payments of a chunk have ended unpaid. */
@@ -113,7 +177,11 @@ export function unpaidIn(payments: readonly PaymentRecord[]): readonly Unpaid[] 
 
 /** The codes with which payments of these chunks have ended unpaid, the most frequent code first. */
 export function unpaidOf(chunks: readonly Pick<ChunkRecord, 'state'>[]): readonly Unpaid[] {
-  const all = chunks.flatMap(({ state }) => state?.unpaid ?? []);
+  return mergedUnpaid(chunks.flatMap(({ state }) => state?.unpaid ?? []));
+}
+
+/** The codes of several lists, the most frequent first. */
+export function mergedUnpaid(all: readonly Unpaid[]): readonly Unpaid[] {
   return summedUp(all).toSorted((a, b) => b.payments - a.payments);
 }
 
@@ -138,57 +206,11 @@ export function countsIn({ payments, waiting }: Pick<ChunkStanding, 'payments' |
   return counts;
 }
 
-/** What a chunk, or a run without one, and its payments wait for. */
 export function waitsIn({
   payments,
   waiting,
-}: Pick<ChunkStanding, 'payments' | 'waiting'>): readonly WaitGroup[] {
-  const ofPayments = payments.flatMap((record): readonly WaitGroup[] => {
-    if (!isShown(record.waiting)) return [];
-    const { currency } = record.payment;
-    const sums = record.amount === null ? [] : [{ currency, value: record.amount }];
-    return [{ waiting: record.waiting, payments: 1, sums }];
-  });
-  return waitsTogether([...groupOf(waiting), ...ofPayments]).slice(0, MOST_CODES);
-}
-
-/** What all chunks of a batch, as its run knows them, wait for. */
-export function waitsOf(chunks: readonly Pick<ChunkRecord, 'state' | 'waiting'>[]): readonly WaitGroup[] {
-  return waitsTogether(
-    chunks.flatMap(({ state, waiting }) => [...groupOf(waiting), ...(state?.waits ?? [])]),
-  );
-}
-
-function groupOf(waiting: Waiting | null): readonly WaitGroup[] {
-  return isShown(waiting) ? [{ waiting, payments: 0, sums: [] }] : [];
-}
-
-/** One group for each code, the most important first. */
-export function waitsTogether(all: readonly WaitGroup[]): readonly WaitGroup[] {
-  const byCode = new Map<string, WaitGroup[]>();
-  for (const group of all) {
-    const { code } = group.waiting.problem;
-    const same = byCode.get(code);
-    if (same === undefined) byCode.set(code, [group]);
-    else same.push(group);
-  }
-  const groups = [...byCode.values()].map((same): WaitGroup => ({
-    waiting: same.map(({ waiting }) => waiting).reduce(older),
-    payments: same.reduce((number, { payments }) => number + payments, 0),
-    sums: sumsOf(same.flatMap(({ sums }) => sums)),
-  }));
-  const order = shownFirst(groups.map(({ waiting }) => waiting));
-  return groups.toSorted((a, b) => order.indexOf(a.waiting) - order.indexOf(b.waiting));
-}
-
-function older(one: Waiting, other: Waiting): Waiting {
-  return (other.sinceMs ?? 0) < (one.sinceMs ?? 0) ? other : one;
-}
-
-function sumsOf(all: readonly Money[]): readonly Money[] {
-  const sums = new Map<string, string>();
-  for (const { currency, value } of all) sums.set(currency, add(sums.get(currency) ?? '0', value));
-  return [...sums].map(([currency, value]) => ({ currency, value }));
+}: Pick<ChunkStanding, 'payments' | 'waiting'>): readonly Waiting[] {
+  return shownFirst([waiting, ...payments.map((record) => record.waiting)]).slice(0, MOST_WAITS);
 }
 
 /** In which column an outcome is counted, and summed up. */

@@ -1,5 +1,6 @@
 /** Converts one leg: quotes and trades until the leg is traded, has ended, or is left to a person. */
-import { asForgotten } from '../writes/doubt.ts';
+import { LONGEST_QUIET_MS, asForgotten } from '../writes/doubt.ts';
+import { quietWhile } from '../writes/leg-state.ts';
 import { SLOW_LOOKUP_MS } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
 import { minuteText } from '../waits.ts';
@@ -125,9 +126,12 @@ function takeAnswer(
         record.stage.needsHuman = step.wait.reason === 'person';
       }
       return pauses.pause(record, step.wait, asked);
-    case 'wait':
-      record.stage = { kind: 'converting', state: step.state, needsHuman: step.wait.reason === 'person' };
-      return pauses.pause(record, pauses.paced(record, step.wait), asked);
+    case 'wait': {
+      const wait = pauses.paced(record, step.wait, LONGEST_QUIET_MS);
+      const state = quietWhile(step.state, wait);
+      record.stage = { kind: 'converting', state, needsHuman: step.wait.reason === 'person' };
+      return pauses.pause(record, wait, asked);
+    }
   }
 }
 

@@ -1,26 +1,38 @@
 /**
  * What of a run needs a person, and how much of it an acknowledgement covers: only what its person has seen. Pure.
  */
-import type { Progress } from './progress.ts';
-import { needsSomebody, shownFirst, type Waiting } from '../waits.ts';
+import { mainWait, type Progress } from './progress.ts';
+import { WAIT_REASONS, isLate, needsSomebody, type Waiting } from '../waits.ts';
+import type { Held } from './chunk-state.ts';
 import type { Instruction, Need } from '../people/instructions.ts';
 
 /** What needs a person by the progress of a run, and the wait that people should know first; null: none needs a person. */
 export function needsIn(
-  { items, batch }: Progress,
+  progress: Progress,
   nowMs: number,
 ): { readonly needs: readonly Need[]; readonly first: Waiting | null } {
-  const isNeeding = (waiting: Waiting | null): waiting is Waiting =>
-    waiting !== null && needsSomebody(waiting, nowMs);
+  const { items, batch } = progress;
+  const isNeeding = (waiting: Waiting): boolean => needsSomebody(waiting, nowMs);
   const needs = items.flatMap(({ kind, waiting }): readonly Need[] => {
-    if (kind === 'batch' && batch !== null)
-      return batch.waits
-        .filter((group) => isNeeding(group.waiting))
-        .map((group) => [group.waiting.problem.code, null, Math.max(1, group.payments)]);
-    return isNeeding(waiting) ? [[waiting.problem.code, waiting.problem.item, 1]] : [];
+    const isOfBatch = kind === 'batch' && batch !== null;
+    const held = isOfBatch ? needsOfBatch(batch.held, waiting, nowMs) : [];
+    if (waiting === null || !isNeeding(waiting)) return held;
+    const { code, item } = waiting.problem;
+    if (held.some(([of]) => of === code)) return held;
+    return [[code, isOfBatch ? null : item, 1], ...held];
   });
-  const [first] = shownFirst(items.map(({ waiting }) => waiting)).filter(isNeeding);
-  return { needs, first: first ?? null };
+  return { needs, first: mainWait(progress, isNeeding) };
+}
+
+/** How many payments wait with each code that needs a person. Of a doubt, only the wait of the batch tells how long it lasts. */
+function needsOfBatch(held: readonly Held[], waiting: Waiting | null, nowMs: number): readonly Need[] {
+  const isLongDoubt = waiting?.reason === 'doubt' && needsSomebody(waiting, nowMs);
+  const counts = new Map<string, number>();
+  for (const { code, reason, payments } of held) {
+    const isNeeding = reason === 'doubt' ? isLongDoubt : WAIT_REASONS[reason].needsSomebody || isLate(code);
+    if (isNeeding) counts.set(code, (counts.get(code) ?? 0) + payments);
+  }
+  return [...counts].map(([code, payments]) => [code, null, payments]);
 }
 
 /**

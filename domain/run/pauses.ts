@@ -64,12 +64,12 @@ export class Pauses {
    * min, because each question costs a read of the balances, and history. An item that waits for more than a
    * minute altogether, at the service's own pace or for its turn, is shown (M8).
    */
-  paced(waiter: Waiter, wait: Wait): Wait {
+  paced(waiter: Waiter, wait: Wait, longestMoneyMs = LONGEST_MONEY_WAIT_MS): Wait {
     const { moneyTimes, serviceMs, turnSinceMs } = this.#paces.get(waiter) ?? AT_FIRST;
     switch (wait.reason) {
       case 'money':
         this.#paces.set(waiter, { ...AT_FIRST, moneyTimes: moneyTimes + 1 });
-        return { ...wait, afterMs: growing(wait.afterMs, moneyTimes, LONGEST_MONEY_WAIT_MS) };
+        return { ...wait, afterMs: growing(wait.afterMs, moneyTimes, longestMoneyMs) };
       case 'service': {
         const totalMs = serviceMs + wait.afterMs;
         this.#paces.set(waiter, { ...AT_FIRST, serviceMs: totalMs });

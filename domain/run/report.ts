@@ -9,7 +9,6 @@ import {
   totalsIn,
   totalsOf,
   totalsOfChunks,
-  waitsTogether,
   type ChunkState,
   type ChunkTotal,
 } from './chunk-state.ts';
@@ -61,6 +60,8 @@ export type Report = {
   /** When Temporal started the run, resets aside, and when it ended; null: it has not, or the run was only asked itself. */
   readonly startedAt: string | null;
   readonly endedAt: string | null;
+  /** The resets of the run in Temporal, the first one first; empty too where the run was only asked itself. */
+  readonly resets: readonly ReportReset[];
   readonly status: ReportStatus;
   /**
    * Where each currency of a rebalancing stood when it was planned, and what decided its trades; else empty.
@@ -71,6 +72,16 @@ export type Report = {
   readonly totals: readonly ReportTotal[];
   readonly problems: readonly Problem[];
   readonly evidence: readonly Evidence[];
+};
+
+export type ReportReset = {
+  readonly at: string;
+  /** The event to which it was reset, as Temporal numbers it. */
+  readonly eventId: number;
+  /** The reason that Temporal keeps; null: none was given. */
+  readonly why: string | null;
+  /** How the run stood before; null: Temporal does not know any more. `RUNNING` and `HELD`: it was open. */
+  readonly before: string | null;
 };
 
 /** `after`: what is expected of the currency once the trades of this run have settled. */
@@ -368,6 +379,7 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
     // The run itself does not know them: a reset, or a new history, is another Temporal run.
     startedAt: null,
     endedAt: null,
+    resets: [],
     status: statusOf(state),
     positions: isFirst ? reportPositions(state) : [],
     legs: legs.map(reportLeg),
@@ -465,9 +477,7 @@ function isDone({ stage }: LegRecord | PaymentRecord): boolean {
 /** All that the run waits for now, in the order of the items, but no waits at the service's own pace. */
 export function shownWaits(state: RunState): readonly Waiting[] {
   const items = [...state.legs, ...state.payments, ...state.chunks];
-  const ofChunks = waitsTogether(state.chunks.flatMap((chunk) => chunk.state?.waits ?? [])).map(
-    ({ waiting }) => waiting,
-  );
+  const ofChunks = state.chunks.flatMap((chunk) => chunk.state?.waits ?? []);
   return [state.waiting, ...items.map((item) => item.waiting), ...ofChunks].filter(isShown);
 }
 

@@ -31,6 +31,8 @@ export type SendState = {
   readonly heard: { readonly id: string; readonly sinceMs: number } | null;
   /** The Temporal run that has asked whether another run of the policy has done the item; null: none has asked. */
   readonly askedIn: string | null;
+  /** Nothing new is sent before this moment (`quietWhile`), epoch milliseconds. Absent: nothing forbids it. */
+  readonly quietUntilMs?: number;
   /** How many sends in a row ended in a wait. The length of the next wait depends on it. */
   readonly tries: number;
   readonly phase: Phase;
@@ -46,6 +48,11 @@ export const NOTHING_SENT = Object.freeze({
   tries: 0,
   phase: OPEN,
 }) satisfies SendState;
+
+/** True when this history has neither sent the item nor looked it up. */
+export function isUnseen({ knownIn, sent }: Pick<SendState, 'knownIn' | 'sent'>): boolean {
+  return knownIn === null && !sent;
+}
 
 /** A send can be accepted until its token has expired on the service's clock. */
 const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
@@ -98,17 +105,49 @@ export function recall(
   return call === 'withdrawal' || isRecent(context, state, settleDoubtMs) ? 'known' : 'stale';
 }
 
+/** What may hide a send that a history does not show. Without one of these reasons, nothing is assumed to have been sent. */
+const HIDDEN_BY = {
+  attempt: 'an earlier attempt of the same call may have sent it',
+  run: 'the run was reset or started again, and may have sent it before',
+  answer: 'a call that may have sent it has ended without its own answer',
+  restore:
+    'Temporal may have been restored from a backup since the run last looked, which would hide what was sent since',
+} as const;
+
+/** Why a send may be hidden from a call that recalls the item as `forgotten` or `stale`, in words. */
+export function whyHidden(
+  context: Context,
+  { knownIn, sent }: SendState,
+  recalled: 'stale' | 'forgotten',
+): string {
+  const { attempt } = context;
+  if (recalled === 'stale') return HIDDEN_BY.restore;
+  if (knownIn === attempt.runId) return HIDDEN_BY.attempt;
+  if (isNewStart(context)) return HIDDEN_BY.run;
+  if (attempt.number > 1) return HIDDEN_BY.attempt;
+  return sent ? HIDDEN_BY.answer : HIDDEN_BY.restore;
+}
+
+/** Nothing keeps itself quiet for longer than this. */
+export const LONGEST_QUIET_MS = 180_000;
+
 /**
- * True when no operator can have restored a backup since this was confirmed, or since the earliest end of the doubt. Before
- * the doubt ended no worker sent anything new, so that a restore before that does not matter.
+ * Until when nothing new is sent, epoch milliseconds; null: it may be sent now. A moment that is too far ahead is from a clock
+ * that was wrong, and forbids nothing.
  */
-export function isRecent(
-  context: Pick<Context, 'nowMs'>,
-  { knownAtMs, doubt }: SendState,
-  settleDoubtMs: number,
-): boolean {
+export function quietUntil({ quietUntilMs = 0 }: SendState, now: number): number | null {
+  const isAhead = now < quietUntilMs && quietUntilMs <= now + LONGEST_QUIET_MS + CLOCK_TOLERANCE_MS;
+  return isAhead ? quietUntilMs : null;
+}
+
+/**
+ * True when no operator can have restored a backup since this was confirmed, since the item was to keep quiet, or since the
+ * earliest end of the doubt. Before the last two no worker sent anything new, so that a restore before them does not matter.
+ */
+export function isRecent(context: Pick<Context, 'nowMs'>, state: SendState, settleDoubtMs: number): boolean {
   const now = context.nowMs();
-  if (isYoung(knownAtMs, now)) return true;
+  const { knownAtMs, quietUntilMs = 0, doubt } = state;
+  if (isYoung(knownAtMs, now) || isYoung(quietUntilMs, now) || quietUntil(state, now) !== null) return true;
   return doubt !== null && now - (doubt.lastSendMs + settleDoubtMs) < FRESH_MS;
 }
 
@@ -133,10 +172,11 @@ export function asKnownNow<State extends SendState>(context: Context, state: Sta
 /**
  * The state, with the assumption that an attempt has sent the item and that this was forgotten. That attempt began before
  * now.
+ * @param why as `whyHidden` says it
  */
-export function assumeSent<State extends SendState>(context: Context, state: State): State {
+export function assumeSent<State extends SendState>(context: Context, state: State, why: string): State {
   const lastSendMs = context.nowMs() + othersSendMs(context);
-  const added = { lastSendMs, absentAtMs: null, under: null, why: 'an earlier attempt may have sent it' };
+  const added = { lastSendMs, absentAtMs: null, under: null, why };
   return { ...state, sent: true, doubt: deepen(state.doubt, added) };
 }
 

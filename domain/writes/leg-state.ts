@@ -2,7 +2,7 @@
 import type { Problem } from '../problems.ts';
 import type { Trade } from '../service/records.ts';
 import type { Wait } from '../waits.ts';
-import { NOTHING_SENT, type SendState } from './doubt.ts';
+import { LONGEST_QUIET_MS, NOTHING_SENT, type SendState } from './doubt.ts';
 import { sidesOf } from './lookups.ts';
 
 /** A quote that passed the guard, as it is kept in history between the two activities. */
@@ -27,6 +27,18 @@ export type LegState = SendState & {
   /** How much of the sold currency the last read of the balances showed; null: the balances were not read. */
   readonly available: string | null;
 };
+
+/**
+ * A leg that waits for money asks for no quote before it looks again as its run has said, whatever wakes it meanwhile. So no
+ * restored backup can hide a quote of that time, and the leg needs no safety wait when the money has come or the run is
+ * cancelled.
+ * @param wait as the run makes it
+ */
+export function quietWhile(state: LegState, { reason, afterMs }: Wait): LegState {
+  if (reason !== 'money' || state.quote !== null || state.doubt !== null) return state;
+  const untilMs = state.knownAtMs + Math.min(afterMs, LONGEST_QUIET_MS);
+  return { ...state, quietUntilMs: Math.max(state.quietUntilMs ?? 0, untilMs) };
+}
 
 export const NEW_LEG: LegState = Object.freeze({
   ...NOTHING_SENT,

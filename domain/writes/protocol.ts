@@ -39,6 +39,7 @@ import {
   recall,
   settleByTime,
   triedAgain,
+  whyHidden,
   type SendState,
 } from './doubt.ts';
 import { forPerson } from './phase.ts';
@@ -142,10 +143,10 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const end = said.cancelled ? cancelledItem(context.plan.run, subject, said) : subject.unwanted;
   const isStale = recalled === 'stale' && forPerson(before.phase) === null;
   const acts = subject.call === 'trade' || end !== null || isLate || before.doubt !== null;
-  const assumes = recalled === 'forgotten' || (isStale && acts);
+  const hides = recalled === 'forgotten' || (isStale && acts) ? recalled : null;
   // While no doubt begins, the state keeps the time at which it was confirmed.
   const asOld = isStale ? { ...now, knownAtMs: before.knownAtMs } : now;
-  const state = assumes ? assumeSent(context, now) : asOld;
+  const state = hides === null ? asOld : assumeSent(context, now, whyHidden(context, before, hides));
 
   if (looked !== null && decision !== null) return yield* asDecided(subject, said, state, looked, decision);
   if (looked?.look.kind === 'differs') return differs(subject, state, looked.look);
@@ -597,8 +598,13 @@ function tooYoung(named: Named, reason: string, { by }: RecordedOf<'not executed
   };
 }
 
-export function inDoubt({ item, name }: Named, { doubt }: SendState, meanwhile: Problem | null): Problem {
-  const why = doubt?.why ?? 'an earlier attempt may have sent it';
+export function inDoubt(
+  { item, name, context }: Named & { readonly context: Context },
+  state: SendState,
+  meanwhile: Problem | null,
+): Problem {
+  const { doubt } = state;
+  const why = doubt?.why ?? whyHidden(context, state, 'stale');
   return {
     code: 'IN_DOUBT',
     item,

@@ -6,7 +6,7 @@
  */
 import { PROBLEMS, isRunCode, serviceCode, type Problem, type ProblemCode } from '../problems.ts';
 import type { Wait } from '../waits.ts';
-import { backoffMs, classOf, type ReplyClass } from '../service/reply-rules.ts';
+import { backoffMs, classOf, wordsOf, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
 import type { SeenRuns } from './lost-runs.ts';
 import type { Closed } from '../halt.ts';
@@ -15,7 +15,7 @@ import type { Leg, LegAmount, Plan, PlanHead } from '../plan/plan.ts';
 import type { Money } from '../policy.ts';
 import type { RunName } from '../references.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from '../service/records.ts';
-import type { Reply } from '../service/reply.ts';
+import type { Reply, ServiceError } from '../service/reply.ts';
 import type { ServiceFacts } from '../service/facts.ts';
 import type { TurnAnswer } from '../turn.ts';
 
@@ -298,41 +298,64 @@ export function explain(reply: Reply<unknown>): string {
     case 'DONE':
       return 'The service accepted something else than was sent.';
     case 'REFUSED':
-      return `The service answered ${reply.error.code}${figures(reply.error.details)}.`;
+      return saying(reply.error);
     case 'NOT_SENT':
-      return `The service was not reached: ${reply.reason}`;
+      return `Nothing was sent to the service: ${reply.reason}.`;
     case 'UNKNOWN':
-      return reply.error === null
-        ? `No usable answer: ${reply.reason}`
-        : `The service answered ${reply.error.code}${figures(reply.error.details)}.`;
+      return reply.error === null ? noAnswer(reply.facts.status, reply.reason) : saying(reply.error);
   }
 }
 
-const FIGURES = [
-  'requiredAmount',
-  'availableAmount',
-  'outstandingAmount',
-  'requestedAmount',
-  'limitAmount',
-  'minimumAmount',
-  'usedAmount',
-  'maxDecimals',
-  'currency',
-  'pair',
-  'expiredAt',
-  'consumedAt',
-  'status',
-  'reason',
-];
+/** The same, with the code of the service, for where no code stands beside it. */
+export function explainWithCode(reply: Reply<unknown>): string {
+  const words = explain(reply);
+  const code = codeOf(reply);
+  return isRunCode(code) || words.includes(code) ? words : words.replace(/\.$/, ` (${code}).`);
+}
 
-function figures(details: Readonly<Record<string, unknown>>): string {
-  const shown = FIGURES.flatMap((name) => {
+function noAnswer(status: number | null, reason: string): string {
+  return status !== null && status >= 500
+    ? `The service is down or behind a broken gateway (${status}).`
+    : `The service gave no answer that can be used: ${reason}.`;
+}
+
+/** What the service says by a code, as a sentence: `The service says: the account is not verified.` */
+export function saidBy(code: string): string {
+  return saying({ code, details: {} });
+}
+
+function saying({ code, details }: Pick<ServiceError, 'code' | 'details'>): string {
+  const words = wordsOf(code);
+  const figures = figuresOf(details);
+  const more = figures.length === 0 ? '' : ` (${figures.join(', ')})`;
+  return words === null ? `The service answered ${code}${more}.` : `The service says: ${words}${more}.`;
+}
+
+/** The values of an error that people are told, each with its words. */
+const FIGURES = {
+  requiredAmount: 'needed',
+  availableAmount: 'there',
+  outstandingAmount: 'still to come',
+  requestedAmount: 'asked for',
+  limitAmount: 'limit',
+  minimumAmount: 'least',
+  usedAmount: 'used',
+  maxDecimals: 'decimals at most',
+  currency: 'currency',
+  pair: 'pair',
+  expiredAt: 'expired at',
+  consumedAt: 'traded at',
+  status: 'status',
+  reason: 'reason',
+};
+
+function figuresOf(details: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.entries(FIGURES).flatMap(([name, words]) => {
     const value = details[name];
     const plain =
       typeof value === 'number' || (typeof value === 'string' && /^[A-Za-z0-9.:_/+-]{1,40}$/.test(value));
-    return plain ? [`${name} ${value}`] : [];
+    return plain ? [`${words} ${value}`] : [];
   });
-  return shown.length === 0 ? '' : ` (${shown.join(', ')})`;
 }
 
 /** A reply as a problem of an item. */

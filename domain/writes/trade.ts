@@ -52,9 +52,11 @@ import {
   assumeSent,
   isOthersDoubt,
   isRecent,
+  quietUntil,
   settleByTime,
   triedAgain,
   unknownSend,
+  whyHidden,
   isYoung,
 } from './doubt.ts';
 import {
@@ -137,7 +139,11 @@ export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState)
     case 'refused':
       // A restored backup may have lost a send, so the leg does not end before doubt is over.
       return opened.isStale
-        ? yield* stayInDoubt(item, assumeSent(context, state), opened.looked)
+        ? yield* stayInDoubt(
+            item,
+            assumeSent(context, state, whyHidden(context, state, 'stale')),
+            opened.looked,
+          )
         : yield* end(item, state, phase.problem);
     case 'spent':
       return waitForPerson(state, phase.problem);
@@ -151,7 +157,11 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     // restored backup may have lost a send.
     const short = yield* lookForMoney(context, leg, before);
     if (short.kind === 'wait') return short;
-    return yield* stayInDoubt(item, assumeSent(context, asKnownNow(context, before)), ready.looked);
+    return yield* stayInDoubt(
+      item,
+      assumeSent(context, asKnownNow(context, before), whyHidden(context, before, 'stale')),
+      ready.looked,
+    );
   }
   // Whose trade was found when the plan was made is never traded anew: that amount came from balances of long ago.
   if (leg.amount === null || leg.why.kind === 'found') return waitForPerson(before, forgottenAmount(leg));
@@ -190,6 +200,13 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
     case 'go on':
       break;
   }
+  const quietUntilMs = quietUntil(state, context.nowMs());
+  if (quietUntilMs !== null)
+    return waitsSafely(subject, state, {
+      afterMs: quietUntilMs - context.nowMs(),
+      safeAtMs: quietUntilMs,
+      problem: inDoubt(subject, state, null),
+    });
 
   const sentAtMs = context.nowMs();
   const reply = yield* ask<'send quote'>({

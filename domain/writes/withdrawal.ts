@@ -648,11 +648,23 @@ function* afterRefusal(
     const afterMs = isShownByBalances(problem.code) ? MONEY_POLL_MS : BLIND_RETRY_MS;
     const there = availableIn(reply) ?? available;
     const despite = there === null ? null : { available: there, atMs: now };
-    return waits({ ...clear, phase: { kind: 'short', problem, despite } }, 'money', afterMs, problem);
+    return wait(
+      { ...clear, phase: { kind: 'short', problem, despite } },
+      { afterMs, reason: 'money', problem, ...shortBy(item, there) },
+    );
   }
   if (isMalformed(problem.code) && !context.othersAccepted)
     return wait(clear, configurationWait({ ...problem, fix: BUG_OF_OURS }, state.tries));
   return yield* endUnsent(subject, ready.said, clear, problem);
+}
+
+/**
+ * What is short for the payment and those before it; nothing where that is not known, or where as much is there.
+ * @param there what is withdrawable in its currency; null: not known
+ */
+function shortBy({ payment: { currency }, amount, ahead }: Item, there: string | null): Pick<Wait, 'short'> {
+  const needed = add(ahead, amount);
+  return there === null || compare(there, needed) >= 0 ? {} : { short: { currency, needed, there } };
 }
 
 /** How much was available when the service refused, as it says; null when it does not say. */
@@ -692,7 +704,12 @@ function* stillShort(
   if (reply.kind !== 'DONE') return waits(triedAgain(state), 'money', waitMs(reply, state.tries), problem);
   const row = reply.value.balances.find(({ currency }) => currency === item.payment.currency);
   const available = row?.withdrawable ?? '0';
-  const waiting = waits(state, 'money', MONEY_POLL_MS, problem);
+  const waiting = wait(state, {
+    afterMs: MONEY_POLL_MS,
+    reason: 'money',
+    problem,
+    ...shortBy(item, available),
+  });
   if (compare(available, add(item.ahead, item.amount)) < 0) return waiting;
   if (despite === null || compare(available, despite.available) > 0) return { isThere: true, available };
   // The service refused the payment although as much money was there. Something else is short, and no read can show it.

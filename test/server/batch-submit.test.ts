@@ -405,7 +405,10 @@ test('a payout needs an id and its file to be started, and only the file to be s
   assertExit(await command(stage, batch.argv), 8);
   const shown = await command(stage, [run, policy, '--id', batch.run.id, '--detach', '--json']);
   assertExit(shown, 8);
-  assert.equal((JSON.parse(shown.stdout) as { startedBy: string }).startedBy, userInfo().username);
+  assert.equal(
+    (JSON.parse(shown.stdout) as { startedBy: string }).startedBy,
+    `${userInfo().username} (login of this machine)`,
+  );
   assert.match(shown.stderr, /is open already; attaching/);
 });
 

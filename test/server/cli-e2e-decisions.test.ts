@@ -121,6 +121,41 @@ const resolve = (policy: PolicyOnStage, item: string, ...more: readonly string[]
   command(stage, ['resolve', policy.runText, item, ...more]);
 
 describe('what people decide', { concurrency: 8 }, () => {
+  test('a reset leaves its trace: when, to which event, after what and why; the report and the status tell it', async () => {
+    // Temporal keeps the reason and the moment of a reset, and nothing else does.
+    const policy = await putPolicy(stage, ['"16.90 MXN per USD"', '"99.00 MXN per USD"']);
+    const failed = await run(policy, '--json');
+    const { startedAt, endedAt, status } = reportOf(failed);
+    assert.equal(status, 'FAILED');
+    const why = ['--reason', 'the price is better', '--by', 'ana'];
+    const replay = (...more: readonly string[]): Promise<Ended> =>
+      during(policy, () => command(stage, ['replay', policy.runText, ...more]));
+    await replay(...why);
+    await replay();
+    const report = reportOf(await command(stage, ['report', policy.runText, '--json']));
+    assert.equal(report.startedAt, startedAt);
+    const [first, second] = report.resets;
+    assert.deepEqual(
+      [report.resets.length, first?.why, first?.before, second?.before],
+      [2, 'the price is better (cambist replay, by ana)', 'FAILED', 'FAILED'],
+    );
+    assert.match(second?.why ?? '', /^cambist replay, by \S+ \(login of this machine\)$/);
+    const times = [startedAt, endedAt, first?.at, second?.at, report.endedAt].map((at) =>
+      Date.parse(at ?? ''),
+    );
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+      'one after the other',
+    );
+    assert.ok((first?.eventId ?? 0) > 3, `event ${first?.eventId}`);
+    const told = await command(stage, ['status', policy.runText]);
+    assert.match(
+      flat(told.stdout),
+      /Reset at \S+ to event \d+, after it had ended FAILED; the reason given is "the price is better \(cambist replay, by ana\)"\./,
+    );
+  });
+
   test('a mismatch waits for a person; decided as not executed it ends, and may be paid again once', async () => {
     const policy = await putPaid('completed');
     const fault = mismatch(policy);
@@ -130,7 +165,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     assertExit(status, 6);
     assert.match(
       flat(status.stdout),
-      /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH since \d\d:\d\d:\d\d: .* Decide: npx cambist resolve \S+ supplier \(--executed/,
+      /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH since \d\d:\d\d:\d\d \S+: .* Decide: npx cambist resolve \S+ supplier \(--executed/,
     );
 
     const twin = await payByHand(policy);

@@ -67,8 +67,24 @@ describe('runs that end', { concurrency: 2 }, () => {
     assertExit(status, 0);
     assert.match(
       flat(status.stdout),
-      /is completed \(2 of 2 items done\); there is nothing left to do\. Started by bo\. $/,
+      /is completed \(2 of 2 items done\); there is nothing left to do\. Started by bo at \S+ America\/Mexico_City, ended at \S+\. $/,
     );
+    const [leg] = report.legs;
+    const [payment] = report.payments;
+    const times = [
+      report.startedAt,
+      leg?.tradedAt,
+      leg?.settledAt,
+      payment?.sentAt,
+      payment?.paidAt,
+      report.endedAt,
+    ].map((at) => Date.parse(at ?? ''));
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+      'one after the other',
+    );
+    assert.deepEqual(report.resets, []);
     assert.deepEqual(movedFor(stage, policy), names(policy));
   });
 
@@ -292,7 +308,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     assertExit(status, 8);
     assert.match(
       status.stdout,
-      /is held \(0 of 2 items done\) by SHORTFALL since \d\d:\d\d:\d\d:.*it\s+looks again by\s+itself at/s,
+      /is held \(0 of 2 items done\) by SHORTFALL since \d\d:\d\d:\d\d\s+\S+: .*it\s+looks again by\s+itself at/s,
     );
 
     const cancelled = await command(stage, ['cancel', policy.runText, '--by', 'ana', '--json']);

@@ -28,6 +28,7 @@ export function makeReportOf(options: {
     startedBy: 'ana',
     startedAt: '2026-11-21T15:30:00.000Z',
     endedAt: null,
+    resets: [],
     policy: {
       name: 'mxn-supplier',
       hash: 'a1fc2689cc04ea576674c1d4cb7d48285df55f125fe65aab807e5ac24dc6341e',

@@ -309,8 +309,56 @@ test('before its go it reports every payment as pending, and none to another bat
     sent: 0,
     waiting: 0,
   });
+  assert.deepEqual(
+    [chunkStateOf(chunk.standing).unseen, chunkStateOf(chunk.standing).held],
+    [undefined, undefined],
+  );
   const { isFirst, heard } = chunk.holds(ALL);
   assert.deepEqual({ isFirst, heard }, { isFirst: true, heard: null });
+});
+
+/** A go of the run that the plan was made for, under which nothing was sent before. */
+const FRESH: GoOf = { ...GO, plan: { ...GO.plan, madeFor: 'r1', foundRecords: false }, isFresh: true };
+
+test('what an earlier history may have paid counts as to be looked up, until it is', async () => {
+  const unseen = ({ chunk }: World): number | undefined => chunkStateOf(chunk.standing).unseen;
+  const held: Partial<World> = { holds: ALL };
+  const begin = async (more: ConstructorParameters<typeof World>[0]): Promise<World> => {
+    const world = Object.assign(new World(more), held);
+    await world.time.quiet();
+    return world;
+  };
+  for (const [what, more] of [
+    ['the chunk was reset', { go: { ...FRESH, runId: 'r1/c2' }, runId: 'c2', originalRunId: 'c1' }],
+    ['it was started again', { go: FRESH, isFirst: false }],
+    ['its run was', { go: { ...FRESH, runId: 'r2/c1' } }],
+    ['records were there', { go: { ...FRESH, plan: { ...FRESH.plan, foundRecords: true } } }],
+    ['the chunk was reset, and has no go', { go: WAIT, runId: 'c2', originalRunId: 'c1' }],
+  ] as const)
+    assert.equal(unseen(await begin(more)), 4, what);
+  assert.equal(unseen(await begin({ go: FRESH })), undefined, 'nothing was sent before');
+  const seen = await worldOf({ go: { ...FRESH, runId: 'r2/c1' } });
+  assert.deepEqual([unseen(seen), chunkStateOf(seen.chunk.standing).counts.accepted], [undefined, 4]);
+});
+
+test('what payments wait for is told by code and currency, with its sum and with what is there', async () => {
+  const world = await worldOf();
+  const [first = assert.fail('The chunk has no payment.')] = world.chunk.standing.payments;
+  const poor = (amount: string, reason: 'money' | 'service', there?: string) => ({
+    ...first,
+    amount,
+    stage: { kind: 'unsent' as const, state: NEW_PAYMENT, release: null, needsHuman: false },
+    waiting: {
+      reason,
+      problem: makeProblem('SHORTFALL', null),
+      wakeAtMs: 0,
+      ...(there !== undefined && { short: { currency: 'EUR', needed: amount, there } }),
+    },
+  });
+  const payments = [poor('10', 'money'), poor('20.5', 'money', '3'), poor('40', 'service')];
+  assert.deepEqual(chunkStateOf({ ...world.chunk.standing, payments }).held, [
+    { code: 'SHORTFALL', reason: 'money', currency: 'EUR', payments: 2, value: '30.5', there: '3' },
+  ]);
 });
 
 test('only currencies that are released are paid; the others once they are', async () => {
@@ -496,7 +544,7 @@ test('that the accepted payments cannot be followed is told, also after the run 
     problem: makeProblem('API_KEY_CHANGED', null),
   };
   await world.time.quiet();
-  const codes = () => chunkStateOf(world.chunk.standing).waits.map(({ waiting }) => waiting.problem.code);
+  const codes = () => chunkStateOf(world.chunk.standing).waits.map(({ problem }) => problem.code);
   assert.deepEqual(codes(), ['API_KEY_CHANGED']);
   await world.tell(GO);
   assert.equal(world.asked.length, 2);

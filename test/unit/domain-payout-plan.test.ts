@@ -147,7 +147,14 @@ test('a settlement is waited for by what was there and what was bought, where th
   const total = { currency: 'EUR', planned: '400', paid: '0', notPaid: '0', needsHuman: '0', accepted: '60' };
   for (const chunk of state.chunks)
     chunk.state = {
-      ...chunkStateOf({ number: 1, heard: null, isSending: false, payments: [], waiting: null }),
+      ...chunkStateOf({
+        number: 1,
+        heard: null,
+        isSending: false,
+        payments: [],
+        waiting: null,
+        isAgain: false,
+      }),
       totals: [total],
     };
   assert.deepEqual([traded('150'), traded('300')], ['190', '340']);

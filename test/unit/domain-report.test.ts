@@ -14,6 +14,7 @@ import {
   statusOf,
   type ReportPage,
 } from '../../domain/run/report.ts';
+import { lookingIn, progressPage } from '../../domain/run/progress.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence, type RunState } from '../../domain/run/state.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import type { Problem } from '../../domain/problems.ts';
@@ -69,6 +70,7 @@ test('a plan that was just adopted is reported whole, with everything pending', 
     startedBy: null,
     startedAt: null,
     endedAt: null,
+    resets: [],
     status: 'RUNNING',
     positions: [],
     legs: [
@@ -436,3 +438,17 @@ function reportOfOne(payment: typeof PAYMENT) {
   for (const record of state.payments) record.stage = paymentAt('PAID', PROBLEM);
   return makeReport(state).payments[0] ?? assert.fail('There is no payment.');
 }
+
+test('a run that was reset says of what an earlier one may have done that it is looking, until it has looked', () => {
+  const state = stateOf([PAYMENT]);
+  const steps = (isAgain: boolean): readonly string[] =>
+    progressPage(state, 0, isAgain).progress.items.map(({ step }) => step);
+  assert.deepEqual(steps(false), ['made', 'quoting', 'to be sent']);
+  assert.deepEqual(steps(true), ['made', 'looking whether it was traded', 'looking whether it was sent']);
+  assert.equal(lookingIn(progressPage(state, 0, true).progress), 2);
+  for (const { stage } of [...state.legs, ...state.payments]) {
+    assert.ok(stage.kind === 'converting' || stage.kind === 'unsent');
+    Object.assign(stage, { state: { ...stage.state, knownIn: 'r2' } });
+  }
+  assert.deepEqual(steps(true), ['made', 'quoting', 'to be sent']);
+});

@@ -8,7 +8,7 @@ import type { Trade } from '../../domain/service/records.ts';
 import type { WaitReason } from '../../domain/waits.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
 import { unreadable, type Answer, type Context, type Effect } from '../../domain/writes/step.ts';
-import { NEW_LEG, type LegState, type LegStep } from '../../domain/writes/leg-state.ts';
+import { NEW_LEG, quietWhile, type LegState, type LegStep } from '../../domain/writes/leg-state.ts';
 import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
 import {
   LEG,
@@ -325,13 +325,18 @@ test('too little of the sold currency is found before any quote', () => {
     balances: [{ currency: 'USD', withdrawable: '999.99', total: '5000' }],
   });
   const none = done({ aggregateUsd: '0', balances: [] });
-  for (const balances of [poor, none]) {
+  for (const [balances, there] of [
+    [poor, '999.99'],
+    [none, '0'],
+  ] as const) {
     const skipped = quote({ 'read balances': [balances] });
     assert.equal(problemOf(skipped.result), 'SHORTFALL');
     assert.equal(skipped.result.kind, 'not traded');
     assert.ok(!kindsOf(skipped.effects).includes('send quote'));
     const held = quote({ 'read balances': [balances] }, NEW_LEG, context({ rules: { shortfall: 'hold' } }));
     assert.equal(named(held.result), 'wait: money');
+    assert.ok(held.result.kind === 'wait');
+    assert.deepEqual(held.result.wait.short, { currency: 'USD', needed: '1000.00', there });
   }
 });
 
@@ -867,6 +872,7 @@ test('a leg that funds a batch waits for what it may cost, beside what comes bef
       'The leg buys 16900.00 MXN for 1000.00 USD at most, but 1074.99 USD are there for it, and what comes before it in the plan takes 75.00 USD of that.',
     ],
   );
+  assert.deepEqual(short.result.wait.short, { currency: 'USD', needed: '1075', there: '1074.99' });
   assert.equal(short.result.state.phase.kind, 'short');
   const kinds = kindsOf(short.effects);
   assert.ok(!kinds.includes('read free money') && !kinds.includes('send quote'), kinds.join());
@@ -905,4 +911,34 @@ test('what was there when the plan was made needs no look, until the turn has la
     'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
   });
   assert.equal(named(lapsed.result), 'wait: money');
+});
+
+test('a leg keeps quiet until the later of the moments at which it has said that it looks again', () => {
+  const wait = (afterMs: number, reason: WaitReason = 'money') =>
+    ({ afterMs, reason, problem: unreadable(LEG.id, 'balances') }) as const;
+  const known: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW };
+  const quiet = quietWhile(known, wait(100_000));
+  assert.equal(quiet.quietUntilMs, NOW + 100_000);
+  assert.equal(quietWhile(quiet, wait(15_000)).quietUntilMs, NOW + 100_000);
+  assert.equal(quietWhile(quiet, wait(120_000)).quietUntilMs, NOW + 120_000);
+  assert.equal(quietWhile(known, wait(900_000)).quietUntilMs, NOW + 180_000);
+  for (const [state, reason] of [
+    [known, 'halt'],
+    [QUOTED, 'money'],
+    [DOUBTFUL, 'money'],
+  ] as const)
+    assert.equal(quietWhile(state, wait(15_000, reason)).quietUntilMs, undefined);
+});
+
+test('a moment until which a leg keeps quiet counts only while it can be true', () => {
+  const at = (quietUntilMs: number) => {
+    const state = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW - 3_600_000, quietUntilMs };
+    const ctx = context({ plan: { madeAtMs: NOW - 3_600_000 } });
+    const { result } = play(requestQuoteSteps({ ...ctx, unwanted: unreadable(LEG.id, 'it') }, LEG, state));
+    return [named(result), named(quote({}, state, ctx).result)];
+  };
+  assert.deepEqual(at(NOW - 29_000), ['not traded', 'quoted']);
+  assert.deepEqual(at(NOW + 180_000), ['not traded', 'wait: doubt']);
+  // Too long ago, or of a clock that was wrong.
+  for (const ms of [-30_001, 190_001]) assert.deepEqual(at(NOW + ms), ['wait: doubt', 'wait: doubt']);
 });

@@ -250,6 +250,8 @@ test('a run goes past a standing refusal once, and again only when a read shows 
   const opened = { 'read instructions': [{ instructions: [], facts }] };
   const waiting = pay({ ...opened, 'read balances': [none] }, stateOf(first.result), hold);
   assert.equal(named(waiting.result), 'wait: money');
+  assert.ok(waiting.result.kind === 'wait');
+  assert.deepEqual(waiting.result.wait.short, { currency: 'MXN', needed: '17250', there: '1' });
   assert.deepEqual(sentAs(waiting.effects), []);
   // Money is there: past the second, to the third.
   const there = pay(

@@ -12,7 +12,7 @@ import { safetyWaitText, waitingOf, type Waiting } from '../../domain/waits.ts';
 import type { ChunkRecord, ChunkState } from '../../domain/run/chunk-state.ts';
 import {
   asMarkdown,
-  detailsOf,
+  detailsOf as detailsWith,
   endOf,
   summaryOfPayments,
   summaryOfQuote,
@@ -22,6 +22,9 @@ import {
   unpaidLines,
 } from '../../workflows/ui-texts.ts';
 import { context } from '../support/scripts.ts';
+
+/** The details of a run that was started once. */
+const detailsOf = (state: Parameters<typeof detailsWith>[0]): string => detailsWith(state, false);
 
 const PAYMENT: Payment = {
   id: 'supplier',
@@ -254,6 +257,45 @@ test('a batch says with which codes payments have ended unpaid, how many each, a
   assert.equal(unpaidInBatch(state).length, 4);
 });
 
+test('a batch whose run was reset says that it is looking, and one that waits for money what all of it lacks', () => {
+  const counts = {
+    planned: 500,
+    accepted: 9,
+    paid: 9,
+    notPaid: 0,
+    needsHuman: 0,
+    open: 491,
+    sent: 9,
+    waiting: 0,
+  };
+  const refusals = { refused: 0, sent: 0, inARow: null };
+  const problem = { code: 'SHORTFALL', item: 'inv-9', message: 'One payment.', fix: 'f' } as const;
+  const waits = [{ reason: 'money', problem, wakeAtMs: 0 } as const];
+  const poor = { code: 'SHORTFALL', reason: 'money', currency: 'EUR', payments: 40, value: '70' } as const;
+  const told = { isSending: false, counts, totals: [], refusals, unpaid: [], waits };
+  const planned = { payments: 500, hash: 'h', unpayable: null };
+  const rest = { planned, mayGo: true, toldOf: 0, isClosed: false, waiting: null };
+  const state = stateOf([]);
+  state.knownAs = 'r2';
+  state.chunks = [
+    {
+      ...rest,
+      number: 1,
+      state: { ...told, number: 1, heard: 'r2/c', held: [{ ...poor, there: '8' }], unseen: 3 },
+    },
+    { ...rest, number: 2, state: { ...told, number: 2, heard: 'r1/c', held: [{ ...poor, there: '8' }] } },
+    { ...rest, number: 3, state: null },
+  ];
+  const details = detailsWith(state, true);
+  assert.match(details, /\| 1500 payments: looking, 1003 of 1500 to be looked up; 18 accepted, 18 paid,/);
+  assert.match(
+    details,
+    /- `SHORTFALL` Short of 132\.00 EUR \(80 payments wait; 140\.00 EUR are needed, 8\.00 EUR are there\)\./,
+  );
+  assert.doesNotMatch(details, /One payment/);
+  assert.doesNotMatch(detailsWith({ ...state, chunks: state.chunks.slice(1) }, false), /looking/);
+});
+
 test('a run that is cancelled and has not ended says so beside its state', () => {
   const state = stateOf([PAYMENT]);
   state.cancelled = true;
@@ -341,6 +383,9 @@ test('the run of a batch says for what the payments of its chunks wait, all of t
   const chunkOf = (number: number, payments: number, value: string): ChunkRecord => {
     const [record] = waitingFor('money').payments;
     assert.ok(record !== undefined && record.waiting !== null);
+    const held = [
+      { code: 'SHORTFALL', reason: 'money', currency: 'GBP', payments, value, there: '12.00' },
+    ] as const;
     const chunkState: ChunkState = {
       number,
       heard: 'r1/c',
@@ -356,9 +401,10 @@ test('the run of a batch says for what the payments of its chunks wait, all of t
         waiting: payments,
       },
       totals: [],
-      waits: [{ waiting: record.waiting, payments, sums: [{ currency: 'GBP', value }] }],
+      waits: [record.waiting],
       refusals: { refused: 0, sent: 0, inARow: null },
       unpaid: [],
+      held,
     };
     const planned = { payments: 500, hash: 'h', unpayable: null };
     return { number, planned, mayGo: true, toldOf: 0, state: chunkState, isClosed: false, waiting: null };
