@@ -4,6 +4,7 @@
  */
 import { DECISIONS, type Code } from './service/reply-rules.ts';
 import type { CommandCode } from './command-problems.ts';
+import { runName, type RunName } from './references.ts';
 import type { Ending, ProblemRow } from './endings.ts';
 import type { FileMistake } from './file-mistakes.ts';
 
@@ -630,6 +631,21 @@ export function makeProblem(
 ): Problem {
   const { sentence, advice } = PROBLEMS[code];
   return { code, item, message: more.message ?? sentence, fix: more.fix ?? advice };
+}
+
+/** The advice of a problem of this run: the commands in it have the names of the run and of the item, and can be typed. */
+export function forRun(problem: Problem, run: RunName): Problem {
+  return { ...problem, fix: withNames(problem.fix, run, problem.item) };
+}
+
+/** @param item absent or null: not known, so that the advice says ITEM */
+export function withNames(advice: string, run: RunName, item: string | null = null): string {
+  return advice.replaceAll(/`npx cambist [^`]*`/g, (command) =>
+    command
+      .replaceAll(/\bRUN\b/g, runName(run))
+      .replaceAll(/\bOLD\b/g, run.id)
+      .replaceAll(/\bITEM\b/g, item ?? 'ITEM'),
+  );
 }
 
 /**

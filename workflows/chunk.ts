@@ -94,15 +94,15 @@ function portsOf(input: ChunkInput, state: RunState, standing: () => ChunkStandi
       const paying = writes.createWithdrawals.executeWithOptions({ summary }, [call]);
       return orStepFailed('createWithdrawals', paying, isPaymentsAnswer);
     },
-    show: () => showStanding(detailsOf(standing())),
+    show: () => showStanding(detailsOf(run, standing())),
   };
 }
 
-function detailsOf(standing: ChunkStanding): string {
+function detailsOf(run: ChunkInput['run'], standing: ChunkStanding): string {
   const { planned, accepted, paid, notPaid, needsHuman } = countsIn(standing);
   return [
     `${planned} payments: ${lookingText(unseenIn(standing), { planned })}${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
     ...waitsIn(standing).map(waitLine),
-    ...unpaidLines(unpaidIn(standing.payments), notPaid).map((line) => `- ${asMarkdown(line)}`),
+    ...unpaidLines(run, unpaidIn(standing.payments), notPaid).map((line) => `- ${asMarkdown(line)}`),
   ].join('\n');
 }

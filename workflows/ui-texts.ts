@@ -5,7 +5,7 @@
 import { decimalsOf } from '../domain/currencies.ts';
 import { withDecimals } from '../domain/money.ts';
 import type { Leg } from '../domain/plan/plan.ts';
-import { runName } from '../domain/references.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import type {
   LegCall,
   PaymentsCall,
@@ -14,11 +14,12 @@ import type {
   WithdrawalsCall,
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
-import type { Problem } from '../domain/problems.ts';
+import { withNames, type Problem } from '../domain/problems.ts';
 import {
   countsOf,
   heldIn,
   heldOf,
+  leftOutIn,
   mergedHeld,
   unpaidOf,
   type Held,
@@ -213,11 +214,18 @@ function waitsToShow(state: RunState): readonly Waiting[] {
  * The codes with which payments of a batch have ended unpaid, the most frequent ones first: how many payments
  * each, and what to do.
  */
-export function unpaidInBatch({ chunks, stopped, run }: RunState): readonly string[] {
-  const lines = unpaidLines(unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
+export function unpaidInBatch({ chunks, stopped, run, plan }: RunState): readonly string[] {
+  const lines = unpaidLines(run, unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
+  const leftOut = leftOutIn(chunks, plan?.batch ?? null).map(({ value, currency }) => money(value, currency));
+  const toBring =
+    leftOut.length === 0
+      ? []
+      : [
+          `The plan buys nothing for what it has left out: bring up to ${leftOut.join(', ')} for what you mend, then reset.`,
+        ];
   return lines.length === 0
     ? []
-    : [...lines, `All of them, one by one: \`npx cambist report ${runName(run)}\`.`];
+    : [...lines, ...toBring, `All of them, one by one: \`npx cambist report ${runName(run)}\`.`];
 }
 
 const MOST_UNPAID = 8;
@@ -227,6 +235,7 @@ const MOST_UNPAID = 8;
  * @param stopped why nothing more is sent; null: nothing has stopped the batch
  */
 export function unpaidLines(
+  run: RunName,
   unpaid: readonly Unpaid[],
   notPaid: number,
   stopped: Problem | null = null,
@@ -236,7 +245,7 @@ export function unpaidLines(
   return [
     ...shown.map(({ code, payments }) => {
       const why = code === stopped?.code ? `${stopped.message} ` : '';
-      return `\`${code}\` ${paymentsText(payments)}: ${why}${adviceOf(code)}`;
+      return `\`${code}\` ${paymentsText(payments)}: ${why}${withNames(adviceOf(code), run)}`;
     }),
     ...(others > 0 && unpaid.length > 0 ? [othersText(others)] : []),
   ];

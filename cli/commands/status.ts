@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { lackOf, missingIn, type Missing } from '../../domain/run/missing.ts';
-import { mainWait, type BatchStanding, type Progress } from '../../domain/run/progress.ts';
+import { mainWait, type BatchProgress, type Progress } from '../../domain/run/progress.ts';
 import { runName } from '../../domain/references.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
@@ -56,9 +56,9 @@ type Shown = {
   readonly unblockedBy: string | null;
   /**
    * For a batch: how many payments are in each state, and how much of each currency; why payments are not paid, what they wait
-   * for, and how many are still to be looked up. Null: it is no batch.
+   * for, how many are still to be looked up, and the sums that the plan had left out. Null: it is no batch.
    */
-  readonly batch: Omit<BatchStanding, 'waiting'> | null;
+  readonly batch: Omit<BatchProgress, 'waiting' | 'open' | 'others'> | null;
   readonly exitCode: number;
 };
 
@@ -147,6 +147,7 @@ function missingOf({ items, batch }: Progress): Shown['missing'] {
   });
 }
 
-function standingDocumentOf({ counts, totals, unpaid, held, unseen }: BatchStanding): Shown['batch'] {
-  return { counts, totals, unpaid, held, unseen };
+function standingDocumentOf(batch: BatchProgress): Shown['batch'] {
+  const { counts, totals, unpaid, held, unseen, leftOut } = batch;
+  return { counts, totals, unpaid, held, unseen, leftOut };
 }

@@ -466,7 +466,7 @@ function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Cl
         problem === undefined || (isOfPayments && problem.code !== 'BATCH_STOPPED')
           ? ''
           : ` ${problem.code}: ${sentence(problem.message)}${isOfPayments ? '' : advice}`;
-      return `${report.run} ended ${report.status} (${counted}).${clock.retold(`${why}${ofBatch(progress)}${isOfPayments ? advice : ''}`)}`;
+      return `${report.run} ended ${report.status} (${counted}).${clock.retold(`${why}${ofBatch(progress)}${toBringText(progress)}${isOfPayments ? advice : ''}`)}`;
     }
   }
 }
@@ -486,6 +486,14 @@ function ofBatch({ batch }: Progress): string {
       : [` ${counts.notPaid} not paid: ${reasonsText(unpaid, counts.notPaid)}.`]),
     ...(isMixed ? [` ${waiting} wait: ${reasonsText(held, waiting)}.`] : []),
   ].join('');
+}
+
+/** The money to bring before what the plan had left out is tried again; empty where nothing was left out. */
+function toBringText({ batch }: Progress): string {
+  const sums = (batch?.leftOut ?? []).map(({ value, currency }) => money(value, currency)).join(', ');
+  return sums === ''
+    ? ''
+    : ` The plan has left some of these out, and buys nothing for them: bring up to ${sums} for what you mend, then reset the run.`;
 }
 
 /** `being cancelled by ana`; null when the run is not being cancelled, or has ended. */

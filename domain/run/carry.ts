@@ -9,7 +9,7 @@ import { jsonBytes } from '../json-bytes.ts';
 import type { Payment, Plan, PlanHead } from '../plan/plan.ts';
 import { asForgotten, type SendState } from '../writes/doubt.ts';
 import { OPEN, type PaymentPhase } from '../writes/phase.ts';
-import { ADVICE, saidBy } from '../writes/step.ts';
+import { moneyAdvice, saidBy } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
 import { isPayerOfChunk } from './payer.ts';
 import type { Ports } from './ports.ts';
@@ -341,7 +341,8 @@ function phaseFrom(carried: CarriedPhase | undefined, item: string): PaymentPhas
       return OPEN;
     case 'short': {
       const { code, ...rest } = carried;
-      return { ...rest, problem: { code, item, message: saidBy(code), fix: ADVICE['wait for money'] } };
+      const fix = moneyAdvice({ shortfall: 'hold' }, 'money');
+      return { ...rest, problem: { code, item, message: saidBy(code), fix } };
     }
     case 'spent':
       return carried;

@@ -2,8 +2,9 @@
  * Where one chunk of a batch stands, as its workflow answers, and what the run of the batch knows of its
  * chunks. Counts and sums, never a payment. Pure.
  */
-import type { PlanBatch, PlanChunk } from '../batch.ts';
-import { add, notNegative, subtract } from '../money.ts';
+import { isLeftOut, type PlanBatch, type PlanChunk } from '../batch.ts';
+import { add, compare, isPositive, notNegative, subtract } from '../money.ts';
+import type { Money } from '../policy.ts';
 import { hasGoFrom } from './payer.ts';
 import { refusalsIn, type Refusals } from './stop-rule.ts';
 import { isShown, shownFirst, type WaitReason, type Waiting } from '../waits.ts';
@@ -360,6 +361,20 @@ export function withTotals(total: ChunkTotal, chunks: readonly ChunkState[]): Ch
       all[name] = add(all[name], one[name]);
   }
   return all;
+}
+
+/**
+ * What a batch would pay beside what its plan funds, at most, if everything that the plan has left out were mended. Empty
+ * where no payment has ended for such a reason.
+ */
+export function leftOutIn(chunks: readonly ChunkRecord[], batch: PlanBatch | null): readonly Money[] {
+  if (batch === null || !unpaidOf(chunks).some(({ code }) => isLeftOut(code))) return [];
+  return totalsOfChunks(chunks, batch).flatMap(({ currency, planned, notPaid }) => {
+    const funded = batch.payable.find((one) => one.currency === currency)?.value ?? '0';
+    const unfunded = subtract(planned, funded);
+    const value = compare(unfunded, notPaid) < 0 ? unfunded : notPaid;
+    return isPositive(value) ? [{ currency, value }] : [];
+  });
 }
 
 /** What a batch still has to pay in a currency, as far as its run knows. */

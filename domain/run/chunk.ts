@@ -85,7 +85,7 @@ export class Chunk implements Paying {
     this.input = input;
     this.state = state;
     this.ports = ports;
-    this.pauses = new Pauses(ports, carried !== null);
+    this.pauses = new Pauses(ports, input.run, carried !== null);
     this.#writes = new Writes(ports);
     this.#carried = carried;
     state.payments = input.payments.map((row) => newRecord(paymentOf(input.run, row)));

@@ -3,7 +3,7 @@
  * `explain-reset`, `--go-on` and `--pay-again` all tell people this. It is advice, since a worker looks at the service and
  * at what people said once more before it sends. Pure.
  */
-import { UNPAYABLE } from '../batch.ts';
+import { isLeftOut } from '../batch.ts';
 import { isFromBalances } from '../plan/plan.ts';
 import { classOf } from '../service/reply-rules.ts';
 import {
@@ -99,15 +99,12 @@ export function nextStart(
   ];
 }
 
-/** The plan of a batch funds no payment that it knows to be impossible. What another batch has paid needs no money. */
-const LEFT_OUT: readonly string[] = Object.values(UNPAYABLE).filter((code) => code !== UNPAYABLE.d);
-
 function unfundedBy(
   code: string | undefined,
   mayStillBuy: boolean,
 ): Extract<NextOfItem, { kind: 'payment' }>['unfunded'] {
   if (code === undefined) return null;
-  if (LEFT_OUT.includes(code)) return 'left out';
+  if (isLeftOut(code)) return 'left out';
   const isMissing = classOf({ code, details: {} }) === 'wait for money';
   return isMissing && !mayStillBuy ? 'money missing' : null;
 }

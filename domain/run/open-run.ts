@@ -39,7 +39,7 @@ export class OpenRun implements Carrying {
     this.input = input;
     this.state = state;
     this.ports = ports;
-    this.pauses = new Pauses(ports, carried !== null);
+    this.pauses = new Pauses(ports, input.run, carried !== null);
     this.#writes = new Writes(ports);
     this.#carried = carried;
   }

@@ -7,6 +7,9 @@ import {
   type PaymentOutcome,
   type PaymentRecord,
 } from './items.ts';
+import { isLeftOut } from '../batch.ts';
+import { sumsOf } from '../plan/amounts.ts';
+import type { Money } from '../policy.ts';
 import type { RunState } from './state.ts';
 import { isShown, shownFirst, type Waiting } from '../waits.ts';
 import { isUnseen } from '../writes/doubt.ts';
@@ -16,6 +19,7 @@ import {
   hasHeard,
   isDone,
   heldOf,
+  leftOutIn,
   mergedHeld,
   mergedUnpaid,
   sumOfCounts,
@@ -80,6 +84,8 @@ export type BatchStanding = {
 export type BatchProgress = BatchStanding & {
   readonly open: readonly number[];
   readonly others: BatchStanding;
+  /** What is not paid because the plan had left it out, at most: once it is mended, no trade of the plan brings its money. */
+  readonly leftOut: readonly Money[];
 };
 
 /** A part of the progress, as for a report. */
@@ -149,7 +155,7 @@ export function progressOfEnded(report: Report, { isBatch }: { readonly isBatch:
   const { status } = report;
   if (isBatch) {
     const standing = standingOfReport(report);
-    const batch = { ...standing, open: [], others: standing };
+    const batch = { ...standing, open: [], others: standing, leftOut: leftOutOf(report) };
     return { status, items: [...legs, batchItem(standing)], batch };
   }
   const payments = report.payments.map(({ id, outcome }) => ({
@@ -159,6 +165,16 @@ export function progressOfEnded(report: Report, { isBatch }: { readonly isBatch:
     waiting: null,
   }));
   return { status, items: [...legs, ...payments], batch: null };
+}
+
+function leftOutOf({ payments, problems }: Report): readonly Money[] {
+  const codes = new Map(problems.map(({ item, code }) => [item, code]));
+  return sumsOf(
+    payments.flatMap(({ id, outcome, currency, amount }) => {
+      const isLeft = outcome === 'NOT_PAID' && isLeftOut(codes.get(id) ?? '');
+      return isLeft && amount !== null ? [{ currency, value: amount }] : [];
+    }),
+  );
 }
 
 function standingOfReport({ payments, totals, problems }: Report): BatchStanding {
@@ -254,6 +270,7 @@ function batchOf(state: RunState, isAgain: boolean): BatchProgress | null {
     ...standingOf(state, chunks, isAgain),
     open: chunks.filter(isOpen).map(({ number }) => number),
     others: standingOf(state, others, isAgain),
+    leftOut: leftOutIn(chunks, state.plan?.batch ?? null),
   };
 }
 

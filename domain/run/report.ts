@@ -18,7 +18,7 @@ import { rateOf } from '../plan/price-bounds.ts';
 import { leftUndone } from '../plan/restraints.ts';
 import { compare } from '../money.ts';
 import { runName } from '../references.ts';
-import { makeProblem, type Problem } from '../problems.ts';
+import { forRun, makeProblem, type Problem } from '../problems.ts';
 import { isShown, type Waiting } from '../waits.ts';
 import {
   acceptedOf,
@@ -385,7 +385,9 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
     legs: legs.map(reportLeg),
     payments: shown,
     totals,
-    problems: [...(isFirst ? [...state.refusals, ...leftIn(state)] : []), ...ended, ...awaited],
+    problems: [...(isFirst ? [...state.refusals, ...leftIn(state)] : []), ...ended, ...awaited].map(
+      (problem) => forRun(problem, state.run),
+    ),
     evidence: isFirst ? state.evidence : [],
   };
 }

@@ -12,7 +12,7 @@ import type { SeenRuns } from './lost-runs.ts';
 import type { Closed } from '../halt.ts';
 import type { ListScan } from './lookups.ts';
 import type { Leg, LegAmount, Plan, PlanHead } from '../plan/plan.ts';
-import type { Money } from '../policy.ts';
+import type { Money, PolicyRules } from '../policy.ts';
 import type { RunName } from '../references.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from '../service/records.ts';
 import type { Reply, ServiceError } from '../service/reply.ts';
@@ -437,6 +437,18 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
     'Mend the configuration (key, CAMBIST_APP_MODE, CAMBIST_BASE_URL, CAMBIST_ISSUER, clock); the run goes on by itself.',
   unknown: 'Nothing to do: it looks, and sends again by itself under the same key.',
 };
+
+/** The same for an item of a run by these rules. What the rule of the policy does by itself is not explained to it. */
+export function adviceFor(replyClass: ReplyClass, rules: Pick<PolicyRules, 'shortfall'>): string {
+  return replyClass === 'wait for money' ? moneyAdvice(rules, 'money') : ADVICE[replyClass];
+}
+
+/** @param what what is lacking: a currency, or `money` */
+export function moneyAdvice({ shortfall }: Pick<PolicyRules, 'shortfall'>, what: string): string {
+  return shortfall === 'hold'
+    ? `Bring ${what} in; the run goes on by itself.`
+    : `Bring ${what} in, then type \`npx cambist replay RUN\`. With \`shortfall: hold\` a run waits for it.`;
+}
 
 /** The advice for this code, when nothing else is known. */
 export function adviceOf(code: string): string {

@@ -5,13 +5,13 @@ import { makeProblem, type Problem } from '../problems.ts';
 import type { Short, Wait } from '../waits.ts';
 import type { Leg } from '../plan/plan.ts';
 import { mostSold } from '../plan/reserved.ts';
-import { runName } from '../references.ts';
 import { followUp, waitMs } from '../service/reply-rules.ts';
 import { triedAgain } from './doubt.ts';
 import { shortOf, type LegState } from './leg-state.ts';
 import type { Phase } from './phase.ts';
 import {
-  ADVICE,
+  adviceFor,
+  moneyAdvice,
   ask,
   configurationWait,
   problemOf,
@@ -51,7 +51,7 @@ export function* lookForMoney(context: Context, leg: Leg, state: LegState): Step
   const reply = yield* ask<'read balances'>({ kind: 'read balances' });
   if (reply.kind !== 'DONE') {
     const follow = followUp(reply);
-    const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+    const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
     const slow = follow.read === 'ask again slowly' || follow.read === 'give up';
     const pause: Wait = slow
       ? configurationWait(problem, state.tries)
@@ -68,7 +68,7 @@ export function* lookForMoney(context: Context, leg: Leg, state: LegState): Step
     code: 'SHORTFALL',
     item: leg.id,
     message: `The leg sells ${moneyText(needed, leg.sell)}, but ${moneyText(available, leg.sell)} are there.`,
-    fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else type \`npx cambist replay ${runName(context.plan.run)}\`.`,
+    fix: moneyAdvice(context.plan.rules, leg.sell),
   };
   return context.plan.rules.shortfall === 'skip'
     ? { kind: 'end', problem }

@@ -30,7 +30,7 @@ import { SeenRuns } from './lost-runs.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import {
-  ADVICE,
+  adviceFor,
   BUG_OF_OURS,
   SLOW_LOOKUP_MS,
   ask,
@@ -343,7 +343,7 @@ function* tradeNamed(context: Context, id: string): Steps<ListScan<Trade>> {
 function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Reply<Trade>): Steps<LegStep> {
   const { context, leg, subject, ready } = item;
   const follow = followUp(reply);
-  const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+  const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
   // This holds for every class: a reply that was not understood, or that proves nothing, leaves the send in doubt.
   const sent: LegState = leavesInDoubt(reply)
     ? unknownTrade(context, state, quote, `the answer was ${problem.code}`)
@@ -565,7 +565,7 @@ function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: T
 function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
   const { context, leg } = item;
   const follow = followUp(reply);
-  const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+  const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
   const tried = triedAgain(state);
   switch (follow.quote) {
     case 'use it':

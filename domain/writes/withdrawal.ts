@@ -33,7 +33,7 @@ import type { Withdrawal } from '../service/records.ts';
 import { reference } from '../references.ts';
 import type { Reply } from '../service/reply.ts';
 import {
-  ADVICE,
+  adviceFor,
   BUG_OF_OURS,
   SLOW_LOOKUP_MS,
   ask,
@@ -518,7 +518,7 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
   const { context, payment } = item;
   const { reply, tag } = sent;
   const follow = followUp(reply);
-  const problem = problemOf(reply, payment.id, ADVICE[follow.class]);
+  const problem = problemOf(reply, payment.id, adviceFor(follow.class, context.plan.rules));
   // This holds for every class: a reply that was not understood, or that proves nothing, leaves the send in doubt.
   const after: PaymentState = leavesInDoubt(reply)
     ? unknownSend(context, state, `the answer was ${problem.code}`)

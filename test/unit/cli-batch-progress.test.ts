@@ -58,7 +58,7 @@ function progressOf(standing: BatchStanding): Progress {
   const progress: Progress = {
     status: 'RUNNING',
     items: [{ id: 'plan', kind: 'plan', step: 'made', waiting: null }, batch],
-    batch: { ...HEARD, open: [2], others: OTHERS },
+    batch: { ...HEARD, open: [2], others: OTHERS, leftOut: [] },
   };
   return withStanding(progress, standing);
 }
@@ -276,6 +276,19 @@ test('a batch that is not paid whole says how many are not paid for which reason
   assert.match(
     sentenceOf('PARTIAL', { counts, unpaid }, [leg]),
     /done\)\. OUTSIDE_GUARD: Too dear\. Wait\. 137 not paid: /,
+  );
+});
+
+test('a batch that has left payments out says in its sentence what to bring before they are mended and tried again', () => {
+  const counts = { ...standing.counts, notPaid: 2 };
+  const unpaid = [{ code: 'ACCOUNT_UNUSABLE', payments: 2 }];
+  const progress = progressOf({ ...standing, counts, unpaid });
+  assert.ok(progress.batch !== null);
+  const leftOut = [{ currency: 'GBP', value: '120.5' }];
+  const report: Report = { ...makeReportOf({ status: 'PARTIAL' }), payments: [] };
+  assert.match(
+    statusSentence(report, { ...progress, batch: { ...progress.batch, leftOut } }, NOW_MS),
+    / 2 not paid: 2 account not verified or closed\. The plan has left some of these out, and buys nothing for them: bring up to 120\.50 GBP for what you mend, then reset the run\.$/,
   );
 });
 

@@ -1,7 +1,8 @@
 /** What a held run or batch says first where it waits for money: the sums that a person must bring. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mergedHeld, type Held } from '../../domain/run/chunk-state.ts';
+import type { PlanBatch } from '../../domain/batch.ts';
+import { leftOutIn, mergedHeld, newChunks, type Held } from '../../domain/run/chunk-state.ts';
 import { leadingWait, missingIn } from '../../domain/run/missing.ts';
 import type { Short, Waiting } from '../../domain/waits.ts';
 
@@ -80,4 +81,48 @@ test('a wait for something else comes first where it is more important', () => {
   const person = waitOf(undefined, 'person');
   assert.equal(leadingWait([waitOf(), person], [held('GBP', 2, '10')]), person);
   assert.equal(leadingWait([], []), null);
+});
+
+/** A batch of one chunk. Of its 100 EUR the plan funds 70, of its 50 GBP everything. */
+function leftOutOf(notPaid: Readonly<Record<string, string>>, codes: readonly string[]) {
+  const money = (eur: string) => [
+    { currency: 'EUR', value: eur },
+    { currency: 'GBP', value: '50' },
+  ];
+  const batch: PlanBatch = {
+    payments: 9,
+    totals: money('100'),
+    payable: money('70'),
+    heldBy: [],
+    chunks: [{ payments: 9, hash: 'h', unpayable: 'u........' }],
+    rules: { parallel: 1, stopAfter: null, canary: null, dedupeMs: 0 },
+  };
+  const counts = {
+    planned: 9,
+    accepted: 0,
+    paid: 0,
+    notPaid: 9,
+    needsHuman: 0,
+    open: 0,
+    sent: 0,
+    waiting: 0,
+  };
+  const totals = Object.entries(notPaid).map(([currency, sum]) => {
+    return { currency, planned: '0', paid: '0', notPaid: sum, needsHuman: '0', accepted: '0' };
+  });
+  const unpaid = codes.map((code) => ({ code, payments: 1 }));
+  const refusals = { refused: 0, sent: 0, inARow: null };
+  const chunks = newChunks(batch);
+  for (const chunk of chunks)
+    chunk.state = { number: 1, heard: null, isSending: false, counts, totals, waits: [], refusals, unpaid };
+  return leftOutIn(chunks, batch);
+}
+
+test('what the plan has left out is told with its sum, and no more than is not paid', () => {
+  const left = (value: string) => [{ currency: 'EUR', value }];
+  assert.deepEqual(leftOutOf({ EUR: '90', GBP: '50' }, ['ACCOUNT_UNUSABLE']), left('30'));
+  assert.deepEqual(leftOutOf({ EUR: '12', GBP: '0' }, ['CANCELLED', 'ACCOUNT_MISSING']), left('12'));
+  assert.deepEqual(leftOutOf({ EUR: '0', GBP: '0' }, ['ACCOUNT_MISSING']), []);
+  assert.deepEqual(leftOutOf({ EUR: '30', GBP: '0' }, ['PAID_BY_ANOTHER_BATCH']), [], 'that needs no money');
+  assert.deepEqual(leftOutIn([], null), []);
 });

@@ -60,7 +60,7 @@ const batchOf = (counts: { readonly money: number; readonly person: number }): P
   return {
     status: 'HELD',
     items: [{ id: 'payments', kind: 'batch', step: '', waiting: standing.waiting }],
-    batch: { ...standing, open: [], others: standing },
+    batch: { ...standing, open: [], others: standing, leftOut: [] },
   };
 };
 

@@ -139,7 +139,7 @@ test('what was halted and is resumed is running at once, unless something else s
   assert.deepEqual(standing(halted, [haltOf({ policy: 'other', currency: null })]), ['RUNNING', null, null]);
   const counts = { ...COUNTS, open: 2, needsHuman: 1 };
   const standsAs = { counts, totals: [], unpaid: [], held: [], unseen: 0, waiting: HALTED_WAIT };
-  const batch = { ...standsAs, open: [1], others: standsAs };
+  const batch = { ...standsAs, open: [1], others: standsAs, leftOut: [] };
   const inBatch = { ...halted, progress: { ...halted.progress, batch } };
   assert.deepEqual(standing(inBatch, []), ['HELD', 'HALTED', null], 'a person is needed behind the halt');
   for (const policy of ['p', null])
