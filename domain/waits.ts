@@ -177,11 +177,15 @@ export function shownFirst(waits: readonly (Waiting | null)[]): readonly Waiting
 /** Codes of waits that have taken longer than usual. They end by themselves, but a person should know of them. */
 const LATE: readonly string[] = ['SETTLEMENT_LATE', 'WITHDRAWAL_LATE'];
 
+export function isLate(code: string): boolean {
+  return LATE.includes(code);
+}
+
 /** True for a wait that a person should look at. */
 export function needsSomebody(waiting: Waiting, nowMs: number): boolean {
   const { reason, problem } = waiting;
   if (reason === 'doubt') return !isShortDoubt(waiting, nowMs);
-  return WAIT_REASONS[reason].needsSomebody || LATE.includes(problem.code);
+  return WAIT_REASONS[reason].needsSomebody || isLate(problem.code);
 }
 
 /** A wait that only time ends needs no person for this long. */
