@@ -184,6 +184,23 @@ describe('live money moves when a person has said yes to it', { concurrency: 4 }
     movedOnce(policy);
   });
 
+  test('a payment that another run has made under another name starts by the name of its list alone', async () => {
+    const fixed: readonly Edit[] = [
+      [/amount: proceeds.*\n/, 'amount: { fixed: "123.45" }\n'],
+      [/ *rounding: down.*\n/, ''],
+    ];
+    const first = await putPolicy(stage, ...LIVE, ...fixed);
+    assertExit(await typed(first, ['--yes'], null), 0);
+    const second = await putPolicy(stage, ...LIVE, ...fixed, ['id: supplier', 'id: Supplier-0']);
+    const refused = await typed(second, ['--yes', '--json'], null);
+    assertExit(refused, 4);
+    assert.deepEqual(codesOf(refused), ['MADE_BEFORE', 'PAID_ALREADY']);
+    assert.equal(await isStarted(second), false);
+    const [name = ''] = /made-before-[\w-]{12}/.exec(refused.stdout) ?? [];
+    assertExit(await typed(second, ['--yes', '--again', name], null), 0);
+    assert.deepEqual(movedFor(stage, second).withdrawals, [`${second.runText}.Supplier-0`]);
+  });
+
   test('a plan that has changed while the question stood open is not carried out', async () => {
     const policy = await putPolicy(
       stage,
