@@ -420,7 +420,7 @@ export const REFUSALS = {
     ending: 'refused by us',
     sentence: 'A run of a schedule was not started in time: Temporal, the workers or the service were away.',
     advice:
-      'If it is still wanted today, start it with `npx cambist schedule trigger`, or by `npx cambist run`.',
+      'If it is still wanted today, start it with `npx cambist schedule trigger`, or by `npx cambist run`. If not, type `npx cambist list --acknowledge RUN`.',
   },
   SCHEDULE_ENDS: {
     ending: 'configuration',

@@ -548,7 +548,8 @@ export const PROBLEMS = {
   },
   INSTRUCTIONS_AWAY: {
     ending: 'waiting',
-    sentence: 'Temporal could not record that a payment goes on under its next reference.',
+    sentence:
+      'Temporal could not record that a payment goes on, under its next reference or although the plan had ended it.',
     advice: 'Nothing to do: the run tries again by itself, and sends nothing before that.',
   },
   LOOKUP_INCOMPLETE: {

@@ -75,9 +75,13 @@ export const NO_RUN = '';
 
 /**
  * A payment that need not wait for its leg any more. `unwanted`: why it is not sent all the same; null: it is sent.
- * `alike`: as in `Wanted`.
+ * `isNeverSent` and `alike`: as in `Wanted`.
  */
-export type Release = { readonly unwanted: Problem | null; readonly alike?: LookAlike };
+export type Release = {
+  readonly unwanted: Problem | null;
+  readonly isNeverSent?: true;
+  readonly alike?: LookAlike;
+};
 
 /**
  * The service's record of a payment: when it was taken for accepted, epoch milliseconds, and its last known status.

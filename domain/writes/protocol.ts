@@ -65,6 +65,8 @@ export type Subject<State extends SendState, Found extends Trade | Withdrawal, S
   readonly name: string;
   /** Why the run does not want the item any more; null when it does. */
   readonly unwanted: Problem | null;
+  /** As in `Wanted`; always false for a leg. */
+  readonly isNeverSent: boolean;
   /** Until when it may be sent, in epoch milliseconds. What people have said may change it. */
   readonly windowUntilMs: (said: InstructionsAbout) => number;
   readonly windowPassed: (untilMs: number) => Problem;
@@ -125,7 +127,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const isLate = context.nowMs() > untilMs;
 
   // 4. Unless it is fresh, look up.
-  const recalled = recall(context, before, subject);
+  const recalled = recalledBy(subject, before);
   const isPlain = otherKeys.length === 0 && decision === null && before.doubt === null;
   const keyIsLookup = recalled === 'known' && !subject.looksAlways;
   const looked =
@@ -173,6 +175,14 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   return proven.kind === 'wait' ? proven : { ...ready, state: proven.state };
 }
 
+/** What this call may have forgotten. A send that this history shows, and that is in doubt, counts more than any proof. */
+function recalledBy<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  before: State,
+): ReturnType<typeof recall> {
+  return subject.isNeverSent && before.doubt === null ? 'fresh' : recall(subject.context, before, subject);
+}
+
 /**
  * Follows a person's decision about the item. A record that differs from the plan counts more than a record that the person
  * has named.
@@ -202,8 +212,8 @@ function yet<State extends SendState, Found extends Trade | Withdrawal, Step ext
   before: State,
   problem: Problem,
 ): Waits<State> {
-  const { context, item } = subject;
-  const untold = recall(context, before, subject) === 'forgotten' ? asForgotten(before) : before;
+  const { item } = subject;
+  const untold = recalledBy(subject, before) === 'forgotten' ? asForgotten(before) : before;
   return waitLonger(untold, configurationWait({ ...problem, item }, before.tries));
 }
 

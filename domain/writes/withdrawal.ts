@@ -145,6 +145,11 @@ export type Wanted = {
   readonly ahead: string;
   /** Why the run does not want the payment any more (its leg was not traded); null when it does. */
   readonly unwanted: Problem | null;
+  /**
+   * No Temporal run can have handed it to a sender: its leg is proven not traded, or the plan has ended it and it was never
+   * let go. It ends without doubt. Absent: one may have. Only a payment that is unwanted can have it.
+   */
+  readonly isNeverSent?: true;
   /** Withdrawals that look like this payment; absent: there are none. */
   readonly alike?: LookAlike;
 };
@@ -170,7 +175,8 @@ export function* createWithdrawalSteps(
   if (amount !== null && !isPositive(amount))
     return { kind: 'not paid', state: before, problem: nothingToPay(payment, amount) };
   const alike = wanted.alike ?? null;
-  const subject = subjectOf(context, payment, { amount, unwanted, alike });
+  const isNeverSent = wanted.isNeverSent === true && unwanted !== null;
+  const subject = subjectOf(context, payment, { amount, unwanted, isNeverSent, alike });
   const opened = yield* beforeWrite(subject, walkingAnew(context, before));
   if (!isOf('ready', opened)) return opened;
   if (amount === null) throw new RangeError(`Payment "${payment.id}" is wanted without an amount.`);
@@ -232,7 +238,12 @@ function* send(
 function subjectOf(
   context: Context,
   payment: Payment,
-  { amount, unwanted, alike }: Pick<Item, 'alike'> & Pick<Wanted, 'amount' | 'unwanted'>,
+  {
+    amount,
+    unwanted,
+    isNeverSent,
+    alike,
+  }: Pick<Item, 'alike'> & Pick<Wanted, 'amount' | 'unwanted'> & { readonly isNeverSent: boolean },
 ): Subject<PaymentState, Withdrawal, PaymentStep> {
   const { facts } = context;
   const identify = (said: InstructionsAbout, state: PaymentState) =>
@@ -244,6 +255,7 @@ function subjectOf(
     currencies: [payment.currency],
     name: `payment "${payment.id}"`,
     unwanted,
+    isNeverSent,
     windowUntilMs: (said) => Math.max(...eightsOf(context, said).map(({ windowUntilMs }) => windowUntilMs)),
     windowPassed: (untilMs) => windowPassed(payment, untilMs),
     looksAlways: false,

@@ -239,6 +239,17 @@ test('a run that is held says by what, since when, until when, and what would un
   );
 });
 
+test('a run that waits for its settlement in good time is waiting, and not held', () => {
+  const report = makeReportOf({ status: 'RUNNING', payment: 'PENDING', problems: [held.problem] });
+  const told = (cancel?: Progress['cancel']): string =>
+    statusSentence({ ...report, zone: 'UTC' }, { ...PROGRESS, ...(cancel && { cancel }) }, NOW_MS);
+  assert.match(
+    told(),
+    /^\S+ is waiting \(1 of 2 items done\) since 11:59:57 UTC: Leg "usd-mxn-1" is traded; its MXN is not withdrawable yet; .*nothing to do\.$/,
+  );
+  assert.match(told({ by: 'ana' }), /^\S+ is being cancelled by ana, and is waiting \(/);
+});
+
 test('a run that is being cancelled says so, by whom, and that what is under way ends first', () => {
   const items = PROGRESS.items.map((item) => ({ ...item, waiting: null }));
   const running: Progress = { status: 'RUNNING', items, batch: null, cancel: { by: 'ana' } };

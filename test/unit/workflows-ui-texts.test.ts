@@ -16,6 +16,7 @@ import {
   endOf,
   summaryOfPayments,
   summaryOfQuote,
+  summaryOfTimer,
   summaryOfTrade,
   unpaidInBatch,
   unpaidLines,
@@ -329,6 +330,90 @@ test('commands and options stay as they are typed', () => {
     ],
   ];
   for (const [text, markdown] of cases) assert.equal(asMarkdown(text), markdown);
+});
+
+/** A state of payments of 1,018,500 MXN each, of which the first ones wait so. */
+function waitingFor(...reasons: readonly Waiting['reason'][]): RunState {
+  const state = stateOf(reasons.map((_reason, index) => ({ ...PAYMENT, id: `inv-${index}` })));
+  for (const [index, reason] of reasons.entries()) {
+    const record = state.payments[index];
+    const problem: Problem = {
+      code: CODES[reason],
+      item: `inv-${index}`,
+      message: 'wac_7Hk2mQ9vT4xR',
+      fix: '',
+    };
+    if (record !== undefined) record.waiting = { reason, problem, wakeAtMs: 1 };
+  }
+  return state;
+}
+
+const CODES: Readonly<Record<Waiting['reason'], Problem['code']>> = {
+  halt: 'HALTED',
+  person: 'RECORD_DIFFERS',
+  configuration: 'STATUS_UNKNOWN',
+  outage: 'ACTIVITY_FAILED',
+  money: 'SHORTFALL',
+  doubt: 'IN_DOUBT',
+  settlement: 'AWAITING_SETTLEMENT',
+  turn: 'TURN_OF_ANOTHER',
+  opening: 'WINDOW_PASSED',
+  service: 'PLANNING',
+};
+
+test('beside the timers of a held workflow stands for what it is held, with sums and without accounts', () => {
+  const cases: readonly (readonly [RunState, string])[] = [
+    [waitingFor('money'), 'HELD: inv-0 waits for 1,018,500.00 MXN. Why'],
+    [waitingFor('money', 'money', 'money'), 'HELD: 3 payments wait for 3,055,500.00 MXN. Why'],
+    [waitingFor('person'), 'HELD: inv-0 waits for a person (RECORD_DIFFERS). Why'],
+    [
+      waitingFor('money', 'person', 'money'),
+      'HELD: inv-1 waits for a person (RECORD_DIFFERS); 2 more wait. Why',
+    ],
+    [waitingFor('settlement'), 'Why'],
+    [waitingFor('service'), 'Why'],
+    [stateOf([PAYMENT]), 'Why'],
+  ];
+  for (const [state, summary] of cases) assert.equal(summaryOfTimer(state, 'Why'), summary);
+  assert.ok(Buffer.byteLength(summaryOfTimer(waitingFor('person'), 'x'.repeat(500))) <= 400);
+});
+
+test('the run of a batch says for what the payments of its chunks wait, all of them together', () => {
+  const state = stateOf([]);
+  const chunkOf = (number: number, payments: number, value: string): ChunkRecord => {
+    const [record] = waitingFor('money').payments;
+    assert.ok(record !== undefined && record.waiting !== null);
+    const held = [
+      { code: 'SHORTFALL', reason: 'money', currency: 'GBP', payments, value, there: '12.00' },
+    ] as const;
+    const chunkState: ChunkState = {
+      number,
+      heard: 'r1/c',
+      isSending: false,
+      counts: {
+        planned: 500,
+        accepted: 0,
+        paid: 0,
+        notPaid: 0,
+        needsHuman: 0,
+        open: 500,
+        sent: 0,
+        waiting: payments,
+      },
+      totals: [],
+      waits: [record.waiting],
+      refusals: { refused: 0, sent: 0, inARow: null },
+      unpaid: [],
+      held,
+    };
+    const planned = { payments: 500, hash: 'h', unpayable: null };
+    return { number, planned, mayGo: true, toldOf: 0, state: chunkState, isClosed: false, waiting: null };
+  };
+  state.chunks = [chunkOf(1, 50, '69000.01'), chunkOf(2, 4, '334.70')];
+  assert.equal(
+    summaryOfTimer(state, 'Then it reads all open chunks'),
+    'HELD: 54 payments wait for 69,334.71 GBP. Then it reads all open chunks',
+  );
 });
 
 test('beside the timer of a safety wait stands its end, at each look the same', async () => {
