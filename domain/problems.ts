@@ -592,7 +592,7 @@ export const PROBLEMS = {
     ending: 'infrastructure',
     sentence: 'A worker failed at the same step again and again.',
     advice:
-      'See that disk, memory, network and Temporal of the worker are well; it tries again by itself. If it stays, report it with this line.',
+      'See that disk, memory, network and Temporal of the worker are well. The run tries again by itself. If this stays so, report it with this line.',
   },
   NOT_SENT: {
     ending: 'waiting',

@@ -122,7 +122,7 @@ export function requireEnvironment(policyFile: PolicyFile, settings: Settings): 
       code: 'PLAN_ENVIRONMENT',
       place: `${policyFile.file}, environment`,
       message: `the policy says "${environment}", CAMBIST_APP_MODE is ${settings.mode}; nothing was sent`,
-      fix: 'Use the mode that the policy is for, or change `environment:` in it on purpose.',
+      fix: 'Use the mode that the policy is for, or change `environment:` in it if you mean it.',
     },
   ]);
 }

@@ -211,7 +211,8 @@ async function replayAttention(output: Output, place: Place, options: ReplayOpti
     const ending = left.signal.aborted ? 'detached' : firstOf(all.map((each) => each.ending));
     output.document({ replayed: all.map(replayedDocument), exitCode: EXIT_CODES[ending] });
     output.show(replayedText(all, output.width));
-    if (left.signal.aborted) output.note('Left; what was reset goes on. See `npx cambist list`.');
+    if (left.signal.aborted)
+      output.note('This command has ended; what was reset goes on. See `npx cambist list`.');
     return ending;
   } finally {
     stopListening();

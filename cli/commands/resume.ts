@@ -82,7 +82,7 @@ async function askWhetherToLift(
     isAnswered,
     place: `${mode.toLowerCase()} is halted`,
     consequence: 'this lets money move again',
-    otherwise: 'everything that was halted still is',
+    otherwise: 'everything that was halted stays halted',
     question: 'Let it go on? Type yes: ',
     tell: () => Promise.resolve(halts.map(haltSentence)),
   };
@@ -94,8 +94,8 @@ function haltedSince(halt: Halt): CommandFailure {
     {
       code: 'SAID_SINCE',
       place: scopeText(halt.scope),
-      message: `${haltSentence(halt)} You had not seen that; it stands`,
-      fix: 'Where it is to go on all the same, type it again.',
+      message: `${haltSentence(halt)} You had not seen that, so that it stays halted`,
+      fix: 'If it is to go on all the same, type it again.',
     },
   ]);
 }

@@ -77,7 +77,7 @@ export function nextText(decided: Decided): string {
 const TAKEN_UP: Readonly<Record<Decided['takenUp'], string>> = {
   'at once': 'The run is open and looks at once',
   'when the run is started':
-    'The run has ended: `npx cambist run … --go-on` (or a reset) takes the decision up',
+    'The run has ended: `npx cambist run … --go-on` (or a reset) makes the run follow the decision',
   'when the item is started':
-    'The item has ended: `npx cambist run … --go-on` (or a reset) takes the decision up',
+    'The item has ended: `npx cambist run … --go-on` (or a reset) makes the run follow the decision',
 };

@@ -63,7 +63,7 @@ function safetyText({ safetyWait, isUnplanned, items }: ResetExplained): string 
   const ofTrades =
     safetyWait === null
       ? 'Safety wait: none.'
-      : `Safety wait: yes, ${which}, about ${span(safetyWait.lastsMs)}; the worker goes by its own service file.`;
+      : `Safety wait: yes, ${which}, about ${span(safetyWait.lastsMs)}; the worker uses its own service file.`;
   const hasPaymentToTry = items.some(({ kind, fate }) => kind === 'payment' && fate === 'is tried again');
   return hasPaymentToTry
     ? `${ofTrades} A payment that may have been sent, and that cannot be sent even then, waits to be sure that it was not sent before, a day by default: mend its cause first.`

@@ -533,7 +533,7 @@ function foundText(observation: Observation, paint: Paint): string[] {
   const { trades, withdrawals } = observation;
   if (trades.length === 0 && withdrawals.length === 0) return [];
   return [
-    paint.strong('Already at the service under this name'),
+    paint.strong('Already at the service with this reference'),
     ...trades.map((trade) => `Trade ${trade.id}, ${trade.status}: adopted, not repeated.`),
     ...withdrawals.map(
       (withdrawal) => `Withdrawal ${withdrawal.id}, ${withdrawal.status}: adopted, not repeated.`,

@@ -150,7 +150,7 @@ function accountProblems(payments: readonly Payment[], observation: Observation)
         code: 'PLAN_ACCOUNT_UNUSABLE',
         item,
         message: `Withdrawal account "${payment.account}" of payment "${item}" is ${account.status ?? 'of no status'}: the service pays nothing to it.`,
-        fix: 'Have the account verified at the service, then type `npx cambist replay RUN`, or reset the run; or name another account in the policy.',
+        fix: 'Have the account verified at the service, then type `npx cambist replay RUN`, or reset the run. Or name another account in the policy.',
       });
     }
     if (account.currency !== null && account.currency !== payment.currency) {

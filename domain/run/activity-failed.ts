@@ -20,7 +20,7 @@ export function activityFailed(what: string, times: number): Wait {
       code: 'ACTIVITY_FAILED',
       item: null,
       message: `The worker could not carry out this step: ${what}.`,
-      fix: 'See that disk, memory, network and Temporal of the worker are well; it tries again by itself. If it stays, report it with this line.',
+      fix: 'See that disk, memory, network and Temporal of the worker are well. The run tries again by itself. If this stays so, report it with this line.',
     },
   };
 }

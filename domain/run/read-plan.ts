@@ -95,7 +95,7 @@ function otherPolicy(
     {
       code: 'POLICY_CHANGED',
       item: null,
-      message: `The plan was made from a policy with the hash ${planned}, this start has ${given}.`,
+      message: `The plan was made from a policy with the hash ${planned}, and the policy of this start has the hash ${given}.`,
       fix: `Start it with the policy that the plan was made from. If nothing of it was executed, a run by another policy takes its place: \`${replacingCommand(input.run)}\`.`,
     },
   ]);

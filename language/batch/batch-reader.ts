@@ -230,7 +230,7 @@ export class BatchReader {
       () => piece.placeOf(this.#format.columns.id),
       () => ({
         mistake: 'DUPLICATE_ID',
-        message: `${quoted(id)}${this.#format.slugs ? `, which the text becomes,` : ''} is already on line ${first}; capitals make no difference`,
+        message: `${quoted(id)}${this.#format.slugs ? `, which the text becomes,` : ''} is already on line ${first}; small and capital letters make no difference`,
         fix: 'give each payment an id of its own, or delete the row',
       }),
     );
@@ -320,7 +320,7 @@ export class BatchReader {
       () => ({
         mistake: 'LOOK_ALIKE',
         message: `${this.#inWords(money)} to ${account} is on line ${first} already`,
-        fix: 'see that both are meant; if not, delete one of the two',
+        fix: 'see that you mean both; if not, delete one of the two',
       }),
     );
   }

@@ -148,6 +148,6 @@ function otherEnvironment(path: string, policy: Policy, mode: Mode): Trouble {
     code: 'PLAN_ENVIRONMENT',
     place: `${path}, environment`,
     message: `the policy says "${policy.environment}", the mode is ${mode}; nothing was changed`,
-    fix: 'Use the mode that the policy is for, or change `environment:` in it on purpose.',
+    fix: 'Use the mode that the policy is for, or change `environment:` in it if you mean it.',
   };
 }

@@ -255,7 +255,7 @@ function noCalendar(name: string): Problem {
     code: 'POLICY_CALENDAR',
     item: null,
     message: `The policy "${name}" names a calendar of holidays that this worker does not know; nothing was started.`,
-    fix: 'Let a worker of the version that took the policy run it, or name another calendar.',
+    fix: 'Start a worker of the version with which the policy was applied, or name another calendar.',
   };
 }
 

@@ -38,7 +38,7 @@ export function messagesPage({ runs, starts, refusals, service, files, mistakes 
   const mistakeRows = Object.entries(mistakes).map(([mistake, { sentence, advice }]) =>
     rowOf(`\`${mistake}\``, sentence, advice),
   );
-  const coded = sentences.filter(({ code }) => code !== null);
+  const coded = sentences.filter(({ code, message, fix }) => code !== null && `${message}${fix}` !== '');
   const closer = coded
     .toSorted((one, other) => ((one.code ?? '') < (other.code ?? '') ? -1 : one.code === other.code ? 0 : 1))
     .map(({ code, message, fix }) => rowOf(`\`${code}\``, message, fix));
@@ -85,7 +85,7 @@ ${tableOf(['code', 'exit'], kinds)}
 ${tableOf(['second part', 'meaning', 'what to do'], mistakeRows)}
 ## When a message says more
 
-Where Cambist knows more than the code says, the message says it in place of the row above. An empty cell: the row above is said. \`…\` stands for a value, such as an amount or a name.
+Where Cambist knows more than the code says, the message says it in place of the row above. An empty cell: the row above is said, or a sentence that stands further below. \`…\` stands for a value, such as an amount or a name.
 
 ${tableOf(['code', 'message', 'what to do'], closer)}
 ## What is said without a code

@@ -100,7 +100,7 @@ export function sentencesIn(source, folder) {
       const fields = fieldsOf(node);
       const own = codeIn(fields.get('code')) ?? codeIn(fields.get('mistake')) ?? code;
       const [message, fix] = [fields.get('message'), fields.get('fix')].map((value) => textsIn(value));
-      if (message !== undefined && fix !== undefined && message.length + fix.length > 0) {
+      if (message !== undefined && fix !== undefined) {
         for (let index = 0; index < Math.max(message.length, fix.length); index += 1)
           found.push({ folder, code: own, message: message[index] ?? '', fix: fix[index] ?? '' });
       }

@@ -172,7 +172,7 @@ describe('a run in the place of another one', () => {
       const said = flat(started.stderr);
       assert.match(said, /Nothing of \S+ was executed.*OUTSIDE_GUARD/);
       assert.match(said, /-\s+worst_rate: "99\.00 MXN per USD".*\+\s+worst_rate: "16\.00 MXN per USD"/);
-      assert.match(said, /takes the place of \S+, of which nothing is sent any more/);
+      assert.match(said, /takes the place of \S+\. Nothing of \S+ is sent any more/);
       const kept = await readInstructionsToActBy({ ...old.place, run: old.policy.run });
       const [{ kind, by, why, atMs } = { kind: null, by: '', why: '', atMs: 0 }] = kept?.instructions ?? [];
       assert.deepEqual([kind, by, why], ['superseded', 'ana', 'it was too strict']);
@@ -315,7 +315,7 @@ describe('a run in the place of another one', () => {
         old.policy.run.id,
       ]);
       assertExit(taken, 4);
-      assert.match(flat(taken.stderr), /INSTEAD_REFUSED.*is there already, and takes no place/);
+      assert.match(flat(taken.stderr), /INSTEAD_REFUSED.*is there already, and does not take the place/);
       const itself = await command(stage, [
         'run',
         old.mended,

@@ -194,7 +194,7 @@ describe('a run that has ended', AT_ONCE, () => {
       const { policy } = await failed();
       const ended = await replay(policy, '--event', '5');
       assertExit(ended, 2);
-      assert.match(flat(ended.stderr), /NO_SUCH_EVENT .*no reset of \S+ to event 5.*explain-reset/);
+      assert.match(flat(ended.stderr), /NO_SUCH_EVENT .*cannot reset \S+ to event 5.*explain-reset/);
       assert.equal(await runsOf(policy), 1);
     });
 

@@ -113,7 +113,7 @@ describe('two workers of different versions', AT_ONCE, () => {
   const other = [
     noCache,
     ['workflow-bundle.js', "initialInterval: '1s'", "initialInterval: '2s'"],
-    ['workflow-bundle.js', ' is traded; its ', ' was traded; its '],
+    ['workflow-bundle.js', ' is traded, but its ', ' was traded, but its '],
   ] as const;
   const unfit = [
     'workflow-bundle.js',

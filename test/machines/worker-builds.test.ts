@@ -184,7 +184,7 @@ test('a batch whose worker was killed goes on under another bundle without any b
     await old.ready;
     // Another wording, and another time between tries: what the old one did is replayed by another code.
     const build = await putBuild(join(stage.folder, 'newer'), [
-      ['workflow-bundle.js', ' is traded; its ', ' was traded; its '],
+      ['workflow-bundle.js', ' is traded, but its ', ' was traded, but its '],
       ['workflow-bundle.js', "initialInterval: '1s'", "initialInterval: '2s'"],
     ]);
     assert.deepEqual(await findings(stage), [], 'nothing is said of builds where there are none');

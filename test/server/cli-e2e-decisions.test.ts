@@ -322,11 +322,11 @@ describe('what people decide', { concurrency: 8 }, () => {
       await say('wtd_Nowhere1'),
       2,
       'RECORD_NOT_FOUND',
-      /shows no such record, neither by its id nor in its list/,
+      /shows no record with this id, also not in its list/,
     );
     assertProblem(await say(done.legs[0]?.tradeId ?? ''), 2, 'RECORD_ID', /is not a withdrawal id/);
     const foreign = await say(done.payments[0]?.withdrawalId ?? '');
-    assertProblem(foreign, 4, 'RECORD_DIFFERS', /its tag is .* its account is/);
+    assertProblem(foreign, 4, 'RECORD_DIFFERS', /its reference is .* its account is/);
     assert.equal((await reportWhen(policy, isInDoubt)).payments[0]?.withdrawalId, null);
 
     const byHand = await payByHand(policy);
@@ -401,7 +401,7 @@ describe('what people decide', { concurrency: 8 }, () => {
       await run(policy, ...AGAIN),
       4,
       'PAYMENT_STANDS',
-      new RegExp(`withdrawal ${other} of it stands`),
+      new RegExp(`withdrawal ${other} of this payment, which has not failed`),
     );
     assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.reference}~2`]);
   });

@@ -229,7 +229,7 @@ test('what another run may take of a currency that the plan counts, and nobody c
   const { answer, requests, given } = await asked('USD');
   assert.ok(answer.kind === 'wait', JSON.stringify(answer));
   assert.deepEqual([answer.wait.reason, answer.wait.problem.code], ['doubt', 'RESERVATION_UNKNOWN']);
-  assert.match(answer.wait.problem.message, /^Run q\.2026-11-21 may still take USD;/);
+  assert.match(answer.wait.problem.message, /^Run q\.2026-11-21 may still take USD, and /);
   assert.deepEqual(given, ['back']);
   // Whose trades the list shows is all that it has looked at.
   assert.deepEqual(

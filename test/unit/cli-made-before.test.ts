@@ -199,7 +199,7 @@ test('in live nothing starts without the name of exactly this list, typed or ans
       refused?.map(({ code }) => code),
       ['MADE_BEFORE', 'PAID_ALREADY'],
     );
-    assert.match(refused?.[0]?.fix ?? '', /--again made-before-AAAABBBBCCCC; --yes does not answer this/);
+    assert.match(refused?.[0]?.fix ?? '', /--again made-before-AAAABBBBCCCC \(--yes is not enough\)/);
   }
   for (const answer of ['yes', '', 'made-before-DDDDEEEEFFFF'])
     assert.notEqual((await heed('LIVE', { answer })).refused, null, answer);

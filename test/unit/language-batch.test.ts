@@ -101,7 +101,7 @@ p3,${ACCOUNT},MXO,3.00,x
     p1,${ACCOUNT},MXN,"1.234,56",x
                             ^^^^^^^^^^
   fix: write 1234.56, or \`numbers: { decimal: ",", group: "." }\` into the policy
-BATCH_DUPLICATE_ID b.csv:4:1 (payment P2): "P2" is already on line 3; capitals make no difference.
+BATCH_DUPLICATE_ID b.csv:4:1 (payment P2): "P2" is already on line 3; small and capital letters make no difference.
     P2,${ACCOUNT},MXN,2.00,"Ana
     ^^
   fix: give each payment an id of its own, or delete the row
@@ -112,7 +112,7 @@ BATCH_CURRENCY_UNKNOWN b.csv:6:21 (row 5, payment p3): "MXO" is not a currency t
 BATCH_LOOK_ALIKE b.csv:4:25 (payment P2): 2.00 MXN to ${ACCOUNT} is on line 3 already.
     P2,${ACCOUNT},MXN,2.00,"Ana
                             ^^^^
-  fix: see that both are meant; if not, delete one of the two`,
+  fix: see that you mean both; if not, delete one of the two`,
   );
 });
 

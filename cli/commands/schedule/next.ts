@@ -58,7 +58,7 @@ async function showNext(output: Output, files: readonly string[], count: number)
   for (const warning of warnings) output.warn(warning);
   if (policies.some(({ schedule }) => schedule !== null))
     output.note(
-      `So say the files. To let Temporal start them: npx cambist schedule apply ${files.join(' ')}`,
+      `These are the dates of the files. To let Temporal start the runs: npx cambist schedule apply ${files.join(' ')}`,
     );
   const ending: Ending = problems.length === 0 ? 'done' : 'bad input';
   output.document({

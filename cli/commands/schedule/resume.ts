@@ -41,7 +41,7 @@ async function resume(output: Output, name: string, { note, yes }: ResumeOptions
     const kept = await resumeSchedule(place, name, note ?? `resumed by ${loginName()}`);
     const [next] = kept.nextMs;
     const when =
-      next === undefined ? 'is not in sight' : `at ${clockOf(kept.facts.zone, output.io.now()).at(next)}`;
+      next === undefined ? 'is not planned' : `at ${clockOf(kept.facts.zone, output.io.now()).at(next)}`;
     const message = `${name} starts runs again; the next one ${when}.`;
     return showKept(output, kept, message);
   });
