@@ -34,7 +34,7 @@ import {
 import { readBatch, tallyBatch } from './observing-batch.ts';
 import { wrongInput } from './run-input.ts';
 
-const NOTHING: Demand = { demand: '0', takenBy: [] };
+const NOTHING: Demand = { demand: '0', takenBy: [], needsSales: false };
 
 type DemandQuestion = {
   readonly mode: Mode;
@@ -78,17 +78,21 @@ export async function readDemand(
   if (observed.kind !== 'observed') return NOTHING;
   const broken = brokenDay(deps, observed, leg);
   if (broken !== null) return { problem: broken };
-  const demandOf = (reserved: readonly Reserved[]): string => askedFor({ run, leg, observed, reserved });
-  const demand = demandOf(observed.observation.reserved);
-  if (leg.amount === null || compare(demand, leg.amount.value) >= 0) return { demand, takenBy: [] };
-  const isReserved = compare(demandOf([]), demand) > 0;
+  const ask = (reserved: readonly Reserved[]): Asked => askedFor({ run, leg, observed, reserved });
+  const { demand, needsSales } = ask(observed.observation.reserved);
+  if (leg.amount === null || compare(demand, leg.amount.value) >= 0)
+    return { demand, takenBy: [], needsSales: false };
+  const isReserved = compare(ask([]).demand, demand) > 0;
   const takenBy = isReserved
     ? takersOf(leg, others)
     : await unsettledTraders(deps, { run, leg, sinceMs: observed.sendWindows.opensAtMs });
-  return { demand, takenBy };
+  return { demand, takenBy, needsSales };
 }
 
 type Seen = Extract<Observed, { kind: 'observed' }>;
+
+/** How much is asked for, with the money of now; `needsSales`: more is, and sales must bring the money for it. */
+type Asked = { readonly demand: string; readonly needsSales: boolean };
 
 /** How much of the leg a plan of now would trade, if other runs had reserved this. */
 function askedFor({
@@ -101,7 +105,7 @@ function askedFor({
   readonly leg: Leg;
   readonly observed: Seen;
   readonly reserved: readonly Reserved[];
-}): string {
+}): Asked {
   const result = compilePlan({
     ...observed,
     run,
@@ -113,11 +117,16 @@ function askedFor({
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     madeFor: '',
   });
-  if (!result.ok) return '0';
+  if (!result.ok) return { demand: '0', needsSales: false };
   const same = result.plan.legs.filter(
     ({ sell, buy, amount }) => sell === leg.sell && buy === leg.buy && amount?.side === leg.amount?.side,
   );
-  return sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? []));
+  // The sales of such a plan are not made yet, and this run may not make them at all. Their money pays for nothing before.
+  const paidFor = same.filter(({ needsFromSales }) => !isPositive(needsFromSales));
+  return {
+    demand: sum(paidFor.flatMap((one) => plannedMoneyOf(one)?.value ?? [])),
+    needsSales: paidFor.length < same.length,
+  };
 }
 
 /** The runs that have reserved what the leg trades, or, where none has, the other currency of the leg. */

@@ -151,6 +151,7 @@ export class Driver {
     readonly otherWithdrawalIds: readonly string[];
     readonly legs?: readonly string[];
     readonly funding?: Funding;
+    readonly sale?: string;
   }): Context {
     const { service, reader, facts, clock } = this.#deps;
     return {

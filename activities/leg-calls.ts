@@ -49,7 +49,7 @@ export function stoppedLeg({ leg }: LegCall | TradedCall, stop: Wait, driver: Dr
 
 /**
  * Whether the leg is called again while the turn lasts: at once, or within seconds. A leg that waits for the
- * turn has none to lose.
+ * turn has none to lose; one that waits for a sale has the turn, and other runs need it.
  */
 function goesOn(step: LegAnswer['step']): boolean {
   switch (step.kind) {
@@ -60,8 +60,10 @@ function goesOn(step: LegAnswer['step']): boolean {
     case 'not traded':
     case 'stopped':
       return false;
-    case 'wait':
-      return step.wait.reason === 'service' || step.wait.reason === 'turn';
+    case 'wait': {
+      const { reason, problem } = step.wait;
+      return reason === 'service' || (reason === 'turn' && problem.code !== 'AFTER_SALES');
+    }
   }
 }
 

@@ -28,6 +28,11 @@ export function todayIn(zone: string, nowMs: number): string {
   return moment.toFormat('yyyy-MM-dd');
 }
 
+/** A moment in `zone` (IANA), to the second, as spreadsheets read it: `2026-11-21 09:30:05`. */
+export function momentIn(zone: string, atMs: number): string {
+  return DateTime.fromMillis(atMs, { zone }).toFormat('yyyy-MM-dd HH:mm:ss');
+}
+
 /**
  * The send windows of a run of `date` (`2026-11-21`) in `zone`. They are exact on days on which clocks change, also where
  * the clocks skip midnight.

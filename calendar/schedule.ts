@@ -76,7 +76,7 @@ export function comingDays(
   const coming: ComingDay[] = [];
   let left = runs;
   for (const dated of scheduledDays(schedule, daysOff, todayIn(zone, fromMs))) {
-    const atMs = nominalMs(dated.date, schedule.at, zone);
+    const atMs = momentOn(dated.date, schedule.at, zone);
     if (atMs <= fromMs) continue;
     coming.push({ ...dated, atMs });
     if (dated.day.kind === 'run') left -= 1;
@@ -86,7 +86,7 @@ export function comingDays(
 }
 
 /** The moment of a time of day on `date` in `zone`. */
-function nominalMs(date: string, { hour, minute }: TimeOfDay, zone: string): number {
+export function momentOn(date: string, { hour, minute }: TimeOfDay, zone: string): number {
   return DateTime.fromISO(date, { zone }).set({ hour, minute }).toMillis();
 }
 

@@ -27,6 +27,8 @@ export type Following = {
   readonly policyHash: string;
   /** Who has started it; null: not known. */
   readonly startedBy: string | null;
+  /** The zone of its policy; null: not known. */
+  readonly zone: string | null;
   /** True: go on following while it is held. */
   readonly stay: boolean;
   /** Turns the report at the end into what the command prints; absent: it prints the report. */
@@ -41,10 +43,9 @@ export async function follow(of: Following, startedAtMs: number): Promise<Ending
   const { output, place, run: name, stay } = of;
   const left = new AbortController();
   const stopListening = output.io.onInterrupt(() => left.abort());
-  const view = new ProgressView(output, runName(name), startedAtMs);
-  let followed: Followed;
+  const view = new ProgressView(output, { name: runName(name), startedAtMs, zone: of.zone });
   try {
-    followed = await followRun({
+    const followed = await followRun({
       client: place.client,
       mode: place.mode,
       run: name,
@@ -53,16 +54,16 @@ export async function follow(of: Following, startedAtMs: number): Promise<Ending
       isUntaken: async () => (await describeRun(place.client, place.mode, name))?.isUntaken === true,
       onProgress: (progress) => view.take(progress),
       onSilence: (reason) => view.fallSilent(reason),
-    });
+    }).finally(stopListening);
+    return await showFollowed(of, followed, view);
   } finally {
     view.close();
-    stopListening();
   }
-  return showFollowed(of, followed, view);
 }
 
 async function showFollowed(of: Following, followed: Followed, shown: ProgressView): Promise<Ending> {
   const { output, place, run: name } = of;
+  if (followed.kind !== 'ended' && followed.kind !== 'held') shown.close();
   switch (followed.kind) {
     case 'detached':
       output.document(tellOf(of, await reportSoFar(of)).document);
@@ -91,10 +92,11 @@ async function showFollowed(of: Following, followed: Followed, shown: ProgressVi
       const told = tellOf(of, view.report);
       output.document(told.document);
       const { width, paint } = output;
-      output.show(reportText({ report: view.report, uiUrl: uiAddress(place, facts), width, paint }));
+      const nowMs = output.io.now();
+      output.show(reportText({ report: view.report, uiUrl: uiAddress(place, facts), nowMs, width, paint }));
       if (told.lines.length > 0) output.say('', ...told.lines);
       if (!facts.isOpen) return endingOf(view.report, []);
-      output.note('', statusSentence(view.report, view.progress, output.io.now()));
+      output.note('', statusSentence(view.report, view.progress, nowMs));
       output.note('It goes on without this command; --wait would stay.');
       return endingOf(view.report, reasonsOf(view.progress));
     }

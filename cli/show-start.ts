@@ -8,7 +8,7 @@ import { EXIT_CODES, endingOfCode, firstOf } from '../operations/exit-codes.ts';
 import { CommandFailure, troubleOfItem } from '../operations/failure.ts';
 import type { Place } from '../operations/place.ts';
 import { describeRun } from '../operations/follow/runs.ts';
-import type { Start } from '../operations/schedules/starts.ts';
+import type { Start } from '../operations/schedules/came.ts';
 import { requireSchedule } from '../operations/schedules/kept.ts';
 import { follow } from './follow.ts';
 import type { Output } from './terminal/output.ts';
@@ -42,6 +42,7 @@ export async function showStart(
       run,
       policyHash: policyHash(facts.policyText ?? '') ?? '',
       startedBy: null,
+      zone: facts.zone,
       stay,
     },
     described?.startedAtMs ?? output.io.now(),

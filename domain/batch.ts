@@ -38,6 +38,14 @@ export const UNPAYABLE = Object.freeze({
 } as const);
 export type Unpayable = keyof typeof UNPAYABLE;
 
+/** Payments with these codes need money of their own once they are mended. What another batch has paid needs none. */
+const LEFT_OUT: readonly string[] = Object.values(UNPAYABLE).filter((code) => code !== UNPAYABLE.d);
+
+/** True for a payment that its plan has left out of what it funds, and that a person may mend. */
+export function isLeftOut(code: string): boolean {
+  return LEFT_OUT.includes(code);
+}
+
 /**
  * `unpayable`: one letter of `UNPAYABLE` or `.` for each payment, in order; null: no payment is known to be impossible.
  * `alike`: one letter of `LOOK_ALIKE` for each; absent: no payment has a look-alike.

@@ -4,7 +4,9 @@
  */
 import { DECISIONS, type Code } from './service/reply-rules.ts';
 import type { CommandCode } from './command-problems.ts';
+import { runName, type RunName } from './references.ts';
 import type { Ending, ProblemRow } from './endings.ts';
+import type { FileMistake } from './file-mistakes.ts';
 
 /**
  * The codes with which items and runs end, or for which they wait. A public surface: codes are only added, never changed.
@@ -599,101 +601,6 @@ export const FILES_AT_FAULT = {
   SERVICE_FILE: 'configuration',
 } as const satisfies Readonly<Record<string, Ending>>;
 
-/** The mistakes in a user's file, which are the second part of such a code. A public surface: they are only added. */
-export type FileMistake =
-  // The text itself.
-  | 'FORM'
-  | 'TOO_LARGE'
-  | 'CONTROL_CHARACTER'
-  | 'SYNTAX'
-  | 'SEVERAL_DOCUMENTS'
-  | 'DIRECTIVE'
-  | 'ALIAS'
-  | 'ANCHOR'
-  | 'TAG'
-  | 'MERGE_KEY'
-  | 'DUPLICATE_KEY'
-  | 'KEY'
-  | 'TEXT'
-  | 'TOO_DEEP'
-  | 'TOO_MANY_PROBLEMS'
-  // Fields.
-  | 'UNKNOWN_FIELD'
-  | 'MISSING_FIELD'
-  | 'EMPTY_FIELD'
-  | 'WRONG_TYPE'
-  | 'NOT_ONE_OF'
-  | 'NUMBER'
-  | 'CONTRADICTION'
-  // Values.
-  | 'AMOUNT_UNQUOTED'
-  | 'AMOUNT'
-  | 'AMOUNT_DECIMALS'
-  | 'AMOUNT_THOUSANDS'
-  | 'AMOUNT_ABOVE_LIMIT'
-  | 'MONEY'
-  | 'RATE'
-  | 'RATE_PAIR'
-  | 'RATE_TWICE'
-  | 'RATES_DISAGREE'
-  | 'CURRENCY'
-  | 'SAME_CURRENCY'
-  | 'CURRENCY_UNKNOWN'
-  | 'CURRENCY_NOT_WITHDRAWABLE'
-  | 'DURATION'
-  | 'NAME'
-  | 'ID'
-  | 'DUPLICATE_ID'
-  | 'ACCOUNT'
-  | 'ZONE'
-  | 'COST'
-  | 'PERCENT'
-  | 'FILE'
-  | 'COLUMN'
-  | 'DATE'
-  | 'TIME'
-  | 'INSTANT'
-  | 'STATUS'
-  // Rules of a policy.
-  | 'VERSION'
-  | 'KIND'
-  | 'NOT_AVAILABLE'
-  | 'LIVE_UNSTATED'
-  | 'LIMIT_CURRENCY'
-  | 'LIMIT_TWICE'
-  | 'COLUMN_TWICE'
-  | 'ROW_IGNORED'
-  | 'ROUNDING_MISSING'
-  | 'PROCEEDS_TWICE'
-  | 'PROCEEDS_WITH_FIXED'
-  | 'REST_TWICE'
-  | 'REST_WITH_PROCEEDS'
-  | 'REST_OF_NOTHING'
-  | 'WITHDRAWALS_EXCEED_AMOUNT'
-  | 'WITHDRAWALS_UNCOVERED'
-  | 'TARGET'
-  | 'BAND_TOO_LARGE'
-  | 'SHARES_TOO_LARGE'
-  | 'BASE_CURRENCY'
-  // Its schedule.
-  | 'CLOCK_CHANGE'
-  | 'CALENDAR'
-  | 'LISTED_TWICE'
-  | 'NO_DAY_LEFT'
-  // A batch file.
-  | 'ENCODING'
-  | 'EMPTY'
-  | 'COLUMN_MISSING'
-  | 'CELLS'
-  | 'FORMULA'
-  | 'LOOK_ALIKE'
-  | 'LIMIT_MISSING'
-  | 'DESTINATION_UNKNOWN'
-  | 'DESTINATION_CURRENCY'
-  | 'TRAILER'
-  | 'CONTROL_COUNT'
-  | 'CONTROL_TOTAL';
-
 export type FileAtFault = keyof typeof FILES_AT_FAULT;
 
 /** The code of a mistake in a user's file: `POLICY_UNKNOWN_FIELD`. */
@@ -725,6 +632,21 @@ export function makeProblem(
 ): Problem {
   const { sentence, advice } = PROBLEMS[code];
   return { code, item, message: more.message ?? sentence, fix: more.fix ?? advice };
+}
+
+/** The advice of a problem of this run: the commands in it have the names of the run and of the item, and can be typed. */
+export function forRun(problem: Problem, run: RunName): Problem {
+  return { ...problem, fix: withNames(problem.fix, run, problem.item) };
+}
+
+/** @param item absent or null: not known, so that the advice says ITEM */
+export function withNames(advice: string, run: RunName, item: string | null = null): string {
+  return advice.replaceAll(/`npx cambist [^`]*`/g, (command) =>
+    command
+      .replaceAll(/\bRUN\b/g, runName(run))
+      .replaceAll(/\bOLD\b/g, run.id)
+      .replaceAll(/\bITEM\b/g, item ?? 'ITEM'),
+  );
 }
 
 /**

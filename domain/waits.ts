@@ -48,6 +48,12 @@ export type WaitReason = keyof typeof WAIT_REASONS;
 const FIRST_TO_LAST = Object.keys(WAIT_REASONS);
 
 /**
+ * The money that a wait is for, where a read shows it: what the item needs together with all that comes before it, and how
+ * much of that is there. `there` is less than `needed`.
+ */
+export type Short = { readonly currency: string; readonly needed: string; readonly there: string };
+
+/**
  * An item that cannot go on now. `safeAtMs`: the end of a *safety wait*, which only time ends, in epoch milliseconds; the
  * item may look several times before that. Absent for every other wait. `sinceMs`: when the wait began, where that is known;
  * otherwise it counts from when it was first shown.
@@ -58,6 +64,7 @@ export type Wait = {
   readonly problem: Problem;
   readonly safeAtMs?: number;
   readonly sinceMs?: number;
+  readonly short?: Short;
 };
 
 /** Why something waits, whenever it looks again. */
@@ -71,12 +78,16 @@ export type Waiting = Why & { readonly wakeAtMs: number };
 
 const isMomentIfAny: Field = (value) => value === undefined || isMoment(value);
 const isText = textOf(4_000);
+/** As `isDecimal` reads it. Commands that calculate nothing load this file, and not the calculator. */
+const isAmount: Field = (value) => typeof value === 'string' && /^-?[0-9]{1,40}(\.[0-9]{1,40})?$/.test(value);
+const isShort = recordOf({ currency: lineOf(100), needed: isAmount, there: isAmount });
 const PROBLEM: Fields = { code: lineOf(100), item: orNull(lineOf(100)), message: isText, fix: isText };
 const WHY: Fields = {
   reason: oneOf(...Object.keys(WAIT_REASONS)),
   problem: recordOf(PROBLEM),
   safeAtMs: isMomentIfAny,
   sinceMs: isMomentIfAny,
+  short: (value) => value === undefined || isShort(value),
 };
 
 /** What Temporal has as the reason of a wait, where others may have put anything; null: it is no such reason. */
@@ -89,7 +100,7 @@ export function whyOf(value: unknown): Why | null {
  * wait
  */
 export function waitingOf(
-  { afterMs, reason, problem, safeAtMs, sinceMs }: Wait,
+  { afterMs, reason, problem, safeAtMs, sinceMs, short }: Wait,
   nowMs: number,
   before: Waiting | null,
 ): Waiting {
@@ -101,6 +112,7 @@ export function waitingOf(
     ...(safeAtMs !== undefined && { safeAtMs }),
     wakeAtMs,
     ...(began !== undefined && { sinceMs: began }),
+    ...(short !== undefined && { short }),
   };
 }
 

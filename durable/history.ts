@@ -30,14 +30,11 @@ export async function readEvents(
 
 /**
  * The type and the input with which the newest Temporal run of an id was started; null when Temporal has
- * none. Reads one event. `firstRunId`: the Temporal run with which its histories began, resets included.
+ * none. Reads one event. `firstRunId`: the Temporal run with which its histories began, resets included. `continuedFrom`: the
+ * Temporal run that has gone on in this one; null: none.
  * @param runId absent: the newest Temporal run of the id
  */
-export async function readStart(
-  client: Client,
-  workflowId: string,
-  runId?: string,
-): Promise<{ readonly type: string; readonly input: unknown; readonly firstRunId: string } | null> {
+export async function readStart(client: Client, workflowId: string, runId?: string): Promise<Start | null> {
   try {
     const { history } = await client.workflowService.getWorkflowExecutionHistory({
       namespace: client.options.namespace,
@@ -46,13 +43,25 @@ export async function readStart(
     });
     const started = history?.events?.[0]?.workflowExecutionStartedEventAttributes;
     const [input] = await valuesOf(client, started?.input?.payloads);
-    const { workflowType, firstExecutionRunId } = started ?? {};
-    return { type: workflowType?.name ?? '', input, firstRunId: firstExecutionRunId ?? '' };
+    const { workflowType, firstExecutionRunId, continuedExecutionRunId } = started ?? {};
+    return {
+      type: workflowType?.name ?? '',
+      input,
+      firstRunId: firstExecutionRunId ?? '',
+      continuedFrom: continuedExecutionRunId || null,
+    };
   } catch (error) {
     if (isGone(error)) return null;
     throw error;
   }
 }
+
+type Start = {
+  readonly type: string;
+  readonly input: unknown;
+  readonly firstRunId: string;
+  readonly continuedFrom: string | null;
+};
 
 /** When the server wrote the event, epoch milliseconds. */
 export function timeOf({ eventTime }: HistoryEvent): number {

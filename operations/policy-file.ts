@@ -8,7 +8,7 @@ import { referenceFileOf, type Policy, type ReferenceRates } from '../domain/pol
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { hashWith } from '../language/policy/policy-hash.ts';
-import { scheduleProblems } from '../language/policy/schedule-problems.ts';
+import { ratesAgeWarnings, scheduleProblems } from '../language/policy/schedule-problems.ts';
 import { loadDestinations, type Destinations } from '../language/load-destinations.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
@@ -79,6 +79,12 @@ export async function readPolicyFile(file: string, options: ReadOptions): Promis
     const rates = loadReferenceRates(ratesText, ratesFile);
     if (rates.ok) referenceRates = rates.rates;
     else problems.push(...rates.problems.map(troubleOfPolicy));
+  }
+  if (referenceRates !== null) {
+    const { asOf } = referenceRates;
+    const { nowMs } = options;
+    const old = await ratesAgeWarnings({ text: read.text, file, policy, asOf, nowMs });
+    warnings.push(...old.map(troubleOfPolicy));
   }
   const listFile = policy.kind === 'payout' ? policy.payout.destinations : null;
   const listText = listFile === null ? null : await textOf(listFile, 'payout.destinations');

@@ -46,7 +46,7 @@ export async function checkService(
   if (reply.kind === 'DONE') return null;
   const failure = serviceFailure(reply, options.address);
   if (failure.ending === 'configuration' || reply.kind === 'NOT_SENT') throw failure;
-  return `The service does not answer as it should (${explain(reply)}); the run waits until it does.`;
+  return `${explain(reply)} The run waits until the service answers as it should.`;
 }
 
 /** A reply that must stop the command. */

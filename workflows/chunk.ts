@@ -13,9 +13,16 @@ import type { ChunkInput } from '../domain/run/calls.ts';
 import { isGoAnswer, isPaymentsAnswer } from '../domain/run/answer-shapes.ts';
 import type { Carried } from '../domain/run/carry.ts';
 import { Chunk, type ChunkPorts } from '../domain/run/chunk.ts';
-import { chunkStateOf, countsIn, unpaidIn, waitsIn, type ChunkStanding } from '../domain/run/chunk-state.ts';
+import {
+  chunkStateOf,
+  countsIn,
+  unpaidIn,
+  unseenIn,
+  waitsIn,
+  type ChunkStanding,
+} from '../domain/run/chunk-state.ts';
 import { HistoryIsLong } from '../domain/run/ports.ts';
-import { progressPage } from '../domain/run/progress.ts';
+import { lookingText, progressPage } from '../domain/run/progress.ts';
 import { chunkPage, type ChunkResult } from '../domain/run/report.ts';
 import { newRunState } from '../domain/run/state.ts';
 import { reads, writes } from './activities.ts';
@@ -48,7 +55,7 @@ export async function chunk(input: ChunkInput, carried: Carried | null = null): 
   setHandler(chunkQuery, () => chunkStateOf(openChunk.standing));
   setHandler(holdsQuery, (names) => openChunk.holds(names));
   setHandler(reportQuery, (offset = 0) => chunkPage(state, offset));
-  setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
+  setHandler(progressQuery, (offset = 0) => progressPage(state, offset, openChunk.standing.isAgain));
   setHandler(newsSignal, () => openChunk.noteNews());
   setHandler(wakeSignal, () => openChunk.wake());
   // A cancel is for the run. A call that is under way in a chunk is never cut off.
@@ -87,15 +94,15 @@ function portsOf(input: ChunkInput, standing: () => ChunkStanding): ChunkPorts {
       const paying = writes.createWithdrawals.executeWithOptions({ summary }, [call]);
       return orStepFailed('createWithdrawals', paying, isPaymentsAnswer);
     },
-    show: () => showStanding(detailsOf(standing())),
+    show: () => showStanding(detailsOf(run, standing())),
   };
 }
 
-function detailsOf(standing: ChunkStanding): string {
+function detailsOf(run: ChunkInput['run'], standing: ChunkStanding): string {
   const { planned, accepted, paid, notPaid, needsHuman } = countsIn(standing);
   return [
-    `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
+    `${planned} payments: ${lookingText(unseenIn(standing), { planned })}${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
     ...waitsIn(standing).map(waitLine),
-    ...unpaidLines(unpaidIn(standing.payments), notPaid).map((line) => `- ${asMarkdown(line)}`),
+    ...unpaidLines(run, unpaidIn(standing.payments), notPaid).map((line) => `- ${asMarkdown(line)}`),
   ].join('\n');
 }

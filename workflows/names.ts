@@ -13,6 +13,7 @@ import type { ProgressPage, RunPage } from '../domain/run/progress.ts';
 import type { Reserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer, TurnState } from '../domain/turn.ts';
 import type { Halt, HaltSaid, ResumeSaid } from '../domain/halt.ts';
+import type { AboutDate } from '../domain/known-dates.ts';
 import type { Fact, Instruction, Recorded, Saying } from '../domain/people/instructions.ts';
 
 /** Workflow types as the Temporal UI shows them. */
@@ -28,7 +29,9 @@ export const TRIAL_TYPE = 'trial';
  * its history is the record, and no worker serves its task queue.
  */
 export const HALT_TYPE = 'halt';
-export const HALT_QUEUE = 'cambist-halt-served-by-nobody';
+/** The type of the workflow that keeps what is known of a schedule's dates (`operations/schedules/known-dates.ts`), in the same way. */
+export const STARTS_TYPE = 'starts';
+export const UNSERVED_QUEUE = 'cambist-served-by-nobody';
 
 /** Id of the small workflow that makes the plan of a run. */
 export function planIdOf(mode: Mode, run: RunName): string {
@@ -82,6 +85,11 @@ export function scheduleIdOf(mode: Mode, policy: string): string {
 /** Id under which Temporal starts `scheduled` for a nominal time (epoch milliseconds, whole seconds). */
 export function scheduledIdOf(mode: Mode, policy: string, nominalMs: number): string {
   return `${scheduleIdOf(mode, policy)}-${new Date(nominalMs).toISOString().replace('.000Z', 'Z')}`;
+}
+
+/** Id of the workflow that keeps what is known of the dates of a policy's schedule. No policy has it: it has a slash. */
+export function startsIdOf(mode: Mode, policy: string): string {
+  return `${scheduleIdOf(mode, policy)}/starts`;
 }
 
 /** What a Temporal schedule gives to `scheduled`: the policy as it was when the schedule was applied. */
@@ -190,6 +198,8 @@ export const reopenRunSignal = defineSignal<[run: string]>('reopen');
 /** People stop every write, or those of a scope, and let them go on. */
 export const haltSignal = defineSignal<[HaltSaid]>('halt');
 export const resumeSignal = defineSignal<[ResumeSaid]>('resume');
+/** Something is known of a date of a schedule. */
+export const aboutDateSignal = defineSignal<[AboutDate]>('aboutDate');
 /** A worker puts back a halt that it has seen and the record has lost. */
 export const standsSignal = defineSignal<[Halt]>('stands');
 /** A worker, named by its identity, says to a drill that it sends nothing any more of what is halted. */

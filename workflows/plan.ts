@@ -29,7 +29,7 @@ export async function plan(input: PlanInput): Promise<KeptPlan> {
   requireOwnId(() => planIdOf(input.mode, input.run));
   const state: { waiting: Waiting | null } = { waiting: null };
   const ports = portsOf(input, state);
-  const pauses = new Pauses(ports, workflowInfo().continuedFromExecutionRunId !== undefined);
+  const pauses = new Pauses(ports, input.run, workflowInfo().continuedFromExecutionRunId !== undefined);
   setHandler(wakeSignal, () => pauses.wake());
   try {
     return await makePlan(input, ports, pauses, state);

@@ -70,9 +70,14 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
     hash: input.policyHash,
   });
   state.startedBy = input.startedBy;
-  const openRun = new Run(input, state, temporalPorts(input, state, carried), carried);
-  setHandler(reportQuery, (offset = 0) => runPage(state, offset));
-  setHandler(progressQuery, (offset = 0) => progressPage(state, offset));
+  const openRun = new Run(
+    input,
+    state,
+    temporalPorts(input, state, carried, () => openRun.isAgain),
+    carried,
+  );
+  setHandler(reportQuery, (offset = 0) => runPage(state, offset, openRun.isAgain));
+  setHandler(progressQuery, (offset = 0) => progressPage(state, offset, openRun.isAgain));
   // A query leaves nothing in the history, so its answer may depend on which Temporal run this is.
   setHandler(holdsQuery, (names) =>
     holdsOf(state, { runId: workflowInfo().runId, heard: null, isFirst: false }, names),
@@ -85,7 +90,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   void CancellationScope.current().cancelRequested.catch(() => {
     openRun.cancel();
     // This shows only the details. The state stays as it was until something changes.
-    showStanding(detailsOf(state));
+    showStanding(detailsOf(state, openRun.isAgain));
   });
   // A cancel takes effect between steps, never in the middle of a write.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(openRun));
@@ -120,7 +125,13 @@ async function tellEnd({ mode, run: name }: RunInput): Promise<void> {
   }
 }
 
-function temporalPorts(input: RunInput, state: RunState, carried: Carried | null): Ports {
+/** @param isAgain whether the run was started or reset once more; only what is shown depends on it */
+function temporalPorts(
+  input: RunInput,
+  state: RunState,
+  carried: Carried | null,
+  isAgain: () => boolean,
+): Ports {
   // A start has set the status `RUNNING`. A new history inherits the status that was shown last.
   let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
@@ -160,7 +171,7 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
     tellEnd: () => tellEnd(input),
     // Sets the current details, and one search attribute when it has changed.
     show: () => {
-      showStanding(detailsOf(state));
+      showStanding(detailsOf(state, isAgain()));
       const status = statusOf(state);
       if (shown === status) return;
       shown = status;
@@ -173,7 +184,7 @@ function temporalPorts(input: RunInput, state: RunState, carried: Carried | null
 function conclude(state: RunState): RunPage {
   try {
     const report = makeReport(state);
-    if (report.status === 'COMPLETED') return runPage(state, 0);
+    if (report.status === 'COMPLETED') return runPage(state, 0, false);
     if (report.status === 'CANCELLED') throw withoutStack(new CancelledFailure(endOf(state)));
     throw failureOf(`RUN_${report.status}`, endOf(state), report.problems, unpaidInBatch(state));
   } catch (error) {

@@ -5,7 +5,7 @@
 import { decimalsOf } from '../domain/currencies.ts';
 import { withDecimals } from '../domain/money.ts';
 import type { Leg } from '../domain/plan/plan.ts';
-import { runName } from '../domain/references.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import type {
   LegCall,
   PaymentsCall,
@@ -14,8 +14,10 @@ import type {
   WithdrawalsCall,
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
-import type { Problem } from '../domain/problems.ts';
-import { countsOf, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
+import { withNames, type Problem } from '../domain/problems.ts';
+import { countsOf, heldOf, leftOutIn, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
+import { leadingWait } from '../domain/run/missing.ts';
+import { lookingText, unseenOf } from '../domain/run/progress.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
 import { shownFirst, type Waiting } from '../domain/waits.ts';
@@ -93,11 +95,14 @@ export function endOf(state: RunState): string {
 const BEING_CANCELLED =
   ', being cancelled: what is under way ends first. What is not sent stays unsent until a person types `--go-on`.';
 
-/** How each leg and payment stands, what the run waits for, and which command to type. */
-export function detailsOf(state: RunState): string {
-  const { run, legs, payments } = state;
+/**
+ * How each leg and payment stands, what the run waits for, and which command to type.
+ * @param isAgain the run was started or reset once more
+ */
+export function detailsOf(state: RunState, isAgain: boolean): string {
+  const { run, legs, payments, chunks } = state;
   const status = statusOf(state);
-  const waits = shownFirst(shownWaits(state));
+  const waits = waitsToShow(state);
   const rows = [
     ...legs.map((record) => {
       const traded = tradeOf(record);
@@ -114,11 +119,11 @@ export function detailsOf(state: RunState): string {
       return [id, `${amount} to ${account}`, paymentOutcome(record)];
     }),
   ];
-  const { planned, accepted, paid, notPaid, needsHuman } = countsOf(state.chunks);
+  const { planned, accepted, paid, notPaid, needsHuman } = countsOf(chunks);
   if (planned > 0)
     rows.push([
       'batch',
-      `${planned} payments: ${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
+      `${planned} payments: ${lookingText(unseenOf(state, chunks, isAgain), { planned })}${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
       paid === planned ? 'PAID' : '',
     ]);
   const isUndone = state.ended && status !== 'COMPLETED';
@@ -142,15 +147,29 @@ export function detailsOf(state: RunState): string {
   ].join('\n');
 }
 
+/** The most important first. Where a batch waits for money, one line tells the sums that are missing. */
+function waitsToShow(state: RunState): readonly Waiting[] {
+  const waits = shownFirst(shownWaits(state));
+  const first = state.chunks.length === 0 ? null : leadingWait(waits, heldOf(state.chunks));
+  return first?.reason === 'money' ? [first, ...waits.filter(({ reason }) => reason !== 'money')] : waits;
+}
+
 /**
  * The codes with which payments of a batch have ended unpaid, the most frequent ones first: how many payments
  * each, and what to do.
  */
-export function unpaidInBatch({ chunks, stopped, run }: RunState): readonly string[] {
-  const lines = unpaidLines(unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
+export function unpaidInBatch({ chunks, stopped, run, plan }: RunState): readonly string[] {
+  const lines = unpaidLines(run, unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
+  const leftOut = leftOutIn(chunks, plan?.batch ?? null).map(({ value, currency }) => money(value, currency));
+  const toBring =
+    leftOut.length === 0
+      ? []
+      : [
+          `The plan buys nothing for what it has left out: bring up to ${leftOut.join(', ')} for what you mend, then reset.`,
+        ];
   return lines.length === 0
     ? []
-    : [...lines, `All of them, one by one: \`npx cambist report ${runName(run)}\`.`];
+    : [...lines, ...toBring, `All of them, one by one: \`npx cambist report ${runName(run)}\`.`];
 }
 
 const MOST_UNPAID = 8;
@@ -160,6 +179,7 @@ const MOST_UNPAID = 8;
  * @param stopped why nothing more is sent; null: nothing has stopped the batch
  */
 export function unpaidLines(
+  run: RunName,
   unpaid: readonly Unpaid[],
   notPaid: number,
   stopped: Problem | null = null,
@@ -169,7 +189,7 @@ export function unpaidLines(
   return [
     ...shown.map(({ code, payments }) => {
       const why = code === stopped?.code ? `${stopped.message} ` : '';
-      return `\`${code}\` ${paymentsText(payments)}: ${why}${adviceOf(code)}`;
+      return `\`${code}\` ${paymentsText(payments)}: ${why}${withNames(adviceOf(code), run)}`;
     }),
     ...(others > 0 && unpaid.length > 0 ? [othersText(others)] : []),
   ];

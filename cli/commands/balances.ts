@@ -5,7 +5,7 @@ import { decimalsOf } from '../../domain/currencies.ts';
 import type { Balances, Exposure } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import type { ServiceFacts } from '../../domain/service/facts.ts';
-import { explain } from '../../domain/writes/step.ts';
+import { explainWithCode } from '../../domain/writes/step.ts';
 import { amountText } from '../views/amount-text.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
@@ -61,7 +61,7 @@ async function balances(output: Output): Promise<Ending> {
 function creditLineOf(reply: Reply<Exposure>): CreditLine {
   if (reply.kind === 'DONE') return { kind: 'open', ...reply.value };
   const code = reply.kind === 'NOT_SENT' ? null : reply.error?.code;
-  return code === 'EXPOSURE_NOT_ENABLED' ? { kind: 'none' } : { kind: 'unread', why: explain(reply) };
+  return code === 'EXPOSURE_NOT_ENABLED' ? { kind: 'none' } : { kind: 'unread', why: explainWithCode(reply) };
 }
 
 /** The balances as a table, in the order of the service. */
@@ -89,7 +89,7 @@ function creditSentence(line: CreditLine): string {
     case 'none':
       return 'There is no credit line.';
     case 'unread':
-      return `The credit line could not be read (${line.why}).`;
+      return `The credit line could not be read. ${line.why}`;
   }
 }
 

@@ -9,7 +9,7 @@ import { parseRun } from '../../operations/named-run.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
-import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { pausedLine } from '../views/paused-text.ts';
 import { sentLines } from '../views/sent-text.ts';
 
@@ -35,7 +35,7 @@ export function addCancel(command: Command, session: Session): void {
 
 async function cancel(output: Output, name: string, options: CancelOptions): Promise<Ending> {
   const { run, mode } = parseRun(name);
-  const { by = userName(), reason: why = NO_REASON } = options;
+  const { by = loginName(), reason: why = NO_REASON } = options;
   const { caller } = output;
   const told = runName(run);
   return atPlace(caller, mode, async (place): Promise<Ending> => {

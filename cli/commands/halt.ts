@@ -10,7 +10,7 @@ import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { mistake } from '../line.ts';
 import { currencyCode, modeName, policyName, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
-import { userName } from '../terminal/user-name.ts';
+import { loginName } from '../terminal/login-name.ts';
 import { replacedText, showDrill, showHalts } from '../views/halts-text.ts';
 
 export type HaltOptions = JsonOption & {
@@ -66,7 +66,7 @@ export function scopeOf({ policy, currency }: HaltOptions): HaltScope {
 }
 
 async function stop(output: Output, options: StopOptions): Promise<Ending> {
-  const { by = userName(), reason: why } = options;
+  const { by = loginName(), reason: why } = options;
   if (why === undefined)
     throw mistake(
       '--reason',
@@ -87,7 +87,7 @@ async function stop(output: Output, options: StopOptions): Promise<Ending> {
   });
 }
 
-async function runDrill(output: Output, { by = userName(), mode }: StopOptions): Promise<Ending> {
+async function runDrill(output: Output, { by = loginName(), mode }: StopOptions): Promise<Ending> {
   return atPlace(output.caller, mode ?? null, async (place): Promise<Ending> => {
     const left = new AbortController();
     const stopListening = output.io.onInterrupt(() => left.abort());

@@ -14,7 +14,8 @@ import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure, NOT_SET_UP } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
 import { plain } from '../terminal/safe.ts';
-import { clockTime, table } from '../terminal/text.ts';
+import { localZone, momentText } from '../terminal/clock.ts';
+import { table } from '../terminal/text.ts';
 
 export function addLedger(command: Command, session: Session): void {
   command
@@ -153,16 +154,17 @@ function standingText({ organization, mode, balances }: Ledger, width: number): 
 
 /** The entries from the oldest to the newest. Each line of an entry is a row; the first row of an entry names it. */
 export function journalText(entries: Ledger['journal'], nowMs: number, width: number): string {
+  const zone = localZone();
   const rows = plain(entries).flatMap(({ at, what, recordId, lines }) =>
     lines.map((line, index) => [
-      index === 0 ? clockTime(Date.parse(at), nowMs) : '',
+      index === 0 ? momentText(Date.parse(at), nowMs, zone) : '',
       [what, recordId ?? ''][index] ?? '',
       line.account,
       `${line.amount.startsWith('-') ? '' : '+'}${amountText(line.amount, decimalsOf(line.currency, {}))}`,
       line.currency,
     ]),
   );
-  const titles = ['TIME', 'ENTRY', 'ACCOUNT', 'AMOUNT', 'CURRENCY'];
+  const titles = [`TIME (${zone})`, 'ENTRY', 'ACCOUNT', 'AMOUNT', 'CURRENCY'];
   return table(
     titles.map((title) => ({ title, right: title === 'AMOUNT' })),
     rows,

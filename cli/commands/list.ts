@@ -5,6 +5,7 @@
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName } from '../../domain/references.ts';
+import { NOT_LOOKED, lookForFailed } from '../came-back.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
@@ -15,6 +16,7 @@ import {
   listAll,
   listAttention,
   needsAttention,
+  type Acknowledged,
   type Listed,
 } from '../../operations/watch/attention.ts';
 import { pausedBesideRuns } from '../../operations/follow/paused.ts';
@@ -23,11 +25,12 @@ import { listMissed } from '../../operations/schedules/starts.ts';
 import { listUnfinished, type Unfinished } from '../../operations/batches/unfinished.ts';
 import { parseRun } from '../../operations/named-run.ts';
 import { statement } from '../terminal/options.ts';
-import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { haltDocument, haltLine } from '../views/halts-text.ts';
 import { pausedDocument, pausedLine } from '../views/paused-text.ts';
 import { missedDocument, missedLine } from '../views/schedules-text.ts';
-import { clockTime, count, span, table } from '../terminal/text.ts';
+import { localZone, momentText } from '../terminal/clock.ts';
+import { count, span, table } from '../terminal/text.ts';
 
 type ListOptions = JsonOption & {
   readonly attention?: true;
@@ -50,7 +53,7 @@ export function addList(command: Command, session: Session): void {
     )
     .option(
       '--acknowledge <run>',
-      'say that you look after this one: left out by --attention until its state changes',
+      'say that you look after this one: left out by --attention until its state changes or something else needs a person; a missed start for good',
     )
     .option('--by <name>', 'with --acknowledge: who says so; default: the login', statement)
     .option('--reason <text>', 'with --acknowledge: what is being done; the report keeps it', statement)
@@ -86,8 +89,9 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
   return atPlace(output.caller, null, async (place) => {
     const attention = options.attention === true;
     const nowMs = output.io.now();
+    const looked = attention ? await lookForFailed(output, place, null) : NOT_LOOKED;
     const { listed: matching, acknowledged } = attention
-      ? await listAttention(place, nowMs)
+      ? await listAttention(place, nowMs, looked.failed)
       : { listed: await listAll(place, SHOWN), acknowledged: 0 };
     const runs = attention ? matching : matching.slice(0, SHOWN);
     const missed = attention ? await listMissed(place, nowMs) : [];
@@ -95,7 +99,7 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
     const halts = attention ? await currentHalts(place) : [];
     const paused = attention ? await pausedBesideRuns(place) : [];
     const others = missed.length + unfinished.length + halts.length + paused.length;
-    const ending: Ending = attention && runs.length + others > 0 ? 'needs a human' : 'done';
+    const ending: Ending = attention && runs.length + others > 0 ? 'needs a human' : looked.ending;
     output.document({
       runs: runs.map(rowOf),
       ...(attention && {
@@ -104,6 +108,7 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
         acknowledged,
         missed: missed.map(missedDocument),
         unfinished: unfinished.map(unfinishedDocument),
+        lookedForReturnsSince: looked.failed === null ? null : new Date(looked.failed.sinceMs).toISOString(),
       }),
       exitCode: EXIT_CODES[ending],
     });
@@ -134,15 +139,28 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
 
 async function take(output: Output, name: string, options: ListOptions): Promise<Ending> {
   const { run, mode } = parseRun(name);
-  const { by = userName(), reason: why = NO_REASON } = options;
+  const { by = loginName(), reason: why = NO_REASON } = options;
   return atPlace(output.caller, mode, async (place): Promise<Ending> => {
-    const listed = await acknowledge(place, run, { by, why, nowMs: output.io.now() });
-    const about = listed.why === null ? '' : ` (${listed.why.code})`;
-    const message = `${runName(run)} is ${stateOf(listed)}${about}, acknowledged by ${by}; --attention leaves it out until that changes.`;
+    const { failed } = await lookForFailed(output, place, run);
+    const taken = await acknowledge(place, run, { by, why, nowMs: output.io.now(), failed });
+    const message = `${runName(run)} ${takenText(taken, by)}`;
     output.document({ run: runName(run), acknowledged: true, message, exitCode: EXIT_CODES.done });
     output.say(message);
     return 'done';
   });
+}
+
+function takenText(taken: Acknowledged, by: string): string {
+  switch (taken.kind) {
+    case 'missed':
+      return `was missed (${taken.missed.why.code}), acknowledged by ${by}; --attention leaves it out from now on.`;
+    case 'run': {
+      const { listed } = taken;
+      const about = listed.why === null ? '' : ` (${listed.why.code})`;
+      const more = listed.needs.length > 1 ? `, with ${count(listed.needs.length - 1, 'more reason')}` : '';
+      return `is ${stateOf(listed)}${about}${more}, acknowledged by ${by}; --attention leaves it out until its state changes or something else needs a person.`;
+    }
+  }
 }
 
 function unfinishedLine({ run, chunks }: Unfinished): string {
@@ -183,12 +201,14 @@ function toldBy({ code, message }: { readonly code: string; readonly message: st
 
 /** The list as a table. */
 export function listText(runs: readonly Listed[], nowMs: number, width: number): string {
+  // The runs may be of policies of several zones.
+  const zone = localZone();
   return table(
-    [{ title: 'RUN' }, { title: 'STATE' }, { title: 'STARTED' }, { title: 'TOOK', right: true }],
+    [{ title: 'RUN' }, { title: 'STATE' }, { title: `STARTED (${zone})` }, { title: 'TOOK', right: true }],
     runs.map((listed) => [
       runName(listed.facts.run),
       stateOf(listed),
-      clockTime(listed.facts.startedAtMs, nowMs),
+      momentText(listed.facts.startedAtMs, nowMs, zone),
       span((listed.facts.closedAtMs ?? nowMs) - listed.facts.startedAtMs),
     ]),
     width,

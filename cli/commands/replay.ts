@@ -25,17 +25,20 @@ import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../comma
 import { mistake } from '../line.ts';
 import { confirmLive } from '../confirm-live.ts';
 import { follow, type Told } from '../follow.ts';
-import { eventId } from '../terminal/options.ts';
+import { eventId, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { count } from '../terminal/text.ts';
-import { userName } from '../terminal/user-name.ts';
+import { loginName } from '../terminal/login-name.ts';
 import { changeLines, replayedDocument, replayedText, nextLines } from '../views/replay-text.ts';
 import { statusSentence } from '../views/report-text.ts';
+import { toBringLines } from '../views/to-bring-text.ts';
 
 type ReplayOptions = JsonOption & {
   readonly event?: number;
   readonly attention?: true;
   readonly wait?: true;
+  readonly by?: string;
+  readonly reason?: string;
   readonly yes?: true;
 };
 
@@ -59,13 +62,15 @@ export function addReplay(command: Command, session: Session): void {
       'every run that `list --attention` names as failed, terminated or timed out, a few at a time',
     )
     .option('--wait', 'stay while the run is held, until it ends')
+    .option('--reason <text>', 'why; Temporal keeps it, and the report tells it', statement)
+    .option('--by <name>', 'who resets it; default: the login', statement)
     .option('--yes', 'do not ask before live money moves')
     .action((name: string | undefined, options: ReplayOptions) =>
       act(session, options, (output) => replayAsked(output, name, options)),
     );
   teach(command, {
     examples: [
-      'npx cambist replay mxn-supplier.2026-11-21',
+      'npx cambist replay mxn-supplier.2026-11-21 --reason "the account is verified" --by ana',
       'npx cambist replay mxn-supplier.2026-11-21 --json | jq .changed',
       'npx cambist replay --attention',
     ],
@@ -100,6 +105,11 @@ async function replayAsked(
   });
 }
 
+/** The reason of a reset, as Temporal keeps it. */
+function reasonOf({ reason, by = loginName() }: ReplayOptions): string {
+  return reason === undefined ? `cambist replay, by ${by}` : `${reason} (cambist replay, by ${by})`;
+}
+
 type Use = {
   readonly output: Output;
   readonly place: Place;
@@ -128,6 +138,8 @@ async function leaveOpen(
 async function resetAndFollow(use: Use, verdict: Extract<ReplayVerdict, { kind: 'reset' }>): Promise<Ending> {
   const { output, place, run, options } = use;
   const { before, facts, next, point } = verdict;
+  const toBring = toBringLines(next);
+  if (toBring.length > 0) output.note(...toBring);
   if (place.mode === 'LIVE')
     await confirmLive(output, {
       isAnswered: options.yes === true,
@@ -137,7 +149,7 @@ async function resetAndFollow(use: Use, verdict: Extract<ReplayVerdict, { kind: 
       question: 'Try this again with live money? Type yes: ',
       tell: () => Promise.resolve(before === null ? ['what is not done of it'] : nextLines(next)),
     });
-  const { kind } = await replay(place, verdict, userName());
+  const { kind } = await replay(place, verdict, reasonOf(options));
   output.note(
     kind === 'made'
       ? `${runName(run)} is reset to event ${point.eventId} (${point.step}); it tries again what is not done.`
@@ -158,10 +170,8 @@ function followOn(
   };
   const policyHash = of.before?.policy.hash ?? '';
   const stay = options.wait === true;
-  return follow(
-    { output, place, run, policyHash, startedBy: of.before?.startedBy ?? null, stay, tell },
-    output.io.now(),
-  );
+  const { startedBy = null, zone = null } = of.before ?? {};
+  return follow({ output, place, run, policyHash, startedBy, zone, stay, tell }, output.io.now());
 }
 
 function tellUnchanged(output: Output, { facts, report, progress }: RunView, line: string): Ending {
@@ -171,7 +181,7 @@ function tellUnchanged(output: Output, { facts, report, progress }: RunView, lin
 }
 
 async function replayAttention(output: Output, place: Place, options: ReplayOptions): Promise<Ending> {
-  const { listed } = await listAttention(place, output.io.now());
+  const { listed } = await listAttention(place, output.io.now(), null);
   const runs = listed.map(({ facts }) => facts).filter(isToReplay);
   if (runs.length === 0) {
     output.document({ replayed: [], exitCode: EXIT_CODES.done });
@@ -193,7 +203,7 @@ async function replayAttention(output: Output, place: Place, options: ReplayOpti
     const onDone = ({ run, after }: { run: RunName; after: string | null }): void =>
       output.step(`${runName(run)}: ${after ?? 'not replayed'}`);
     const all = await replayAll(place, runs, {
-      by: userName(),
+      reason: reasonOf(options),
       left: left.signal,
       now: output.io.now,
       onDone,

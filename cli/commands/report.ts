@@ -23,8 +23,10 @@ import {
 import { policyOfRun, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import type { BatchFile } from '../../operations/batches/file.ts';
 import { requireSameBatch } from '../../operations/batches/same-batch.ts';
+import { viewWithCameBack } from '../came-back.ts';
 import { batchOption, readBatchToRun, refuseBatch, type BatchOption } from '../batch.ts';
-import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
+import { requireOut, type OutOption } from '../out.ts';
+import { outOption, saveResults } from '../results.ts';
 
 type ReportOptions = JsonOption &
   BatchOption &
@@ -76,7 +78,7 @@ async function report(output: Output, name: string, options: ReportOptions): Pro
     }
     const view = await readRun(place, facts);
     if (batch !== null) await saveResults(output, place, { run, batch, out: options.out });
-    if (settings === null) return showReport(output, place, view);
+    if (settings === null) return showReport(output, place, await viewWithCameBack(output, place, view));
     const plan = await planOf(place, run);
     if (plan !== null) requireOwnPlan(settings, plan);
     return showRefreshed(output, place, view, settings);
@@ -142,6 +144,7 @@ async function showRefreshed(
 export function showReport(output: Output, place: Place, view: RunView): Ending {
   const { width, paint } = output;
   output.document(view.report);
-  output.show(reportText({ report: view.report, uiUrl: uiAddress(place, view.facts), width, paint }));
+  const nowMs = output.io.now();
+  output.show(reportText({ report: view.report, uiUrl: uiAddress(place, view.facts), nowMs, width, paint }));
   return endingOf(view.report, view.facts.isOpen ? reasonsOf(view.progress) : []);
 }

@@ -10,7 +10,7 @@ import { act, teach, type Session } from '../command.ts';
 import { confirm } from '../confirm-live.ts';
 import { statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
-import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { haltDocument, showHalts } from '../views/halts-text.ts';
 import { scopeOf, withScope, type HaltOptions } from './halt.ts';
 
@@ -38,7 +38,7 @@ export function addResume(command: Command, session: Session): void {
 }
 
 async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> {
-  const { by = userName(), reason: why = NO_REASON } = options;
+  const { by = loginName(), reason: why = NO_REASON } = options;
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
     const before = await haltRecord(place);

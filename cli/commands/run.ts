@@ -14,6 +14,7 @@ import { goOnOpen, type GoOn } from '../../operations/decide/go-on.ts';
 import { wakeRun } from '../../operations/decide/keep-instruction.ts';
 import { judgeOpenings, openGenerations, type PayAgainRequest } from '../../operations/decide/pay-again.ts';
 import { ALL_FAILED } from '../../operations/decide/payable-again.ts';
+import { firstUnpayable } from '../../operations/batches/tally.ts';
 import { atPlace } from '../../operations/place.ts';
 import type { Compiled } from '../../operations/start/compile-now.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
@@ -45,15 +46,19 @@ import {
 } from '../batch.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { confirmLive } from '../confirm-live.ts';
+import { viewWithCameBack } from '../came-back.ts';
 import { follow } from '../follow.ts';
 import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { heedLookAlikes } from '../look-alikes.ts';
-import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
+import { requireOut, type OutOption } from '../out.ts';
+import { outOption, saveResults } from '../results.ts';
+import { clockOf } from '../terminal/clock.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
-import { NO_REASON, userName } from '../terminal/user-name.ts';
+import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { payAgainLines } from '../views/pay-again-text.ts';
 import { shortfallOf } from '../views/shortfall-text.ts';
+import { unpayableDocument, unpayableLines } from '../views/unpayable-text.ts';
 import { triedAgainDocument, triedAgainLines } from '../views/next-start-text.ts';
 import { showReport } from './report.ts';
 
@@ -72,7 +77,7 @@ type RunOptions = JsonOption &
     readonly id?: string;
     readonly detach?: true;
     readonly wait?: true;
-    readonly again?: true;
+    readonly again?: string | true;
     readonly yes?: true;
   };
 
@@ -126,7 +131,12 @@ export function addRun(command: Command, session: Session): void {
       'who starts it or says so; default: the login, but required with --pay-again and with look-alikes',
       statement,
     )
-    .option('--again', 'yes, one more run of a date on which the policy has moved money already')
+    .option(
+      '--again [list]',
+      'yes, one more run of a date on which the policy has moved money already; with the name of a list: these payments, ' +
+        'which other runs have made under other names, are to be made all the same',
+      nonEmpty,
+    )
     .option('--yes', 'do not ask before live money moves')
     .action((file: string, options: RunOptions) =>
       act(session, options, (output) => run(output, file, options)),
@@ -177,7 +187,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
     isNamed: options.id !== undefined,
     goOn: approver === null ? goOn : null,
     insteadOf: insteadOfAsked(options, { run: { policy: policy.name, id }, kind: policy.kind }),
-    again: options.again === true,
+    again: options.again !== undefined,
     batch,
     onSubmitted: submissionCount(output, batch),
     now: caller.now,
@@ -204,7 +214,7 @@ function requireStay({ detach, out }: RunOptions): void {
   ]);
 }
 
-function goOnOf({ goOn, by = userName(), reason: why = NO_REASON }: RunOptions): GoOn | null {
+function goOnOf({ goOn, by = loginName(), reason: why = NO_REASON }: RunOptions): GoOn | null {
   return goOn === undefined ? null : { item: goOn === true ? null : goOn, by, why };
 }
 
@@ -220,7 +230,7 @@ async function bringAbout(use: Use): Promise<Ending> {
       case 'open': {
         await submitMissing(asked);
         if (approver !== null) {
-          await heedLookAlikes(output, asked, { approver, by: approver.by });
+          await heedLookAlikes(output, asked, { approver, by: approver.by, again: null });
           await wakeRun(place, name);
         }
         if (goOn !== null) {
@@ -231,7 +241,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         return showStarted(use, verdict.facts.startedAtMs, await startedByOf(place, verdict.facts));
       }
       case 'ended': {
-        const ending = showReport(output, place, verdict.view);
+        const ending = showReport(output, place, await viewWithCameBack(output, place, verdict.view));
         output.note('', endedLine(name, verdict));
         return ending;
       }
@@ -241,11 +251,15 @@ async function bringAbout(use: Use): Promise<Ending> {
         if (remarks.length > 0) output.note(...remarks);
         if (facts !== null && goOn !== null) await tellTriedAgain(use, facts);
         const instead = await tellInstead(output, asked);
-        await heedLookAlikes(output, asked, { approver, by: options.by ?? userName() });
+        await heedLookAlikes(output, asked, {
+          approver,
+          by: options.by ?? loginName(),
+          again: typeof options.again === 'string' ? options.again : null,
+        });
         const foreseen = await foresee(asked);
-        if (foreseen !== null) tellShortfall(use, foreseen);
+        if (foreseen !== null) await tellForeseen(use, foreseen);
         const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use, foreseen)) : null;
-        const startedBy = options.by ?? userName();
+        const startedBy = options.by ?? loginName();
         if (instead !== null)
           await takePlaceOf(output, instead, { by: startedBy, why: options.reason ?? NO_REASON });
         const isStarted = await begin(asked, { facts, kept, shown, startedBy });
@@ -302,9 +316,19 @@ async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, fac
   }
 }
 
-/** Warns, before anything of a batch is submitted, when money is missing and this can be known. */
-function tellShortfall({ output, asked }: Use, { result, input }: Compiled): void {
+/**
+ * Tells, before anything of a batch is submitted, which of its rows cannot be paid, and what money is missing, as far as
+ * this can be known.
+ */
+async function tellForeseen({ output, asked }: Use, { result, input }: Compiled): Promise<void> {
   if (!result.ok) return;
+  const { batch } = result.plan;
+  const file = asked.batch?.file ?? null;
+  const rows = file === null || batch === null ? [] : await firstUnpayable(file, batch, NAMED);
+  if (file !== null && batch !== null && rows.length > 0) {
+    if (output.isJson) output.log('', unpayableDocument(batch, rows));
+    else output.note(...unpayableLines(file.file, batch, rows));
+  }
   const problem = shortfallOf(result.plan, input.observation);
   if (problem !== null) output.warn({ ...troubleOfItem(problem), place: runName(asked.run) });
 }
@@ -327,7 +351,8 @@ async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> 
     return showNow(use);
   }
   const [first, ...lines] = payAgainLines(list);
-  output.note(`Pays again: ${first}, until ${new Date(windowUntilMs).toISOString()}.`, ...lines);
+  const until = clockOf(asked.policyFile.policy.zone, asked.now()).at(windowUntilMs);
+  output.note(`Pays again: ${first}, until ${until}.`, ...lines);
   if (others.length > 0) output.note(`The run is started again, and goes on with: ${namesOf(others)}.`);
   if (asked.place.mode === 'LIVE')
     await confirm(use, () => Promise.resolve([`pay AGAIN ${first}`, ...lines]));
@@ -425,7 +450,8 @@ async function showStarted(use: Use, startedAtMs: number, startedBy: string | nu
   const { output, options, asked } = use;
   const { run: name, place, policyFile } = asked;
   const policyHash = policyFile.hash;
-  const of = { output, place, run: name, policyHash, startedBy, stay: options.wait === true };
+  const { zone } = policyFile.policy;
+  const of = { output, place, run: name, policyHash, startedBy, zone, stay: options.wait === true };
   if (options.detach !== true) return follow(of, startedAtMs);
   output.document(startedReport({ mode: place.mode, run: name, policyHash, startedBy }, []));
   output.say(`${runName(name)} goes on; see \`npx cambist status ${runName(name)}\`.`);

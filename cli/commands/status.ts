@@ -1,7 +1,8 @@
 /** `cambist status [RUN]`: tells in one sentence how a run stands, or every run that is open. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import type { BatchStanding } from '../../domain/run/progress.ts';
+import { lackOf, missingIn, type Missing } from '../../domain/run/missing.ts';
+import { mainWait, type BatchProgress, type Progress } from '../../domain/run/progress.ts';
 import { runName } from '../../domain/references.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
@@ -10,10 +11,12 @@ import { atPlace } from '../../operations/place.ts';
 import { standingTable } from '../views/batch-text.ts';
 import { standingDocument, standingLines } from '../views/halts-text.ts';
 import { pausedDocument, pausedLine } from '../views/paused-text.ts';
-import { mainWait, statusSentence, unblocking } from '../views/report-text.ts';
+import { clockOf, type Clock } from '../terminal/clock.ts';
+import { pastLines, statusSentence, unblocking } from '../views/report-text.ts';
 import { haltRecord } from '../../operations/halt/switch.ts';
 import { pausedBesideRuns } from '../../operations/follow/paused.ts';
 import { parseRun } from '../../operations/named-run.ts';
+import { pastOf } from '../../operations/follow/past.ts';
 import { listRuns, requireRun } from '../../operations/follow/runs.ts';
 import { standingOf, type Standing } from '../../operations/follow/standing.ts';
 
@@ -45,10 +48,17 @@ type Shown = {
   readonly since: string | null;
   /** When it looks again by itself; null: the same. */
   readonly wakesAt: string | null;
+  /** The money that it waits for: `missing` is what a person must bring; null: no read shows it. */
+  readonly missing: readonly (Pick<Missing, 'currency' | 'needed' | 'there'> & {
+    readonly missing: string | null;
+  })[];
   /** What would unblock it; null: it needs nothing. */
   readonly unblockedBy: string | null;
-  /** For a batch: how many payments are in each state, and how much of each currency; null: it is no batch. */
-  readonly batch: Pick<BatchStanding, 'counts' | 'totals'> | null;
+  /**
+   * For a batch: how many payments are in each state, and how much of each currency; why payments are not paid, what they wait
+   * for, how many are still to be looked up, and the sums that the plan had left out. Null: it is no batch.
+   */
+  readonly batch: Omit<BatchProgress, 'waiting' | 'open' | 'others'> | null;
   readonly exitCode: number;
 };
 
@@ -57,12 +67,15 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
   return atPlace(output.caller, named?.mode ?? null, async (place) => {
     if (named !== null) {
       const standing = await standingOf(place, await requireRun(place, named.run), output.io.now);
-      const shown = shownOf(standing, output.io.now());
+      const nowMs = output.io.now();
+      const past = await pastOf(place.client, standing.facts);
+      const clock = clockOf(standing.kind === 'told' ? standing.report.zone : null, nowMs);
+      const shown = { ...shownOf(standing, nowMs, clock), ...past };
       output.document(shown);
       output.say(shown.sentence);
       if (standing.kind === 'told' && standing.progress.batch !== null)
         output.show(`\n${standingTable(standing.progress.batch, output.width)}\n`);
-      if (shown.startedBy !== null) output.say(`Started by ${shown.startedBy}.`);
+      output.say(...pastLines(shown, clock));
       return standing.ending;
     }
     const [record, paused, runs] = await Promise.all([
@@ -89,7 +102,7 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
   });
 }
 
-function shownOf(standing: Standing, nowMs: number): Shown {
+function shownOf(standing: Standing, nowMs: number, clock?: Clock): Shown {
   const { facts, ending } = standing;
   const known = { run: runName(facts.run), workflowId: facts.workflowId, exitCode: EXIT_CODES[ending] };
   switch (standing.kind) {
@@ -101,11 +114,12 @@ function shownOf(standing: Standing, nowMs: number): Shown {
         ...known,
         status: report.status,
         startedBy: report.startedBy,
-        sentence: statusSentence(report, progress, nowMs),
+        sentence: statusSentence(report, progress, nowMs, clock),
         since: wait?.sinceMs === undefined ? null : new Date(wait.sinceMs).toISOString(),
         wakesAt: wait !== null && wait.wakeAtMs > nowMs ? new Date(wait.wakeAtMs).toISOString() : null,
         unblockedBy: wait === null ? null : unblocking(report, wait),
-        batch: batch === null ? null : { counts: batch.counts, totals: batch.totals },
+        missing: missingOf(progress),
+        batch: batch === null ? null : standingDocumentOf(batch),
       };
     }
     case 'untold': {
@@ -118,8 +132,22 @@ function shownOf(standing: Standing, nowMs: number): Shown {
         since: null,
         wakesAt: null,
         unblockedBy: problem?.fix ?? null,
+        missing: [],
         batch: null,
       };
     }
   }
+}
+
+function missingOf({ items, batch }: Progress): Shown['missing'] {
+  const waits = items.map(({ waiting }) => waiting);
+  return missingIn(waits, batch?.held ?? []).map((one) => {
+    const { currency, needed, there } = one;
+    return { currency, needed, there, missing: lackOf(one) };
+  });
+}
+
+function standingDocumentOf(batch: BatchProgress): Shown['batch'] {
+  const { counts, totals, unpaid, held, unseen, leftOut } = batch;
+  return { counts, totals, unpaid, held, unseen, leftOut };
 }

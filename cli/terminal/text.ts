@@ -1,8 +1,7 @@
 /**
- * How text is laid out on a terminal: paragraphs, tables, times, amounts of time, colours. Pure; the caller gives the width.
+ * How text is laid out on a terminal: paragraphs, tables, amounts of time, colours. Pure; the caller gives the width.
  * Whatever does not fit the width goes on in further lines: nothing is cut off.
  */
-import { DateTime } from 'luxon';
 import stringWidth from 'string-width';
 import wrapAnsi from 'wrap-ansi';
 import { printable, sentence } from '../../language/text/printable.ts';
@@ -96,23 +95,6 @@ export function table(
       .join('\n'),
   );
   return blocks.join('\n\n');
-}
-
-/** A moment for a person: `14:03:05` today, otherwise with its date; in the zone's local time. */
-export function clockTime(ms: number, nowMs: number, zone = 'local'): string {
-  const moment = DateTime.fromMillis(ms, { zone });
-  const today = DateTime.fromMillis(nowMs, { zone });
-  return moment.toFormat(moment.hasSame(today, 'day') ? 'HH:mm:ss' : 'yyyy-MM-dd HH:mm');
-}
-
-/** A moment in a zone and in UTC: `2026-11-21 09:30 America/Mexico_City (15:30 UTC)`. */
-export function zonedTime(ms: number, zone: string): string {
-  const there = DateTime.fromMillis(ms, { zone });
-  const utc = there.toUTC();
-  const text = `${there.toFormat('yyyy-MM-dd HH:mm')} ${zone}`;
-  if (zone === 'UTC') return text;
-  const sameDay = there.toISODate() === utc.toISODate();
-  return `${text} (${utc.toFormat(sameDay ? 'HH:mm' : 'yyyy-MM-dd HH:mm')} UTC)`;
 }
 
 /** About how long, in one or two units: `4 s`, `3 min`, `2 h 5 min`, `3 d`. */

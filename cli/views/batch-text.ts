@@ -1,7 +1,9 @@
-/** The sums of a batch, and how it stands, as tables with one line for each currency. */
+/** The sums of a batch, and how it stands, as tables with one line for each currency; and the corrections of its file. */
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { BatchStanding } from '../../domain/run/progress.ts';
+import type { Correction } from '../../language/batch/corrections.ts';
 import type { CurrencyTotal } from '../../language/batch/totals.ts';
+import { quoted } from '../../language/text/printable.ts';
 import { table } from '../terminal/text.ts';
 import { amountText } from './amount-text.ts';
 
@@ -26,9 +28,40 @@ export function batchTable(
   );
 }
 
-/** How many payments, and how much of each currency, are in each state. */
-export function standingTable({ counts, totals }: BatchStanding, width: number): string {
+/** More corrections than a person reads. */
+const MOST_CORRECTIONS = 1_000;
+
+/** Each correction of a batch file, with its row in a spreadsheet and its payment. */
+export function correctionsTable(corrections: readonly Correction[], width: number): string {
+  const shown = corrections.slice(0, MOST_CORRECTIONS);
+  const listed = table(
+    [
+      { title: 'ROW', right: true },
+      { title: 'PAYMENT' },
+      { title: 'COLUMN' },
+      { title: 'WAS' },
+      { title: 'NOW' },
+    ],
+    shown.map(({ row, payment, column, was, now }) => [
+      `${row}`,
+      payment ?? '',
+      column,
+      quoted(was),
+      quoted(now),
+    ]),
+    width,
+  );
+  const more = corrections.length - shown.length;
+  return more === 0 ? listed : `${listed}\n… and ${more} more; --json lists them.`;
+}
+
+/**
+ * How many payments, and how much of each currency, are in each state. While payments are still to be looked up, it has
+ * their number too: the others say less than what is done.
+ */
+export function standingTable({ counts, totals, unseen }: BatchStanding, width: number): string {
   const { planned, accepted, paid, notPaid, needsHuman } = counts;
+  const isLooking = unseen > 0;
   return table(
     [
       { title: '' },
@@ -37,13 +70,17 @@ export function standingTable({ counts, totals }: BatchStanding, width: number):
       { title: 'PAID', right: true },
       { title: 'NOT PAID', right: true },
       { title: 'NEEDS A PERSON', right: true },
+      ...(isLooking ? [{ title: 'LOOKING', right: true }] : []),
     ],
     [
-      ['payments', ...[planned, accepted, paid, notPaid, needsHuman].map(String)],
+      [
+        'payments',
+        ...[planned, accepted, paid, notPaid, needsHuman, ...(isLooking ? [unseen] : [])].map(String),
+      ],
       ...totals.map((total) => {
         const digits = decimalsOf(total.currency, {});
         const sums = [total.planned, total.accepted, total.paid, total.notPaid, total.needsHuman];
-        return [total.currency, ...sums.map((sum) => amountText(sum, digits))];
+        return [total.currency, ...sums.map((sum) => amountText(sum, digits)), ...(isLooking ? [''] : [])];
       }),
     ],
     width,

@@ -2,9 +2,11 @@
 import type { ResetPoint } from '../../operations/replay/points.ts';
 import type { ExplainedItem, ResetExplained } from '../../operations/replay/explain.ts';
 import { plain } from '../terminal/safe.ts';
-import { clockTime, span, table, wrap } from '../terminal/text.ts';
+import { clockOf, type Clock } from '../terminal/clock.ts';
+import { span, table, wrap } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
+import { toBring, toBringLines } from './to-bring-text.ts';
 
 /** Up to this many items are named one by one. When there are more, they are only counted by their fate. */
 const MOST_ITEMS = 50;
@@ -15,6 +17,7 @@ export function explainedText(
 ): string {
   const safe = plain(explained);
   const { run, status, point, items, isUnplanned, said, otherCommand } = safe;
+  const clock = clockOf(safe.zone, nowMs);
   const instead =
     otherCommand === null
       ? ''
@@ -24,6 +27,7 @@ export function explainedText(
       `${run} is ${status}. This is what a reset to event ${point.eventId} does; nothing is paid or traded twice, whatever event you choose.${instead}`,
       width,
     ),
+    ...toBringLines(safe.next).map((line) => wrap(line, width)),
     isUnplanned
       ? wrap('There is no plan yet: one is made, and what it finds is carried out.', width)
       : itemsText(items, width),
@@ -32,9 +36,9 @@ export function explainedText(
       ? []
       : [
           wrap('What people said stands outside its history, and counts again:', width),
-          ...instructionLines({ evidence: said }).map((line) => wrap(`  ${line}`, width, '    ')),
+          ...instructionLines({ evidence: said }, clock).map((line) => wrap(`  ${line}`, width, '    ')),
         ]),
-    pointsText(safe, nowMs, width),
+    pointsText(safe, clock, width),
   ].join('\n\n');
 }
 
@@ -71,7 +75,7 @@ const FIRST_EVENTS = 10;
 const LAST_EVENTS = 25;
 
 /** One line for each event; a long step goes on below it. */
-function pointsText(explained: ResetExplained, nowMs: number, width: number): string {
+function pointsText(explained: ResetExplained, clock: Clock, width: number): string {
   const { points, point, recommended, otherCommand } = explained;
   const taken = otherCommand === null ? recommended.eventId : null;
   const listed = points.filter(
@@ -84,7 +88,7 @@ function pointsText(explained: ResetExplained, nowMs: number, width: number): st
       ...(eventId === taken ? ['`replay` takes it'] : []),
     ];
     const more = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`;
-    return wrap(`${eventId}  ${clockTime(atMs, nowMs)}  ${step}${more}`, width, '    ');
+    return wrap(`${eventId}  ${clock.at(atMs)}  ${step}${more}`, width, '    ');
   });
   const leftOut = points.length - listed.length;
   const rest = leftOut === 0 ? [] : [`${leftOut} more in between; --json has them all`];
@@ -92,8 +96,14 @@ function pointsText(explained: ResetExplained, nowMs: number, width: number): st
 }
 
 /** The same for `--json`. */
-export function explainedDocument({ point, recommended, points, ...more }: ResetExplained) {
-  return { ...more, event: shown(point), recommended: shown(recommended), events: points.map(shown) };
+export function explainedDocument({ point, recommended, points, next, ...more }: ResetExplained) {
+  return {
+    ...more,
+    toBring: toBring(next),
+    event: shown(point),
+    recommended: shown(recommended),
+    events: points.map(shown),
+  };
 }
 
 function shown({ eventId, kind, atMs, step }: ResetPoint) {

@@ -8,6 +8,7 @@ import type { Money } from '../../domain/policy.ts';
 import { isTriedAgain, type Next, type NextOfItem } from '../../domain/run/next-start.ts';
 import { count } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
+import { toBring, toBringLines } from './to-bring-text.ts';
 
 /** At most this many are shown. */
 const SHOWN = 50;
@@ -21,6 +22,7 @@ export function triedAgainLines(next: readonly NextOfItem[]): readonly string[] 
       : `Tries again, each under its own key first: ${count(tried.length, 'payment')}, ${sums(tried)
           .map(({ value, currency }) => money(value, currency))
           .join(', ')}.`,
+    ...toBringLines(next),
     ...tried.slice(0, SHOWN).map((payment) => `  ${lineOf(payment)}`),
     ...(more > 0 ? [`  and ${more} more; --json has them all`] : []),
     ...(onlyPaidAgain === 0
@@ -38,7 +40,9 @@ export function triedAgainDocument(next: readonly NextOfItem[]) {
   const payments = tried.map(({ id, account, currency, amount, outcome, reason }) => {
     return { id, account, currency, amount, outcome, reason };
   });
-  return { triesAgain: { totals: sums(tried), payments, onlyPaidAgain, waitForPerson } };
+  return {
+    triesAgain: { totals: sums(tried), toBring: toBring(next), payments, onlyPaidAgain, waitForPerson },
+  };
 }
 
 /** The payments, by what the start does with them. */

@@ -1,6 +1,6 @@
 /** A plan in words: every number with its reason. Pure. */
 import { distanceOf, keepsGuard, type Distance, type PriceBound } from '../../domain/plan/price-bounds.ts';
-import { UNPAYABLE, unpayableOf, type PlanBatch } from '../../domain/batch.ts';
+import { unpayableOf, type PlanBatch } from '../../domain/batch.ts';
 import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import { divide, equal, multiply, subtract } from '../../domain/money.ts';
 import { fixedAmountOf, notCovered } from '../../domain/plan/amounts.ts';
@@ -10,10 +10,12 @@ import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
 import type { Money, PolicyRules } from '../../domain/policy.ts';
-import { PROBLEMS, type Problem } from '../../domain/problems.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { minuteText } from '../../domain/waits.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
 import { sentence } from '../../language/text/printable.ts';
-import { capital, count, wrap, zonedTime, type Paint } from '../terminal/text.ts';
+import { clockOf, type Clock } from '../terminal/clock.ts';
+import { capital, count, wrap, type Paint } from '../terminal/text.ts';
 import { limitTexts, money, rateText } from './amount-text.ts';
 import { costText, expectedTable } from './cost-text.ts';
 import {
@@ -150,7 +152,7 @@ function remarksOf(plan: Plan): readonly string[] {
     ...(uncovered === null ? [] : [`${uncovered} The rest must already be there as a balance.`]),
     ...(isLate
       ? [
-          `What is bought on ${date} and settles ${rules.quote.settlement} may come as late as ${zonedTime(settledMs, 'UTC')}, less than a day before withdrawals stop. With one holiday in between it comes too late: run it earlier in the week.`,
+          `What is bought on ${date} and settles ${rules.quote.settlement} may come as late as ${minuteText(settledMs)}, less than a day before withdrawals stop. With one holiday in between it comes too late: run it earlier in the week.`,
         ]
       : []),
   ];
@@ -167,6 +169,7 @@ export function explainPlan(
 ): string {
   const { observation } = input;
   const shortfall = shortfallOf(plan, observation);
+  const clock = clockOf(plan.zone, plan.madeAtMs);
   const sections: string[][] = [
     [
       `${paint.strong(`Plan of ${runName(plan.run)}`)} (${plan.credentials.mode.toLowerCase()}, workflow ${workflowIdOf(plan.credentials.mode, plan.run)})`,
@@ -187,9 +190,9 @@ export function explainPlan(
     ],
     [
       paint.strong('When it may send'),
-      `Nothing before ${zonedTime(plan.sendWindows.opensAtMs, plan.zone)}, when the date begins.`,
-      `Trades until ${zonedTime(plan.sendWindows.tradesUntilMs, plan.zone)}: 2 h after the date ends, so that a plan of one day is not traded on the next.`,
-      ...(paysNothing(plan) ? [] : [withdrawalsUntil(plan)]),
+      `Nothing before ${clock.at(plan.sendWindows.opensAtMs)}, when the date begins.`,
+      `Trades until ${clock.at(plan.sendWindows.tradesUntilMs)}: 2 h after the date ends, so that a plan of one day is not traded on the next.`,
+      ...(paysNothing(plan) ? [] : [withdrawalsUntil(plan, clock)]),
     ],
     [
       paint.strong('References'),
@@ -197,7 +200,7 @@ export function explainPlan(
     ],
     foundText(observation, paint),
     shortfall === null ? [] : [`${paint.warn(shortfall.code)}: ${shortfall.message} ${shortfall.fix}`],
-    ...remarksOf(plan).map((remark) => [`${paint.warn('Note')}: ${remark}`]),
+    ...remarksOf(plan).map((remark) => [`${paint.warn('Note')}: ${clock.retold(remark)}`]),
   ];
   return sections
     .filter((section) => section.length > 0)
@@ -214,18 +217,16 @@ function paysNothing({ payments, batch }: Plan): boolean {
 function explainBatch(batch: PlanBatch): readonly string[] {
   const { payments, totals } = batch;
   const sums = totals.map(({ currency, value }) => money(value, currency)).join(', ');
-  const letters = unpayableOf(batch);
-  const unpaid = Object.entries(UNPAYABLE).flatMap(([letter, code]) => {
-    const of = letters.filter((one) => one === letter).length;
-    return of === 0
+  const unpaid = unpayableOf(batch).length;
+  const cannot =
+    unpaid === 0
       ? []
-      : [`${count(of, 'payment')} would be neither funded nor paid: ${PROBLEMS[code].sentence}`];
-  });
-  return [`It has ${count(payments, 'payment')}: ${sums}.`, ...unpaid];
+      : [`Of these, ${unpaid} cannot be paid and would not be funded; they are listed below.`];
+  return [`It has ${count(payments, 'payment')}: ${sums}.`, ...cannot];
 }
 
-function withdrawalsUntil({ sendWindows, zone }: Plan): string {
-  return `Withdrawals until ${zonedTime(sendWindows.withdrawalsUntilMs, zone)}: 5 days 12 h after 00:00 UTC of the date, within the 7 days for which the service remembers their keys.`;
+function withdrawalsUntil({ sendWindows }: Plan, clock: Clock): string {
+  return `Withdrawals until ${clock.at(sendWindows.withdrawalsUntilMs)}, within the 7 days for which the service remembers their keys.`;
 }
 
 const SETTLED_BY: Readonly<Record<PolicyRules['settle']['until'], string>> = {

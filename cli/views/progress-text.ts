@@ -4,7 +4,8 @@ import { safetyWaitSentence } from '../../domain/waits.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { standingTable } from './batch-text.ts';
-import { capital, clockTime, countdown, pad, span, wrap, type Paint } from '../terminal/text.ts';
+import { clockOf, type Clock } from '../terminal/clock.ts';
+import { capital, countdown, pad, span, wrap, type Paint } from '../terminal/text.ts';
 
 type Item = Progress['items'][number];
 
@@ -18,6 +19,8 @@ export function drawProgress(options: {
   readonly progress: Progress | null;
   readonly startedAtMs: number;
   readonly nowMs: number;
+  /** The policy's; null: not known. */
+  readonly zone: string | null;
   readonly silence: string | null;
   /** How fast its batch is sent, in words; empty: not known. */
   readonly pace: string;
@@ -26,6 +29,7 @@ export function drawProgress(options: {
 }): string {
   const { nowMs, width, paint, pace } = options;
   const { name, progress } = plain({ name: options.name, progress: options.progress });
+  const clock = clockOf(options.zone, nowMs);
   const since = span(nowMs - options.startedAtMs);
   const status = progress?.status ?? 'STARTING';
   const cancelled = progress?.cancel === undefined ? '' : `  ${BEING_CANCELLED}`;
@@ -37,7 +41,7 @@ export function drawProgress(options: {
     const line = `  ${mark} ${pad(item.id, idWidth)}  ${item.step}`;
     const more = item.kind === 'batch' ? batchLines(progress, pace, width) : [];
     if (item.waiting === null) return [line, ...more];
-    const wait = wrap(`      ${waitText(item.waiting, nowMs)}`, width, '      ');
+    const wait = wrap(`      ${waitText(item.waiting, nowMs, clock)}`, width, '      ');
     return [line, ...more, item.waiting.reason === 'service' ? paint.faint(wait) : paint.warn(wait)];
   });
   const silence = options.silence === null ? [] : [paint.warn(`  ${options.silence}; the run is not lost`)];
@@ -61,14 +65,15 @@ function markOf(item: Item, nowMs: number, paint: Paint): string {
 }
 
 /** What an item waits for, until when, and what would end the wait. */
-function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number): string {
+function waitText(waiting: NonNullable<Item['waiting']>, nowMs: number, clock: Clock): string {
   const { problem, wakeAtMs, safeAtMs } = waiting;
   if (safeAtMs !== undefined) {
     const left = safeAtMs > nowMs ? ` (${countdown(safeAtMs - nowMs)} left)` : '';
-    return `${problem.code}: ${sentence(problem.message)} ${capital(safetyWaitSentence(problem, safeAtMs, nowMs, left))}`;
+    const safely = capital(safetyWaitSentence(problem, safeAtMs, nowMs, left));
+    return clock.retold(`${problem.code}: ${sentence(problem.message)} ${safely}`);
   }
-  const until = wakeAtMs > nowMs ? ` Looks again at ${clockTime(wakeAtMs, nowMs)}.` : '';
-  return `${problem.code}: ${sentence(problem.message)}${until}`;
+  const why = clock.retold(`${problem.code}: ${sentence(problem.message)}`);
+  return wakeAtMs > nowMs ? `${why} Looks again at ${clock.at(wakeAtMs)}.` : why;
 }
 
 /** A batch gets a line at most this often, and also whenever its wait reason changes or it has come to its end. */
@@ -76,18 +81,20 @@ const BATCH_LINE_MS = 15_000;
 
 /**
  * One line per step: the steps in `progress` that are new since the last call; for a batch a line now and then. The caller
- * keeps `seen`, and this function fills it. `pace`: how fast the batch is sent, in words; empty: not known.
+ * keeps `seen`, and this function fills it. `pace`: how fast the batch is sent, in words; empty: not known. The first line
+ * names the zone.
  */
 export function stepLines(
   progress: Progress,
   seen: Map<string, string>,
-  nowMs: number,
+  { nowMs, zone }: { readonly nowMs: number; readonly zone: string | null },
   pace: string,
 ): string[] {
   const { items, batch, cancel } = plain(progress);
+  const clock = clockOf(zone, nowMs, seen.size > 0);
   const isNew = cancel !== undefined && !seen.has('cancel');
   if (isNew) seen.set('cancel', BEING_CANCELLED);
-  const told = isNew ? [`${clockTime(nowMs, nowMs)} run: ${BEING_CANCELLED}`] : [];
+  const told = isNew ? [`${clock.at(nowMs)} run: ${BEING_CANCELLED}`] : [];
   const steps = items.flatMap((item) => {
     const key = item.kind === 'plan' ? 'plan' : `${item.kind} ${item.id}`;
     const reason = item.waiting?.problem.code ?? '';
@@ -101,9 +108,10 @@ export function stepLines(
       seen.set('reason of the batch', reason);
     }
     seen.set(key, state);
-    const wait = item.waiting === null ? '' : `, waits: ${waitText(item.waiting, nowMs)}`;
+    const at = clock.at(nowMs);
+    const wait = item.waiting === null ? '' : `, waits: ${waitText(item.waiting, nowMs, clock)}`;
     const fast = item.kind === 'batch' && pace !== '' ? `; ${pace}` : '';
-    return [`${clockTime(nowMs, nowMs)} ${key}: ${item.step}${fast}${wait}`];
+    return [`${at} ${key}: ${item.step}${fast}${wait}`];
   });
   return [...told, ...steps];
 }

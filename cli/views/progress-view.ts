@@ -12,6 +12,7 @@ export class ProgressView {
   readonly #output: Output;
   readonly #name: string;
   readonly #startedAtMs: number;
+  readonly #zone: string | null;
   readonly #pace = new Pace();
   readonly #seen = new Map<string, string>();
   readonly #draw: ReturnType<typeof createLogUpdate> | null;
@@ -19,10 +20,15 @@ export class ProgressView {
   #progress: Progress | null = null;
   #silence: string | null = null;
 
-  constructor(output: Output, name: string, startedAtMs: number) {
+  /** @param of `zone`: the policy's; null: not known */
+  constructor(
+    output: Output,
+    of: { readonly name: string; readonly startedAtMs: number; readonly zone: string | null },
+  ) {
     this.#output = output;
-    this.#name = name;
-    this.#startedAtMs = startedAtMs;
+    this.#name = of.name;
+    this.#startedAtMs = of.startedAtMs;
+    this.#zone = of.zone;
     const stream = output.isJson ? process.stderr : process.stdout;
     this.#draw = output.isLive ? createLogUpdate(stream) : null;
     this.#timer = this.#draw === null ? null : setInterval(() => this.#redraw(), 300);
@@ -33,12 +39,18 @@ export class ProgressView {
     const nowMs = this.#output.io.now();
     if (progress.batch !== null) this.#pace.take(progress.batch, nowMs);
     if (this.#draw !== null) return this.#redraw();
-    for (const line of stepLines(progress, this.#seen, nowMs, this.#pace.text)) this.#output.step(line);
+    const clock = { nowMs, zone: this.#zone };
+    for (const line of stepLines(progress, this.#seen, clock, this.#pace.text)) this.#output.step(line);
   }
 
-  /** Shows the last lines of a run that ended between two questions. */
+  /** Shows how the run stands at last, whole, and draws no more. */
   finish(progress: Progress): void {
-    if (this.#draw === null) this.take(progress);
+    if (this.#draw === null) return this.take(progress);
+    this.#progress = progress;
+    this.#draw.clear();
+    this.close();
+    // A drawing that is drawn again and again is cut to the height of the terminal.
+    this.#output.progressSink.write(`${this.#drawn}\n`);
   }
 
   fallSilent(reason: string | null): void {
@@ -48,24 +60,29 @@ export class ProgressView {
     if (reason !== null) this.#output.note(`${this.#name}: ${reason}; the run is not lost.`);
   }
 
+  /** Draws no more. What is drawn stays on the terminal. */
   close(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
-    this.#draw?.clear();
     this.#draw?.done();
   }
 
   #redraw(): void {
+    this.#draw?.(this.#drawn);
+  }
+
+  get #drawn(): string {
     const { width, paint, io } = this.#output;
     const drawn = drawProgress({
       name: this.#name,
       progress: this.#progress,
       startedAtMs: this.#startedAtMs,
       nowMs: io.now(),
+      zone: this.#zone,
       silence: this.#silence,
       pace: this.#pace.text,
       width,
       paint,
     });
-    this.#draw?.(this.#output.drawing(drawn));
+    return this.#output.drawing(drawn);
   }
 }

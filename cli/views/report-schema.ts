@@ -7,6 +7,11 @@ import { z } from 'zod';
 import { RESTRAINTS } from '../../domain/plan/restraints.ts';
 import type { Report } from '../../domain/run/report.ts';
 
+const time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .meta({ description: 'A moment in UTC.' });
+
 const decimal = z
   .string()
   .regex(/^-?[0-9]+(\.[0-9]+)?$/)
@@ -77,6 +82,13 @@ const leg = z.strictObject({
   tradeId: z.string().nullable(),
   outcome: z.enum(['TRADED', 'NOT_TRADED', 'NEEDS_HUMAN', 'PENDING']),
   settled: z.boolean().nullable().meta({ description: 'Null: not asked for, or not known yet.' }),
+  tradedAt: time
+    .nullable()
+    .meta({ description: 'When the service made the trade, by its own record; null: no trade.' }),
+  settledAt: time.nullable().meta({
+    description:
+      'When the run saw that it is settled, by our clock: the service does not tell when. Null: not settled, or it was settled when the run found it.',
+  }),
 });
 
 const payment = z.strictObject({
@@ -88,6 +100,13 @@ const payment = z.strictObject({
   withdrawalId: z.string().nullable(),
   status: z.string().nullable().meta({ description: 'The service’s word for the withdrawal.' }),
   outcome: z.enum(['PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING']),
+  sentAt: time.nullable().meta({
+    description: 'When the service made the withdrawal, by its own record; null: no withdrawal is known.',
+  }),
+  paidAt: time.nullable().meta({
+    description:
+      'When the run saw it paid, by our clock: the service does not tell when. Null: not paid, or it was paid when the run found it. A payment that came back later keeps it.',
+  }),
   reason: z.string().nullable(),
 });
 
@@ -112,11 +131,30 @@ const evidence = z.strictObject({
     .meta({ description: 'Both sides of a quote; the one with the quoteId of a leg was traded.' }),
 });
 
+const reset = z.strictObject({
+  at: time,
+  eventId: z.number().int().meta({ description: 'The event to which it was reset, as Temporal numbers it.' }),
+  why: z.string().nullable().meta({ description: 'The reason that Temporal keeps; null: none was given.' }),
+  before: z.string().nullable().meta({
+    description: 'How the run stood before; RUNNING and HELD: it was open. Null: Temporal has forgotten it.',
+  }),
+});
+
 export const ReportSchema = z.strictObject({
   run: z.string().meta({ description: 'policy.id' }),
   workflowId: z.string(),
   policy: z.strictObject({ name: z.string(), hash: z.string() }),
+  zone: z.string().nullable().meta({
+    description: 'The zone of the policy, in which people are told times; null: there is no plan.',
+  }),
   startedBy: z.string().nullable().meta({ description: 'Who started the run; null: it is not known.' }),
+  startedAt: time.nullable().meta({
+    description: 'When Temporal started the run. A reset keeps it, a new start does not. Null: not known.',
+  }),
+  endedAt: time.nullable().meta({
+    description: 'When the run ended in Temporal; after a reset, the newest end. Null: it is open.',
+  }),
+  resets: z.array(reset).meta({ description: 'Each reset of the run in Temporal, the first one first.' }),
   status: z
     .enum(['COMPLETED', 'PARTIAL', 'FAILED', 'CANCELLED', 'HELD', 'RUNNING', 'TERMINATED', 'TIMED_OUT'])
     .meta({
@@ -132,7 +170,7 @@ export const ReportSchema = z.strictObject({
   problems: z.array(problem),
   evidence: z.array(evidence).meta({
     description:
-      'Looks and calls, with times and trace ids, and what people said: the only part that may differ in a repeat.',
+      'Looks and calls, with times and trace ids, and what people said. Only this, and the times that are not the service’s, may differ in a repeat.',
   }),
 });
 

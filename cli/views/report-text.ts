@@ -6,40 +6,45 @@ import {
   type ReportLeg,
   type ReportPayment,
 } from '../../domain/run/report.ts';
-import { safetyWaitSentence, shownFirst, type Waiting } from '../../domain/waits.ts';
-import { isPlanned, type Progress } from '../../domain/run/progress.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { safetyWaitSentence, type Waiting } from '../../domain/waits.ts';
+import { isPlanned, lookingIn, mainWait, type Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
-import { paragraphOf, clockTime, count, table, wrap, type Paint } from '../terminal/text.ts';
+import { clockOf, type Clock } from '../terminal/clock.ts';
+import { paragraphOf, count, table, wrap, type Paint } from '../terminal/text.ts';
 import { amountText, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 import { costsTable } from './cost-text.ts';
+import { reasonsText } from './reason-text.ts';
 import { decisionLines, positionsTable, settledTable } from './positions-text.ts';
 
 /** The whole report. `uiUrl`: the run in the Temporal UI, null when its address is not known. */
 export function reportText(options: {
   readonly report: Report;
   readonly uiUrl: string | null;
+  readonly nowMs: number;
   readonly width: number;
   readonly paint: Paint;
 }): string {
   const { width, paint, uiUrl } = options;
   const report = plain(options.report);
+  const clock = clockOf(report.zone, options.nowMs);
+  // In the order in which they are read, so that the first time names the zone.
   const sections = [
     [
       `${paint.strong(report.run)}: ${paintStatus(report.status, paint)}`,
-      ...(report.startedBy === null ? [] : [wrap(`Started by ${report.startedBy}.`, width)]),
+      ...pastLines(report, clock).map((line) => wrap(line, width)),
     ].join('\n'),
-    wrap(summarise(report).join('\n'), width),
+    wrap(summarise(report, clock).join('\n'), width),
     positionsText(report, width),
     legsTable(report, width),
     costsText(report, width),
     leftText(report, width),
     paymentsTable(report, width),
-    unpaidText(report, width),
     totalsTable(report, width),
-    problemsText(report, width),
-    instructionsText(report, width),
+    problemsText(report, width, clock),
+    instructionsText(report, width, clock),
     uiUrl === null ? '' : `Temporal UI: ${uiUrl}`,
   ];
   return sections.filter((section) => section !== '').join('\n\n');
@@ -50,14 +55,41 @@ function paintStatus(status: Report['status'], paint: Paint): string {
   return status === 'RUNNING' ? status : status === 'HELD' ? paint.warn(status) : paint.bad(status);
 }
 
+/** Who started the run, when it began and ended, and its resets. */
+export function pastLines(
+  { startedBy, startedAt, endedAt, resets }: Pick<Report, 'startedBy' | 'startedAt' | 'endedAt' | 'resets'>,
+  clock: Clock,
+): readonly string[] {
+  const by = startedBy === null ? '' : ` by ${startedBy}`;
+  const at = startedAt === null ? '' : ` at ${clock.atText(startedAt)}`;
+  const ended = endedAt === null ? '' : `nded at ${clock.atText(endedAt)}.`;
+  const started = by === '' && at === '' ? '' : `Started${by}${at}`;
+  const first =
+    started === ''
+      ? ended === ''
+        ? ''
+        : `E${ended}`
+      : ended === ''
+        ? `${started}.`
+        : `${started}, e${ended}`;
+  return [...(first === '' ? [] : [first]), ...resets.map((reset) => resetLine(reset, clock))];
+}
+
+function resetLine({ at, eventId, why, before }: Report['resets'][number], clock: Clock): string {
+  const isOpen = before === 'RUNNING' || before === 'HELD';
+  const stood = before === null ? '' : isOpen ? `, while it was ${before}` : `, after it had ended ${before}`;
+  const reason = why === null ? 'no reason was given' : `the reason given is "${why}"`;
+  return `Reset at ${clock.atText(at)} to event ${eventId}${stood}; ${reason}.`;
+}
+
 /** One sentence per item. */
-function summarise(report: Report): string[] {
+function summarise(report: Report, clock: Clock): string[] {
   const legs = report.legs.map((leg) => {
     const traded = `${money(leg.sellAmount, leg.sell)} for ${money(leg.buyAmount, leg.buy)}`;
     const lost = lostReply(report, leg.id, leg.tradeId);
     switch (leg.outcome) {
       case 'TRADED':
-        return `Traded ${traded} at ${leg.rate === null ? '?' : rateText(leg.rate)} (trade ${leg.tradeId ?? '?'})${settledText(leg.settled)}.${requotesText(report, leg)}${lost}`;
+        return `Traded ${traded} at ${leg.rate === null ? '?' : rateText(leg.rate)} (trade ${leg.tradeId ?? '?'})${when(', made at ', leg.tradedAt, clock)}${settledText(leg, clock)}.${requotesText(report, leg)}${lost}`;
       case 'NOT_TRADED':
         return `Not traded: ${leg.sell} for ${leg.buy} (${leg.id}).`;
       case 'NEEDS_HUMAN':
@@ -76,7 +108,7 @@ function summarise(report: Report): string[] {
     const more = `${generationText(payment)}${lostReply(report, payment.id, payment.withdrawalId)}`;
     switch (payment.outcome) {
       case 'PAID':
-        return `Paid ${what} (withdrawal ${payment.withdrawalId ?? '?'}, ${payment.status ?? '?'}).${more}`;
+        return `Paid ${what} (withdrawal ${payment.withdrawalId ?? '?'}, ${payment.status ?? '?'})${when(', sent at ', payment.sentAt, clock)}${when(', seen paid at ', payment.paidAt, clock)}.${more}`;
       case 'NOT_PAID':
         return `Not paid: ${what} (${payment.id}).`;
       case 'NEEDS_HUMAN':
@@ -84,12 +116,17 @@ function summarise(report: Report): string[] {
       case 'PENDING':
         return payment.withdrawalId === null
           ? `${isInDoubt(report, payment) ? 'In doubt whether it was sent' : 'Not sent yet'}: ${what} (${payment.id}).`
-          : `Sent, not paid yet: ${what} (withdrawal ${payment.withdrawalId}, ${payment.status ?? '?'}).${more}`;
+          : `Sent, not paid yet: ${what} (withdrawal ${payment.withdrawalId}, ${payment.status ?? '?'})${when(', sent at ', payment.sentAt, clock)}.${more}`;
     }
   });
   const all = [...legs, ...payments];
   if (all.length > 0) return all;
   return [NO_ITEMS[report.status]];
+}
+
+/** Empty where the time is not known. */
+function when(words: string, utc: string | null, clock: Clock): string {
+  return utc === null ? '' : `${words}${clock.atText(utc)}`;
 }
 
 /** True when an item may have been executed, so that a person must not do it by hand. */
@@ -107,14 +144,20 @@ function isLong({ payments }: Pick<Report, 'payments'>): boolean {
   return payments.length > SHOWN_PAYMENTS;
 }
 
-/** `1990 of 2000 payments are paid, 7 are not paid, 3 wait for a person`. */
-function countedText({ payments }: Report): string {
+/** `1990 of 2000 payments are paid, 7 are not paid (5 wrong currency, 2 cancelled), 3 are in need of a person`. */
+function countedText({ payments, problems }: Report): string {
   const of = (outcome: ReportPayment['outcome']): ReportPayment[] =>
     payments.filter((payment) => payment.outcome === outcome);
+  const unpaid = of('NOT_PAID');
+  const codes = new Map(problems.map(({ item, code }) => [item, code]));
+  const why = reasonsText(
+    unpaid.flatMap(({ id }) => codes.get(id) ?? []).map((code) => ({ code, payments: 1 })),
+    unpaid.length,
+  );
   const pending = of('PENDING');
   const sent = pending.filter(({ withdrawalId }) => withdrawalId !== null).length;
   const others: readonly (readonly [number, string])[] = [
-    [of('NOT_PAID').length, 'not paid'],
+    [unpaid.length, `not paid${why === '' ? '' : ` (${why})`}`],
     [of('NEEDS_HUMAN').length, 'in need of a person'],
     [sent, 'sent and not paid yet'],
     [pending.length - sent, 'not sent yet'],
@@ -125,26 +168,6 @@ function countedText({ payments }: Report): string {
       number === 0 ? [] : [`${number} ${number === 1 ? 'is' : 'are'} ${what}`],
     ),
   ].join(', ');
-}
-
-/** The first of many payments that are not paid, with the reason; empty where a table has all of them. */
-function unpaidText(report: Report, width: number): string {
-  if (!isLong(report)) return '';
-  const unpaid = report.payments.filter(
-    ({ outcome, reason }) => outcome !== 'PAID' && (outcome !== 'PENDING' || reason !== null),
-  );
-  if (unpaid.length === 0) return '';
-  const lines = unpaid.slice(0, SHOWN_PAYMENTS).map((payment) => {
-    const { id, account, amount, currency, outcome, reason } = payment;
-    const what = `${id}: ${outcome}, ${money(amount, currency)} to ${account}.`;
-    return wrap(`  ${reason === null ? what : `${what} ${sentence(reason)}`}`, width, '    ');
-  });
-  const more = unpaid.length - lines.length;
-  const head =
-    more === 0
-      ? 'Not paid:'
-      : `Not paid, the first ${lines.length} of ${unpaid.length} (--json has them all):`;
-  return [wrap(head, width), ...lines].join('\n');
 }
 
 /** What to say of a run without legs and payments. */
@@ -159,8 +182,10 @@ const NO_ITEMS: Readonly<Record<Report['status'], string>> = {
   TIMED_OUT: 'It was ended in Temporal before there was a plan; nothing was sent.',
 };
 
-function settledText(settled: boolean | null): string {
-  return settled === true ? ', settled' : settled === false ? ', will not settle' : '';
+function settledText({ settled, settledAt }: ReportLeg, clock: Clock): string {
+  if (settled === true)
+    return settledAt === null ? ', settled' : `, seen settled at ${clock.atText(settledAt)}`;
+  return settled === false ? ', will not settle' : '';
 }
 
 /** The quotes that the service gave for a leg, newest last, as far as this Temporal run knows them. */
@@ -310,33 +335,71 @@ function lostReply({ evidence }: Report, item: string, recordId: string | null):
 const NO_ANSWER = 'NO_ANSWER';
 const SUCCESS = 'success';
 
-/** The problems. For many payments this tells only what to do, since the list of payments has their reasons. */
-function problemsText(report: Report, width: number): string {
-  const ids = new Set(isLong(report) ? report.payments.map(({ id }) => id) : []);
-  const isOfMany = ({ item }: Report['problems'][number]): boolean => item !== null && ids.has(item);
-  const paragraphs = report.problems
-    .filter((problem) => !isOfMany(problem))
-    .map(({ code, item, message, fix }) => paragraphOf({ code, place: item, message, fix }, width));
-  const advice = new Map<string, number>();
-  for (const problem of report.problems.filter(isOfMany)) {
-    const text = `${problem.code}: ${sentence(problem.fix)}`;
-    advice.set(text, (advice.get(text) ?? 0) + 1);
+/**
+ * The problems, the rarest kind first. Where many items have the same one, their advice stands once above them. Of many
+ * payments only the first of each kind are shown.
+ */
+function problemsText(report: Report, width: number, clock: Clock): string {
+  const kinds = new Map<string, Problem[]>();
+  for (const problem of report.problems) {
+    const key = JSON.stringify([problem.code, problem.fix]);
+    kinds.set(key, [...(kinds.get(key) ?? []), problem]);
   }
-  const ofMany = [...advice]
-    .slice(0, SHOWN_PAYMENTS)
-    .map(([text, number]) => wrap(`${count(number, 'payment')}, ${text}`, width));
-  return [...paragraphs, ...ofMany].join('\n');
+  const isOfMany = isLong(report);
+  const most = isOfMany ? Math.max(FEWEST_OF_A_KIND, Math.floor(SHOWN_PAYMENTS / kinds.size)) : Infinity;
+  const payments = new Map(report.payments.map((payment) => [payment.id, payment]));
+  return [...kinds.values()]
+    .toSorted((a, b) => a.length - b.length)
+    .map((problems) => {
+      const [only] = problems;
+      const isTable = problems.length > 1 || (isOfMany && payments.has(only?.item ?? ''));
+      if (isTable || only === undefined) return kindText(problems, { payments, most, width, clock });
+      const { code, item: place, message, fix } = only;
+      return paragraphOf({ code, place, message: clock.retold(message), fix: clock.retold(fix) }, width);
+    })
+    .join('\n');
+}
+
+/** At least so many of each kind are shown. */
+const FEWEST_OF_A_KIND = 3;
+
+function kindText(
+  problems: readonly Problem[],
+  {
+    payments,
+    most,
+    width,
+    clock,
+  }: {
+    readonly payments: ReadonlyMap<string, ReportPayment>;
+    readonly most: number;
+    readonly width: number;
+    readonly clock: Clock;
+  },
+): string {
+  const [first] = problems;
+  if (first === undefined) return '';
+  const noun = problems.every(({ item }) => payments.has(item ?? '')) ? 'payment' : 'item';
+  const more = problems.length - most;
+  return [
+    wrap(`${first.code}, ${count(problems.length, noun)}: ${clock.retold(sentence(first.fix))}`, width),
+    ...problems.slice(0, most).map(({ item, message }) => {
+      const payment = payments.get(item ?? '');
+      const what = payment === undefined ? '' : `${whatOf(payment)}. `;
+      return wrap(`  ${item ?? 'the run'}: ${what}${clock.retold(sentence(message))}`, width, '    ');
+    }),
+    ...(more > 0 ? [`  and ${more} more (--json has them all)`] : []),
+  ].join('\n');
+}
+
+function whatOf({ outcome, amount, currency, account }: ReportPayment): string {
+  return `${outcome}, ${money(amount, currency)} to ${account}`;
 }
 
 /** Who decided what; empty when no person has said anything. */
-function instructionsText(report: Report, width: number): string {
-  const lines = instructionLines(report).map((line) => wrap(`  ${line}`, width, '    '));
+function instructionsText(report: Report, width: number, clock: Clock): string {
+  const lines = instructionLines(report, clock).map((line) => wrap(`  ${line}`, width, '    '));
   return lines.length === 0 ? '' : ['Said by people:', ...lines].join('\n');
-}
-
-/** The most important wait of a run; null when it only waits for the service to do its work. */
-export function mainWait(progress: Progress): Waiting | null {
-  return shownFirst(progress.items.map(({ waiting }) => waiting))[0] ?? null;
 }
 
 /** What would unblock a wait: the advice of its problem, and a command where a person must decide. */
@@ -349,12 +412,20 @@ export function unblocking(report: Report, { reason, problem }: Waiting): string
   return `${advice} To accept it: ${command} --accept ${tradeId} --evidence TEXT --by NAME.`;
 }
 
-/** One true sentence: the state, when the run looks again, and what would unblock it. */
-export function statusSentence(report: Report, progress: Progress, nowMs: number): string {
-  return tellStatus(plain(report), plain(progress), nowMs);
+/**
+ * One true sentence: the state, when the run looks again, and what would unblock it.
+ * @param clock of the message in which it stands; absent: it stands alone
+ */
+export function statusSentence(
+  report: Report,
+  progress: Progress,
+  nowMs: number,
+  clock = clockOf(report.zone, nowMs),
+): string {
+  return tellStatus(plain(report), plain(progress), nowMs, clock);
 }
 
-function tellStatus(report: Report, progress: Progress, nowMs: number): string {
+function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Clock): string {
   const counted = doneText(report, progress);
   const wait = mainWait(progress);
   const cancelled = cancelText(progress);
@@ -362,15 +433,17 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
     case 'HELD': {
       const held = cancelled === null ? 'is held' : `is ${cancelled}, and is held`;
       if (wait === null) return `${report.run} ${held} (${counted}).`;
-      const next = wait.wakeAtMs > nowMs ? clockTime(wait.wakeAtMs, nowMs) : null;
-      const since = wait.sinceMs === undefined ? '' : ` since ${clockTime(wait.sinceMs, nowMs)}`;
-      const why = `${report.run} ${held} (${counted}) by ${wait.problem.code}${since}: ${unstopped(wait.problem.message)}`;
+      const since = wait.sinceMs === undefined ? '' : ` since ${clock.at(wait.sinceMs)}`;
+      const why = `${report.run} ${held} (${counted}) by ${wait.problem.code}${since}: ${clock.retold(unstopped(wait.problem.message))}`;
       if (wait.safeAtMs !== undefined)
-        return `${why}; ${safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs)}`;
+        return `${why}; ${clock.retold(safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs))}${ofBatch(progress)}`;
+      const again = wait.wakeAtMs > nowMs ? `; it looks again by itself at ${clock.at(wait.wakeAtMs)}` : '';
       // When the advice is to do nothing, it also says what follows by itself, so the sentence does not repeat that.
-      const advice = unblocking(report, wait);
-      const again = next === null ? '' : `; it looks again by itself at ${next}`;
-      return isNothingToDo(wait.problem.fix) ? `${why}${again}, nothing to do.` : `${why}${again}. ${advice}`;
+      const advice = clock.retold(unblocking(report, wait));
+      const others = ofBatch(progress);
+      return isNothingToDo(wait.problem.fix)
+        ? `${why}${again}, nothing to do.${others}`
+        : `${why}${again}. ${advice}${others}`;
     }
     case 'RUNNING': {
       const current = progress.items.find(({ step }) => !/^(made|TRADED|PAID|NOT_)/.test(step));
@@ -387,13 +460,40 @@ function tellStatus(report: Report, progress: Progress, nowMs: number): string {
     case 'TERMINATED':
     case 'TIMED_OUT': {
       const [problem] = report.problems;
+      const isOfPayments = progress.batch !== null && problem?.item === 'payments';
+      const advice = problem === undefined ? '' : ` ${sentence(problem.fix)}`;
       const why =
-        problem === undefined
+        problem === undefined || (isOfPayments && problem.code !== 'BATCH_STOPPED')
           ? ''
-          : ` ${problem.code}: ${sentence(problem.message)} ${sentence(problem.fix)}`;
-      return `${report.run} ended ${report.status} (${counted}).${why}`;
+          : ` ${problem.code}: ${sentence(problem.message)}${isOfPayments ? '' : advice}`;
+      return `${report.run} ended ${report.status} (${counted}).${clock.retold(`${why}${ofBatch(progress)}${toBringText(progress)}${isOfPayments ? advice : ''}`)}`;
     }
   }
+}
+
+/**
+ * Why payments of a batch are not paid, and what payments of it wait for where they wait for several things: how many for
+ * each. Empty where there is nothing to say.
+ */
+function ofBatch({ batch }: Progress): string {
+  if (batch === null) return '';
+  const { counts, unpaid, held } = batch;
+  const waiting = held.reduce((sum, { payments }) => sum + payments, 0);
+  const isMixed = new Set(held.map(({ code }) => code)).size > 1;
+  return [
+    ...(counts.notPaid === 0 || unpaid.length === 0
+      ? []
+      : [` ${counts.notPaid} not paid: ${reasonsText(unpaid, counts.notPaid)}.`]),
+    ...(isMixed ? [` ${waiting} wait: ${reasonsText(held, waiting)}.`] : []),
+  ].join('');
+}
+
+/** The money to bring before what the plan had left out is tried again; empty where nothing was left out. */
+function toBringText({ batch }: Progress): string {
+  const sums = (batch?.leftOut ?? []).map(({ value, currency }) => money(value, currency)).join(', ');
+  return sums === ''
+    ? ''
+    : ` The plan has left some of these out, and buys nothing for them: bring up to ${sums} for what you mend, then reset the run.`;
 }
 
 /** `being cancelled by ana`; null when the run is not being cancelled, or has ended. */
@@ -414,7 +514,10 @@ function doneText(report: Report, progress: Progress): string {
   const done = items.filter((item) => item.outcome === 'TRADED' || item.outcome === 'PAID').length;
   const { planned = 0, paid = 0 } = batch?.counts ?? {};
   const all = items.length + planned;
-  return all === 0 ? 'no item' : `${done + paid} of ${count(all, 'item')} done`;
+  if (all === 0) return 'no item';
+  const counted = `${done + paid} of ${count(all, 'item')} done`;
+  const looking = lookingIn(progress);
+  return looking === 0 ? counted : `looking: ${counted} as far as seen, ${looking} to be looked up`;
 }
 
 /** True for an advice which only says that the run goes on by itself. */

@@ -2,9 +2,11 @@
 import { DateTime } from 'luxon';
 import { runName } from '../../domain/references.ts';
 import type { LeftOut } from '../../operations/schedules/files.ts';
-import type { ScheduleFacts } from '../../operations/schedules/spec.ts';
-import type { Missed, ScheduleView, Start } from '../../operations/schedules/starts.ts';
-import type { KeptSchedule, ScheduleChange } from '../../operations/schedules/kept.ts';
+import type { KeptSchedule, ScheduleFacts } from '../../operations/schedules/spec.ts';
+import type { Start } from '../../operations/schedules/came.ts';
+import type { ScheduleChange } from '../../operations/schedules/kept.ts';
+import type { Missed } from '../../operations/schedules/missed.ts';
+import type { ScheduleView } from '../../operations/schedules/starts.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, table, wrap } from '../terminal/text.ts';
 import { limitTexts } from './amount-text.ts';

@@ -3,7 +3,15 @@
  * this check, neither when it is sent nor when it is read. Pure, so that the workflow's validators and the readers of
  * histories use the same check.
  */
-import type { Accepted, Fact, Instruction, Kept, Recorded, Saying } from './instructions.ts';
+import {
+  MOST_NEEDS,
+  type Accepted,
+  type Fact,
+  type Instruction,
+  type Kept,
+  type Recorded,
+  type Saying,
+} from './instructions.ts';
 import { CHUNK } from '../batch.ts';
 import { SUPERSEDED, SUPERSEDED_FIELDS } from '../replacement.ts';
 import { isPart } from '../references.ts';
@@ -36,6 +44,12 @@ const paidAgain: Field = (value) =>
   item(value[0]) &&
   number(1)(value[1]) &&
   orNull(recordId)(value[2]);
+const need: Field = (value) =>
+  Array.isArray(value) &&
+  value.length === 3 &&
+  lineOf(100)(value[0]) &&
+  orNull(lineOf(100))(value[1]) &&
+  number(1)(value[2]);
 const perGroup: Field = (value) => Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= 500;
 const group: Field = (value) => typeof value === 'string' && /^\d{1,4}\.\d{1,3}\.[\w-]{12}$/.test(value);
 /** A batch has 1,024 groups, and each chunk may add one more. */
@@ -59,7 +73,11 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   },
   accept: { ...SAID, item, recordId },
   [SUPERSEDED]: { ...SAID, ...SUPERSEDED_FIELDS },
-  acknowledge: { ...SAID, standing: lineOf(300) },
+  acknowledge: {
+    ...SAID,
+    standing: lineOf(300),
+    needs: (value) => Array.isArray(value) && value.length <= MOST_NEEDS && value.every(need),
+  },
 };
 
 const FACTS: Readonly<Record<Fact['kind'], Fields>> = {

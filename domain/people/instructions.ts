@@ -58,10 +58,23 @@ export type Instruction =
    */
   | (SaidByPerson & { readonly kind: 'superseded'; readonly instead: string })
   /**
-   * A person looks after the run. This changes nothing of the run, and no longer counts once the run's state is not
-   * `standing` any more.
+   * A person looks after the run. This changes nothing of the run, covers `needs` and nothing else, and no longer counts once
+   * the run's state is not `standing` any more.
    */
-  | (SaidByPerson & { readonly kind: 'acknowledge'; readonly standing: string });
+  | (SaidByPerson & {
+      readonly kind: 'acknowledge';
+      readonly standing: string;
+      readonly needs: readonly Need[];
+    });
+
+/**
+ * One thing that needs a person. `item`: the leg or payment; null: the run as a whole, or its batch. `count`: how many payments
+ * of a batch it is about; otherwise 1.
+ */
+export type Need = readonly [code: string, item: string | null, count: number];
+
+/** An acknowledgement has at most this many. What is beyond it is not covered. */
+export const MOST_NEEDS = 1_000;
 
 /** One of several payments: the `item`, `follows` and `recordId` of an instruction about one payment. */
 export type PaidAgain = readonly [item: string, follows: number, recordId: string | null];

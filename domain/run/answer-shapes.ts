@@ -7,7 +7,7 @@
 import { isDecimal } from '../money.ts';
 import { isKeptPlan, isPlanHead } from '../plan/plan-shape.ts';
 import type { Problem } from '../problems.ts';
-import type { Wait } from '../waits.ts';
+import type { Short, Wait } from '../waits.ts';
 import type { Doubt, SendState } from '../writes/doubt.ts';
 import type { LegState, LegStep, QuoteInHand, Traded } from '../writes/leg-state.ts';
 import type { Phase } from '../writes/phase.ts';
@@ -28,7 +28,7 @@ import type {
   Stopped,
   WithdrawalsAnswer,
 } from './calls.ts';
-import type { ChunkCounts, ChunkState, ChunkTotal, Unpaid } from './chunk-state.ts';
+import type { ChunkCounts, ChunkState, ChunkTotal, Held, Unpaid } from './chunk-state.ts';
 import type { Evidence } from './state.ts';
 import type { Refusals } from './stop-rule.ts';
 
@@ -76,6 +76,7 @@ const WHY = {
   problem: isProblem,
   safeAtMs: ifAny(isNumber),
   sinceMs: ifAny(isNumber),
+  short: ifAny(shapeOf<Short>({ currency: isText, needed: isAmount, there: isAmount })),
 };
 const isWait = shapeOf<Wait>({ ...WHY, afterMs: isNumber });
 
@@ -133,11 +134,13 @@ const isTraded = shapeOf<Traded>({
   ...SIDES,
   tradeId: isTradeId,
   quoteId: isText,
+  createdAtMs: isNumber,
   quoted: orNull(shapeOf(SIDES)),
   status: isText,
 });
 const ACCEPTED = {
   withdrawalId: isWithdrawalId,
+  createdAtMs: isNumber,
   reference: isText,
   status: isText,
   amount: isAmount,
@@ -285,6 +288,19 @@ const isChunkState = shapeOf<ChunkState>({
     inARow: orNull(shapeOf({ code: isText, times: isCount })),
   }),
   unpaid: listOf(shapeOf<Unpaid>({ code: isText, payments: isCount })),
+  held: ifAny(
+    listOf(
+      shapeOf<Held>({
+        code: isText,
+        reason: isText,
+        currency: isText,
+        payments: isCount,
+        value: isAmount,
+        there: orNull(isAmount),
+      }),
+    ),
+  ),
+  unseen: ifAny(isCount),
 });
 export const isChunksAnswer = shapeOf<ChunksAnswer>({
   chunks: listOf(

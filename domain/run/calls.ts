@@ -143,6 +143,8 @@ export type LegCall = Call & {
   readonly legs?: readonly string[];
   /** For a leg that funds a batch and waits for money; absent for all others. */
   readonly funding?: Funding;
+  /** The leg of the run that still brings what this one sells, or may; absent: there is none. */
+  readonly sale?: string;
 };
 /** `when done`: the other leg needs what this one brings, and goes on once this one has ended. */
 export type Follows = 'at once' | 'when done' | 'none';

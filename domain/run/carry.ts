@@ -9,7 +9,7 @@ import { jsonBytes } from '../json-bytes.ts';
 import type { Payment, Plan, PlanHead } from '../plan/plan.ts';
 import { asForgotten, type SendState } from '../writes/doubt.ts';
 import { OPEN, type PaymentPhase } from '../writes/phase.ts';
-import { ADVICE } from '../writes/step.ts';
+import { moneyAdvice, saidBy } from '../writes/step.ts';
 import type { Problem } from '../problems.ts';
 import { isPayerOfChunk } from './payer.ts';
 import type { Ports } from './ports.ts';
@@ -67,7 +67,7 @@ const MOST_BYTES = 120_000;
 
 /** A leg at its stage. A leg that is still to be converted has only what is known; what a trade brought, the service says. */
 type CarriedLeg = { readonly id: string } & (
-  | (Pick<TradedLeg, 'kind' | 'atMs' | 'worse'> & Pick<Traded, 'tradeId' | 'quoted'>)
+  | (Pick<TradedLeg, 'kind' | 'atMs' | 'worse' | 'settledAtMs'> & Pick<Traded, 'tradeId' | 'quoted'>)
   | UntradedLeg
   | (Omit<ConvertingLeg, 'state'> & { readonly state: Partial<LegState> })
 );
@@ -96,7 +96,7 @@ type CarriedPhase =
   | (Omit<Extract<PaymentPhase, { kind: 'short' }>, 'problem'> & { readonly code: Problem['code'] });
 
 /** `reference`: only if it is of a later generation than the plan's. */
-type CarriedSent = Omit<Accepted, 'reference'> & { readonly reference?: string } & (
+type CarriedSent = Omit<Accepted, 'reference' | 'createdAtMs'> & { readonly reference?: string } & (
     Omit<SentPayment, 'accepted'> | Omit<FailedPayment, 'accepted'>
   );
 
@@ -142,16 +142,22 @@ function carryLeg({ leg, stage }: LegRecord): CarriedLeg | null {
       return isNew ? null : { id, ...stage, state: differences(stage.state, NEW_LEG) };
     }
     case 'handed on': {
-      const { atMs, trade, worse } = stage;
-      return { id, kind: 'traded', atMs, worse, ...trade };
+      const { atMs, trade, worse, settledAtMs } = stage;
+      return { id, kind: 'traded', atMs, worse, ...ifSettled(settledAtMs), ...trade };
     }
     case 'traded': {
-      const { kind, atMs, traded, worse } = stage;
-      return { id, kind, atMs, worse, tradeId: traded.tradeId, quoted: traded.quoted };
+      const { kind, atMs, traded, worse, settledAtMs } = stage;
+      const { tradeId, quoted } = traded;
+      return { id, kind, atMs, worse, ...ifSettled(settledAtMs), tradeId, quoted };
     }
     case 'not traded':
       return { id, ...stage };
   }
+}
+
+/** The poll of the next history says whether the trade is settled; this one has seen when. */
+function ifSettled(settledAtMs: number | undefined): Pick<TradedLeg, 'settledAtMs'> {
+  return settledAtMs === undefined ? {} : { settledAtMs };
 }
 
 /** Null: nothing is known of the payment. */
@@ -173,7 +179,7 @@ function carryPayment({ payment, stage }: PaymentRecord, runId: string): Carried
     case 'paid':
     case 'failed': {
       const { accepted, ...rest } = stage;
-      const { reference, ...record } = accepted;
+      const { reference, createdAtMs: _createdAtMs, ...record } = accepted;
       return { ...item, ...rest, ...record, ...(reference !== payment.reference && { reference }) };
     }
     case 'not paid':
@@ -290,8 +296,9 @@ function legFrom(item: CarriedLeg | undefined, heir: Heir): LegStage {
       };
     }
     case 'traded': {
-      const { atMs, worse, tradeId, quoted } = item;
-      const stage = { kind: 'handed on', atMs, trade: { tradeId, quoted } } as const;
+      const { atMs, worse, tradeId, quoted, settledAtMs } = item;
+      const trade = { tradeId, quoted };
+      const stage = { kind: 'handed on', atMs, ...ifSettled(settledAtMs), trade } as const;
       return heir.knowsLegs ? { ...stage, worse } : { ...stage, worse: null, isAnew: true };
     }
     case 'not traded': {
@@ -334,8 +341,8 @@ function phaseFrom(carried: CarriedPhase | undefined, item: string): PaymentPhas
       return OPEN;
     case 'short': {
       const { code, ...rest } = carried;
-      const message = `The service answered ${code}.`;
-      return { ...rest, problem: { code, item, message, fix: ADVICE['wait for money'] } };
+      const fix = moneyAdvice({ shortfall: 'hold' }, 'money');
+      return { ...rest, problem: { code, item, message: saidBy(code), fix } };
     }
     case 'spent':
       return carried;
@@ -346,5 +353,5 @@ function acceptedFrom(
   { id: _id, kind: _kind, ...record }: ItemOf<Omit<CarriedSent, 'endedIn'>>,
   payment: Payment,
 ): Accepted {
-  return { reference: payment.reference, ...record };
+  return { reference: payment.reference, createdAtMs: null, ...record };
 }

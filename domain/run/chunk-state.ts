@@ -2,11 +2,13 @@
  * Where one chunk of a batch stands, as its workflow answers, and what the run of the batch knows of its
  * chunks. Counts and sums, never a payment. Pure.
  */
-import type { PlanBatch, PlanChunk } from '../batch.ts';
-import { add, notNegative, subtract } from '../money.ts';
+import { isLeftOut, type PlanBatch, type PlanChunk } from '../batch.ts';
+import { add, compare, isPositive, notNegative, subtract } from '../money.ts';
+import type { Money } from '../policy.ts';
 import { hasGoFrom } from './payer.ts';
 import { refusalsIn, type Refusals } from './stop-rule.ts';
-import { isShown, shownFirst, type Waiting } from '../waits.ts';
+import { isShown, shownFirst, type WaitReason, type Waiting } from '../waits.ts';
+import { isUnseen } from '../writes/doubt.ts';
 import {
   acceptedOf,
   isOpenPayment,
@@ -56,6 +58,25 @@ export type ChunkState = {
   readonly refusals: Refusals;
   /** The first codes with which payments have ended unpaid, and how many each. */
   readonly unpaid: readonly Unpaid[];
+  /** What its payments wait for, the most frequent first; absent: none waits for anything that people should know of. */
+  readonly held?: readonly Held[];
+  /**
+   * How many of its payments an earlier history may have sent, and this one has not looked up yet; absent: none.
+   */
+  readonly unseen?: number;
+};
+
+/**
+ * Payments in one currency that wait with one code. `value`: what they pay together. `there`: how much of the currency one of
+ * them last found, where they wait for money and a read shows it; null otherwise.
+ */
+export type Held = {
+  readonly code: string;
+  readonly reason: WaitReason;
+  readonly currency: string;
+  readonly payments: number;
+  readonly value: string;
+  readonly there: string | null;
 };
 
 /** So many payments have ended unpaid with this code. */
@@ -63,6 +84,8 @@ export type Unpaid = { readonly code: string; readonly payments: number };
 
 const MOST_WAITS = 3;
 const MOST_CODES = 5;
+/** A call reads many chunks, so that the answer of each is short. */
+const MOST_HELD = 8;
 
 /** What a chunk knows of itself. */
 export type ChunkStanding = {
@@ -71,20 +94,71 @@ export type ChunkStanding = {
   readonly isSending: boolean;
   readonly payments: readonly PaymentRecord[];
   readonly waiting: Waiting | null;
+  /** True when an earlier history may have sent what this one has not looked up. */
+  readonly isAgain: boolean;
 };
 
 export function chunkStateOf(chunk: ChunkStanding): ChunkState {
   const { number, heard, payments } = chunk;
+  const held = heldIn(payments);
+  const unseen = unseenIn(chunk);
   return {
     number,
     heard,
     isSending: chunk.isSending && payments.some(isUnsent),
     counts: countsIn(chunk),
     totals: totalsIn(payments),
-    waits: waitsIn(chunk),
+    // What one payment is short of stands in the sums of `held`.
+    waits: waitsIn(chunk).map(({ short: _short, ...waiting }) => waiting),
     refusals: refusalsIn(payments, heard),
     unpaid: unpaidIn(payments),
+    ...(held.length > 0 && { held }),
+    ...(unseen > 0 && { unseen }),
   };
+}
+
+function heldIn(payments: readonly PaymentRecord[]): readonly Held[] {
+  return mergedHeld(
+    payments.filter(isOpenPayment).flatMap(({ payment: { currency }, amount, waiting }): Held[] => {
+      if (!isShown(waiting)) return [];
+      const { problem, reason, short } = waiting;
+      const there = short?.there ?? null;
+      return [{ code: problem.code, reason, currency, payments: 1, value: amount ?? '0', there }];
+    }),
+  ).slice(0, MOST_HELD);
+}
+
+/** What the payments of these chunks wait for. */
+export function heldOf(chunks: readonly Pick<ChunkRecord, 'state'>[]): readonly Held[] {
+  return mergedHeld(chunks.flatMap(({ state }) => state?.held ?? []));
+}
+
+/** The rows of several chunks as one list, the most frequent first. */
+export function mergedHeld(rows: readonly Held[]): readonly Held[] {
+  const merged = new Map<string, Held>();
+  for (const row of rows) {
+    const key = `${row.code} ${row.currency}`;
+    const before = merged.get(key);
+    merged.set(
+      key,
+      before === undefined
+        ? row
+        : {
+            ...before,
+            payments: before.payments + row.payments,
+            value: add(before.value, row.value),
+            there: before.there ?? row.there,
+          },
+    );
+  }
+  return [...merged.values()].toSorted((a, b) => b.payments - a.payments);
+}
+
+/** How many payments are still to be looked up. */
+export function unseenIn({ payments, isAgain }: Pick<ChunkStanding, 'payments' | 'isAgain'>): number {
+  return isAgain
+    ? payments.filter(({ stage }) => stage.kind === 'unsent' && isUnseen(stage.state)).length
+    : 0;
 }
 
 /** The codes with which payments of a chunk have ended unpaid. */
@@ -103,7 +177,11 @@ export function unpaidIn(payments: readonly PaymentRecord[]): readonly Unpaid[] 
 
 /** The codes with which payments of these chunks have ended unpaid, the most frequent code first. */
 export function unpaidOf(chunks: readonly Pick<ChunkRecord, 'state'>[]): readonly Unpaid[] {
-  const all = chunks.flatMap(({ state }) => state?.unpaid ?? []);
+  return mergedUnpaid(chunks.flatMap(({ state }) => state?.unpaid ?? []));
+}
+
+/** The codes of several lists, the most frequent first. */
+export function mergedUnpaid(all: readonly Unpaid[]): readonly Unpaid[] {
   return summedUp(all).toSorted((a, b) => b.payments - a.payments);
 }
 
@@ -282,6 +360,20 @@ export function withTotals(total: ChunkTotal, chunks: readonly ChunkState[]): Ch
       all[name] = add(all[name], one[name]);
   }
   return all;
+}
+
+/**
+ * What a batch would pay beside what its plan funds, at most, if everything that the plan has left out were mended. Empty
+ * where no payment has ended for such a reason.
+ */
+export function leftOutIn(chunks: readonly ChunkRecord[], batch: PlanBatch | null): readonly Money[] {
+  if (batch === null || !unpaidOf(chunks).some(({ code }) => isLeftOut(code))) return [];
+  return totalsOfChunks(chunks, batch).flatMap(({ currency, planned, notPaid }) => {
+    const funded = batch.payable.find((one) => one.currency === currency)?.value ?? '0';
+    const unfunded = subtract(planned, funded);
+    const value = compare(unfunded, notPaid) < 0 ? unfunded : notPaid;
+    return isPositive(value) ? [{ currency, value }] : [];
+  });
 }
 
 /** What a batch still has to pay in a currency, as far as its run knows. */

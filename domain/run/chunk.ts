@@ -21,7 +21,7 @@ import type { ChunkStanding } from './chunk-state.ts';
 import { NO_RUN, isOpenPayment, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
-import { isPayerOfChunk } from './payer.ts';
+import { hasGoFrom, isPayerOfChunk } from './payer.ts';
 import { Pauses } from './pauses.ts';
 import {
   RunRefused,
@@ -83,7 +83,7 @@ export class Chunk implements Paying {
     this.input = input;
     this.state = state;
     this.ports = ports;
-    this.pauses = new Pauses(ports, carried !== null);
+    this.pauses = new Pauses(ports, input.run, carried !== null);
     this.#writes = new Writes(ports);
     this.#carried = carried;
     state.payments = input.payments.map((row) => newRecord(paymentOf(input.run, row)));
@@ -228,7 +228,16 @@ export class Chunk implements Paying {
       isSending: this.isSending,
       payments,
       waiting,
+      isAgain: this.#isAgain,
     };
+  }
+
+  /** The chunk was started or reset once more, or its run was. */
+  get #isAgain(): boolean {
+    const go = this.#phase.go;
+    const isOfAnother = go !== null && (!hasGoFrom(go.runId, go.plan.madeFor) || go.plan.foundRecords);
+    const isReset = this.#originalRunId !== this.ports.runId || this.#wasReset.wasReset === true;
+    return !this.input.isFirst || isReset || isOfAnother;
   }
 
   /** The answer to other runs, as in `holdsOf`. */

@@ -7,7 +7,7 @@ import { minuteText } from '../waits.ts';
 import type { LegAnswer } from './calls.ts';
 import { fundingOf, withoutItsBatch } from './funding.ts';
 import { openLeg, type ConvertingLeg, type LegRecord, type TradedLeg } from './items.ts';
-import { follows, heldBack, tradedBeside, withoutItsSale, type HeldBack } from './leg-order.ts';
+import { follows, heldBack, openSale, tradedBeside, withoutItsSale, type HeldBack } from './leg-order.ts';
 import { StepFailed } from './ports.ts';
 import type { Carrying } from './parts.ts';
 import { addEvidence } from './state.ts';
@@ -57,6 +57,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
   switch (stage.kind) {
     case 'converting': {
       const funding = fundingOf(run.state, record);
+      const sale = openSale(run.state.legs, record);
       const call = {
         ...run.call(),
         leg,
@@ -67,6 +68,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
         follows: follows(run.state.legs, record),
         legs: run.state.legs.map((one) => one.leg.reference),
         ...(funding !== null && { funding }),
+        ...(sale !== null && { sale }),
       };
       return stage.state.quote === null ? ports.requestQuote(call) : ports.executeTrade(call);
     }

@@ -25,6 +25,8 @@ export type TradedLeg = {
   isShown?: true;
   /** False: the trade will never settle. Null: not known yet. */
   settled: boolean | null;
+  /** When this run saw that it is settled, epoch milliseconds: the service tells no such time. Absent: it has not. */
+  settledAtMs?: number;
   /** As in `LegStep`. */
   readonly isFoundLate?: true;
   /**
@@ -37,7 +39,7 @@ export type TradedLeg = {
  * An earlier history has handed on the id of its trade, and the service has not shown that trade to this history yet. So what
  * it has brought is not known.
  */
-export type HandedOnLeg = Pick<TradedLeg, 'atMs' | 'worse' | 'isAnew'> & {
+export type HandedOnLeg = Pick<TradedLeg, 'atMs' | 'worse' | 'isAnew' | 'settledAtMs'> & {
   readonly kind: 'handed on';
   readonly trade: Pick<Traded, 'tradeId' | 'quoted'>;
 };
@@ -81,10 +83,16 @@ export type Release = {
   readonly alike?: LookAlike;
 };
 
-/** The service's record of a payment: when it was taken for accepted, epoch milliseconds, and its last known status. */
-export type Accepted = Omit<Shown, 'amount' | 'status'> & {
+/**
+ * The service's record of a payment: when it was taken for accepted, epoch milliseconds, and its last known status.
+ * `createdAtMs`: null where an earlier history has handed it on, and the service has not shown it to this one yet.
+ */
+export type Accepted = Omit<Shown, 'amount' | 'status' | 'createdAtMs'> & {
+  readonly createdAtMs: number | null;
   readonly atMs: number;
   status: string;
+  /** When this run saw it paid, epoch milliseconds: the service tells no such time. Absent: that is not known. */
+  paidAtMs?: number;
   /**
    * An earlier Temporal run knew the payment as paid. If it has come back, this run checks whether a person
    * wants it paid again.
@@ -121,6 +129,21 @@ export type PaymentRecord = {
   traceId: string | null;
   contradicted?: Contradicted;
 };
+
+/** A record that a run took up no later than this after the service made it is one that it has followed from the beginning. */
+const FROM_THE_BEGINNING_MS = 60_000;
+
+/**
+ * True when the run has followed a record from the beginning, so that it saw when its status changed. A lookup may find a
+ * record that is long paid: then nobody has seen when.
+ */
+export function isFollowedFromTheBeginning(record: {
+  readonly createdAtMs: number | null;
+  readonly atMs: number;
+}): boolean {
+  const { createdAtMs, atMs } = record;
+  return createdAtMs !== null && atMs - createdAtMs <= FROM_THE_BEGINNING_MS;
+}
 
 /** A payment that waits for no leg any more, and is to be sent. */
 export type UnsentRecord = PaymentRecord & {

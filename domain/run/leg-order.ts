@@ -10,6 +10,7 @@ import { makeProblem, type Problem } from '../problems.ts';
 import type { WaitReason } from '../waits.ts';
 import type { Follows } from './calls.ts';
 import type { QuoteInHand } from '../writes/leg-state.ts';
+import { afterSale } from '../writes/trade-texts.ts';
 import { openLeg, tradeOf, type LegRecord } from './items.ts';
 
 /** Why a leg that could be quoted is not quoted, and for whose trade it waits. */
@@ -26,10 +27,14 @@ export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBac
       reason: 'person',
       problem: makeProblem('AFTER_WORSE_TRADE', leg.id, { message: stops(worse, record) }),
     };
-  const sale = legs.find((other) => feeds(other, record) && !isSure(other));
-  if (sale === undefined || !lacksProceeds(legs, record)) return null;
-  const message = `Leg "${leg.id}" needs the ${leg.sell} that leg "${sale.leg.id}" brings, which is not traded yet, or not shown yet by the service.`;
-  return { reason: 'turn', problem: makeProblem('AFTER_SALES', leg.id, { message }) };
+  const sale = openSale(legs, record);
+  if (sale === null || !lacksProceeds(legs, record)) return null;
+  return { reason: 'turn', problem: afterSale(leg, sale) };
+}
+
+/** The id of the first leg that still brings what this one sells, or may; null: there is none. */
+export function openSale(legs: readonly LegRecord[], record: LegRecord): string | null {
+  return legs.find((other) => feeds(other, record) && !isSure(other))?.leg.id ?? null;
 }
 
 /**

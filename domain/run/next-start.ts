@@ -3,7 +3,9 @@
  * `explain-reset`, `--go-on` and `--pay-again` all tell people this. It is advice, since a worker looks at the service and
  * at what people said once more before it sends. Pure.
  */
+import { isLeftOut } from '../batch.ts';
 import { isFromBalances } from '../plan/plan.ts';
+import { classOf } from '../service/reply-rules.ts';
 import {
   instructionsAbout,
   isCancelled,
@@ -36,7 +38,15 @@ export type Next =
 
 export type NextOfItem = { readonly next: Next } & (
   | { readonly kind: 'leg'; readonly item: ReportLeg }
-  | { readonly kind: 'payment'; readonly item: ReportPayment }
+  | {
+      readonly kind: 'payment';
+      readonly item: ReportPayment;
+      /**
+       * Why no trade of the plan may bring its money, if it is sent now: the plan has left it out, or money was missing when all
+       * its trades were made. Null: neither.
+       */
+      readonly unfunded: 'left out' | 'money missing' | null;
+    }
 );
 
 /** True for an item that a worker may send. */
@@ -72,6 +82,8 @@ export function nextStart(
   const stopped = stoppedBy(said, takesCancelBack);
   const closed = new Set(problems.flatMap(({ code, item }) => (CLOSING.includes(code) ? [item] : [])));
   const about = saidByItem(said);
+  const codes = new Map(problems.map(({ code, item }) => [item, code as string]));
+  const mayStillBuy = new Set(legs.filter(({ outcome }) => outcome !== 'TRADED').map(({ buy }) => buy));
   return [
     ...legs.map((leg): NextOfItem => ({ kind: 'leg', item: leg, next: nextOfLeg(leg, stopped) })),
     ...payments.map((payment): NextOfItem => {
@@ -81,9 +93,20 @@ export function nextStart(
         kind: 'payment',
         item: payment,
         next: nextOfPayment(payment, { stopped, isOpened, isClosed }),
+        unfunded: unfundedBy(codes.get(payment.id), mayStillBuy.has(payment.currency)),
       };
     }),
   ];
+}
+
+function unfundedBy(
+  code: string | undefined,
+  mayStillBuy: boolean,
+): Extract<NextOfItem, { kind: 'payment' }>['unfunded'] {
+  if (code === undefined) return null;
+  if (isLeftOut(code)) return 'left out';
+  const isMissing = classOf({ code, details: {} }) === 'wait for money';
+  return isMissing && !mayStillBuy ? 'money missing' : null;
 }
 
 function stoppedBy(said: readonly Recorded[], takesCancelBack: boolean): Next | null {

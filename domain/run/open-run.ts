@@ -39,7 +39,7 @@ export class OpenRun implements Carrying {
     this.input = input;
     this.state = state;
     this.ports = ports;
-    this.pauses = new Pauses(ports, carried !== null);
+    this.pauses = new Pauses(ports, input.run, carried !== null);
     this.#writes = new Writes(ports);
     this.#carried = carried;
   }
@@ -153,10 +153,28 @@ export class OpenRun implements Carrying {
     const { ended: isOver, stopped } = state;
     const wakes = this.pauses.asked;
     const runId = this.knownAs(ports.runId);
-    // Histories that follow one another are one run. So the go is as fresh in the last of them as in the first.
-    const isFirst = ports.runId === ports.originalRunId && state.plan?.madeFor === runId;
-    const isFresh = isFirst && state.plan?.foundRecords === false;
-    return { runId, isFresh, isOver, mayGo, released: releasedIn(state), most, stopped, wakes };
+    return {
+      runId,
+      isFresh: !this.isAgain,
+      isOver,
+      mayGo,
+      released: releasedIn(state),
+      most,
+      stopped,
+      wakes,
+    };
+  }
+
+  /**
+   * True when this Temporal run is not the one that the plan was made for, or records were there before: it does not know what
+   * was sent. Histories that follow one another are one run. So the last of them is as fresh as the first. No command of a
+   * workflow may depend on it.
+   */
+  get isAgain(): boolean {
+    const { state, ports } = this;
+    const { plan } = state;
+    if (plan === null || plan.foundRecords) return true;
+    return ports.runId !== ports.originalRunId || plan.madeFor !== this.knownAs(ports.runId);
   }
 
   /** A chunk of the batch has news. */

@@ -2,7 +2,8 @@
  * The durable waits of a run: how long each is, how people see it with its reason, and how a person who wakes
  * the run ends it early.
  */
-import { makeProblem, type Problem } from '../problems.ts';
+import { forRun, makeProblem, type Problem } from '../problems.ts';
+import type { RunName } from '../references.ts';
 import { safetyWaitText, waitingOf, type Wait, type Waiting } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
 import { growing } from './growing.ts';
@@ -32,6 +33,7 @@ const NEVER = (): boolean => false;
 
 export class Pauses {
   readonly #ports: Pick<Ports, 'waitUntil' | 'nowMs' | 'show'>;
+  readonly #run: RunName;
   readonly #paces = new Map<Waiter, Pace>();
   /** The last wait that was shown of each waiter, for each code of a problem. */
   readonly #shown = new Map<Waiter, Map<string, Waiting>>();
@@ -39,9 +41,13 @@ export class Pauses {
   readonly #inheritsUntilMs: number;
   #asked = 0;
 
-  /** @param isContinued an earlier history of the same workflow has handed on to this one */
-  constructor(ports: Pick<Ports, 'waitUntil' | 'nowMs' | 'show'>, isContinued = false) {
+  /**
+   * @param run whose name the advice of each wait has
+   * @param isContinued an earlier history of the same workflow has handed on to this one
+   */
+  constructor(ports: Pick<Ports, 'waitUntil' | 'nowMs' | 'show'>, run: RunName, isContinued = false) {
     this.#ports = ports;
+    this.#run = run;
     this.#inheritsUntilMs = isContinued ? ports.nowMs() + SAME_WAIT_MS : 0;
   }
 
@@ -123,7 +129,8 @@ export class Pauses {
   /** Sets the wait that is shown; a caller with several waits shows them all at once. */
   note(waiter: Waiter, wait: Wait): void {
     const shown = this.#shown.get(waiter) ?? new Map<string, Waiting>();
-    waiter.waiting = waitingOf(wait, this.#ports.nowMs(), this.#before(waiter, wait, shown));
+    const told = { ...wait, problem: forRun(wait.problem, this.#run) };
+    waiter.waiting = waitingOf(told, this.#ports.nowMs(), this.#before(waiter, wait, shown));
     this.#shown.set(waiter, shown.set(wait.problem.code, waiter.waiting));
   }
 

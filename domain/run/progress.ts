@@ -7,20 +7,32 @@ import {
   type PaymentOutcome,
   type PaymentRecord,
 } from './items.ts';
+import { isLeftOut } from '../batch.ts';
+import { sumsOf } from '../plan/amounts.ts';
+import type { Money } from '../policy.ts';
 import type { RunState } from './state.ts';
-import { shownFirst, type Waiting } from '../waits.ts';
+import { isShown, shownFirst, type Waiting } from '../waits.ts';
+import { isUnseen } from '../writes/doubt.ts';
+import { leadingWait } from './missing.ts';
 import {
-  codesOf,
   countsOf,
+  hasHeard,
   isDone,
+  heldOf,
+  leftOutIn,
+  mergedHeld,
+  mergedUnpaid,
   sumOfCounts,
   totalsOf,
   totalsOfChunks,
+  unpaidOf,
   withTotals,
   type ChunkCounts,
   type ChunkRecord,
   type ChunkState,
   type ChunkTotal,
+  type Held,
+  type Unpaid,
 } from './chunk-state.ts';
 
 /** Where a run stands, for a terminal: one line per step. */
@@ -51,11 +63,17 @@ export function isPlanned({ items }: Progress): boolean {
 
 const PLANNED = 'made';
 
-/** How the payments of a batch stand: counts, sums by currency, and the first codes with which some have ended unpaid. */
+/** How the payments of a batch stand. */
 export type BatchStanding = {
   readonly counts: ChunkCounts;
+  /** The sums, by currency. */
   readonly totals: readonly ChunkTotal[];
-  readonly codes: readonly string[];
+  /** The codes with which payments have ended unpaid, the most frequent first. */
+  readonly unpaid: readonly Unpaid[];
+  /** What payments wait for, the most frequent first. */
+  readonly held: readonly Held[];
+  /** How many payments are still to be looked up at the service: an earlier Temporal run may have paid them. */
+  readonly unseen: number;
   readonly waiting: Waiting | null;
 };
 
@@ -66,6 +84,8 @@ export type BatchStanding = {
 export type BatchProgress = BatchStanding & {
   readonly open: readonly number[];
   readonly others: BatchStanding;
+  /** What is not paid because the plan had left it out, at most: once it is mended, no trade of the plan brings its money. */
+  readonly leftOut: readonly Money[];
 };
 
 /** A part of the progress, as for a report. */
@@ -89,11 +109,14 @@ export function standingWith(
   { others }: Pick<BatchProgress, 'others'>,
   chunks: readonly ChunkState[],
 ): BatchStanding {
+  const held = mergedHeld([...others.held, ...chunks.flatMap((chunk) => chunk.held ?? [])]);
   return {
     counts: sumOfCounts([others.counts, ...chunks.map(({ counts }) => counts)]),
     totals: others.totals.map((total) => withTotals(total, chunks)),
-    codes: firstCodes([others.codes, ...chunks.map(codesOf)]),
-    waiting: shownFirst([others.waiting, ...chunks.flatMap(({ waits }) => waits)])[0] ?? null,
+    unpaid: mergedUnpaid([...others.unpaid, ...chunks.flatMap(({ unpaid }) => unpaid)]),
+    held,
+    unseen: chunks.reduce((sum, { unseen = 0 }) => sum + unseen, others.unseen),
+    waiting: leadingWait([others.waiting, ...chunks.flatMap(({ waits }) => waits)], held),
   };
 }
 
@@ -107,6 +130,20 @@ export function withStanding(progress: Progress, standing: BatchStanding): Progr
   };
 }
 
+/**
+ * The most important wait of a run, without those that people need not know; null: there is none. Where a batch, or more than
+ * one item, waits for money, it tells the sums that are missing.
+ * @param isMeant leaves waits out
+ */
+export function mainWait(
+  { items, batch }: Pick<Progress, 'items' | 'batch'>,
+  isMeant: (waiting: Waiting) => boolean = isShown,
+): Waiting | null {
+  const waits = items.flatMap(({ waiting }) => (waiting !== null && isMeant(waiting) ? [waiting] : []));
+  const isOfMany = batch !== null || waits.filter(({ reason }) => reason === 'money').length > 1;
+  return isOfMany ? leadingWait(waits, batch?.held ?? []) : (shownFirst(waits)[0] ?? null);
+}
+
 /** The progress of a run that has ended, as its report tells it. */
 export function progressOfEnded(report: Report, { isBatch }: { readonly isBatch: boolean }): Progress {
   const legs = report.legs.map(({ id, outcome, settled }) => ({
@@ -118,7 +155,7 @@ export function progressOfEnded(report: Report, { isBatch }: { readonly isBatch:
   const { status } = report;
   if (isBatch) {
     const standing = standingOfReport(report);
-    const batch = { ...standing, open: [], others: standing };
+    const batch = { ...standing, open: [], others: standing, leftOut: leftOutOf(report) };
     return { status, items: [...legs, batchItem(standing)], batch };
   }
   const payments = report.payments.map(({ id, outcome }) => ({
@@ -130,9 +167,20 @@ export function progressOfEnded(report: Report, { isBatch }: { readonly isBatch:
   return { status, items: [...legs, ...payments], batch: null };
 }
 
+function leftOutOf({ payments, problems }: Report): readonly Money[] {
+  const codes = new Map(problems.map(({ item, code }) => [item, code]));
+  return sumsOf(
+    payments.flatMap(({ id, outcome, currency, amount }) => {
+      const isLeft = outcome === 'NOT_PAID' && isLeftOut(codes.get(id) ?? '');
+      return isLeft && amount !== null ? [{ currency, value: amount }] : [];
+    }),
+  );
+}
+
 function standingOfReport({ payments, totals, problems }: Report): BatchStanding {
   const accepted = payments.filter(({ withdrawalId }) => withdrawalId !== null);
   const seen = totalsOf(payments);
+  const codes = new Map(problems.map(({ item, code }) => [item, code]));
   const of = (outcome: PaymentOutcome): number => payments.filter((one) => one.outcome === outcome).length;
   return {
     counts: {
@@ -150,13 +198,23 @@ function standingOfReport({ payments, totals, problems }: Report): BatchStanding
       ...total,
       accepted: seen.find(({ currency }) => currency === total.currency)?.accepted ?? '0',
     })),
-    codes: firstCodes([problems.map(({ code }) => code)]),
+    unpaid: mergedUnpaid(
+      payments.flatMap(({ id, outcome }) => {
+        const code = codes.get(id);
+        return outcome === 'NOT_PAID' && code !== undefined ? [{ code, payments: 1 }] : [];
+      }),
+    ),
+    held: [],
+    unseen: 0,
     waiting: null,
   };
 }
 
-/** The part of the progress that begins at this payment: item by item, in words, for a terminal. */
-export function progressPage(state: RunState, offset: number): ProgressPage {
+/**
+ * The part of the progress that begins at this payment: item by item, in words, for a terminal.
+ * @param isAgain the run, or chunk, was started or reset once more
+ */
+export function progressPage(state: RunState, offset: number, isAgain: boolean): ProgressPage {
   const plan = {
     id: 'plan',
     kind: 'plan',
@@ -166,17 +224,17 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
   const legs = state.legs.map((record) => ({
     id: record.leg.id,
     kind: 'leg' as const,
-    step: legStep(record),
+    step: legStep(record, isAgain),
     waiting: record.waiting,
   }));
   const end = offset + PAYMENTS_OF_A_PAGE;
   const payments = state.payments.slice(offset, end).map((record) => ({
     id: record.payment.id,
     kind: 'payment' as const,
-    step: paymentStep(record),
+    step: paymentStep(record, isAgain),
     waiting: record.waiting,
   }));
-  const batch = batchOf(state);
+  const batch = batchOf(state, isAgain);
   const ofBatch = batch === null ? [] : [batchItem(batch)];
   const items = offset === 0 ? [plan, ...legs, ...ofBatch, ...payments] : payments;
   return {
@@ -193,44 +251,75 @@ export function progressPage(state: RunState, offset: number): ProgressPage {
 /** A part of a run's report. The first part of a batch also says how the batch stands. */
 export type RunPage = ReportPage & { readonly progress?: Progress };
 
-/** As `reportPage`, and how a batch stands: no second question is needed, and no worker after the end. */
-export function runPage(state: RunState, offset: number): RunPage {
+/**
+ * As `reportPage`, and how a batch stands: no second question is needed, and no worker after the end.
+ * @param isAgain as in `progressPage`
+ */
+export function runPage(state: RunState, offset: number, isAgain: boolean): RunPage {
   const page = reportPage(state, offset);
   if (offset > 0 || page.chunks === 0) return page;
-  return { ...page, progress: progressPage(state, 0).progress };
+  return { ...page, progress: progressPage(state, 0, isAgain).progress };
 }
 
-function batchOf(state: RunState): BatchProgress | null {
+function batchOf(state: RunState, isAgain: boolean): BatchProgress | null {
   const { chunks, knownAs } = state;
   if (chunks.length === 0) return null;
   const isOpen = (chunk: ChunkRecord): boolean => chunk.mayGo && !isDone(chunk, knownAs);
   const others = chunks.filter((chunk) => !isOpen(chunk));
   return {
-    ...standingOf(state, chunks),
+    ...standingOf(state, chunks, isAgain),
     open: chunks.filter(isOpen).map(({ number }) => number),
-    others: standingOf(state, others),
+    others: standingOf(state, others, isAgain),
+    leftOut: leftOutIn(chunks, state.plan?.batch ?? null),
   };
 }
 
 /** How these chunks stand. In the sums, `planned` is that of the whole batch. */
-function standingOf({ plan }: RunState, chunks: readonly ChunkRecord[]): BatchStanding {
-  const waits = chunks.flatMap(({ waiting, state }) => [waiting, ...(state?.waits ?? [])]);
+function standingOf(state: RunState, chunks: readonly ChunkRecord[], isAgain: boolean): BatchStanding {
+  const waits = chunks.flatMap((chunk) => [chunk.waiting, ...(chunk.state?.waits ?? [])]);
+  const held = heldOf(chunks);
   return {
     counts: countsOf(chunks),
-    totals: totalsOfChunks(chunks, plan?.batch ?? null),
-    codes: firstCodes(chunks.map(({ state }) => (state === null ? [] : codesOf(state)))),
-    waiting: shownFirst(waits)[0] ?? null,
+    totals: totalsOfChunks(chunks, state.plan?.batch ?? null),
+    unpaid: unpaidOf(chunks),
+    held,
+    unseen: unseenOf(state, chunks, isAgain),
+    waiting: leadingWait(waits, held),
   };
 }
 
-const MOST_CODES = 5;
-
-function firstCodes(codes: readonly (readonly string[])[]): readonly string[] {
-  return [...new Set(codes.flat())].slice(0, MOST_CODES);
+/**
+ * How many payments of these chunks are still to be looked up. What a chunk told an earlier Temporal run is looked up anew.
+ * @param isAgain as in `progressPage`
+ */
+export function unseenOf(
+  { knownAs }: Pick<RunState, 'knownAs'>,
+  chunks: readonly ChunkRecord[],
+  isAgain: boolean,
+): number {
+  return chunks.reduce((sum, { state, planned }) => {
+    const isUntold = isAgain && !hasHeard(state, knownAs);
+    return sum + (isUntold ? planned.payments : (state?.unseen ?? 0));
+  }, 0);
 }
 
-function batchItem({ counts, waiting }: BatchStanding): Progress['items'][number] {
-  return { id: 'payments', kind: 'batch', step: batchStep(counts), waiting };
+function batchItem({ counts, unseen, waiting }: BatchStanding): Progress['items'][number] {
+  const step = `${lookingText(unseen, counts)}${batchStep(counts)}`;
+  return { id: 'payments', kind: 'batch', step, waiting };
+}
+
+/** Stands at the beginning of the step of what an earlier Temporal run may have done, until the service has been asked. */
+const LOOKING = 'looking';
+
+/** Stands before the counts of a batch of which payments are still to be looked up; empty where there are none. */
+export function lookingText(unseen: number, { planned }: Pick<ChunkCounts, 'planned'>): string {
+  return unseen === 0 ? '' : `${LOOKING}, ${unseen} of ${planned} to be looked up; `;
+}
+
+/** How many items are still to be looked up: what the progress says of them may be less than what is done. */
+export function lookingIn({ items, batch }: Progress): number {
+  const others = items.filter(({ kind, step }) => kind !== 'batch' && step.startsWith(LOOKING));
+  return others.length + (batch?.unseen ?? 0);
 }
 
 /** `1200 of 2000 accepted, 800 paid, 3 not paid`. */
@@ -242,11 +331,12 @@ function batchStep({ planned, accepted, paid, notPaid, needsHuman }: ChunkCounts
   return [`${accepted} of ${planned} accepted`, `${paid} paid`, ...more].join(', ');
 }
 
-function legStep(record: LegRecord): string {
+function legStep(record: LegRecord, isAgain: boolean): string {
   const { stage } = record;
   switch (stage.kind) {
     case 'converting':
       if (stage.needsHuman) return legOutcome(record);
+      if (isAgain && isUnseen(stage.state)) return `${LOOKING} whether it was traded`;
       return stage.state.quote === null ? 'quoting' : 'trading';
     case 'handed on':
       return 'reading its trade again';
@@ -257,11 +347,12 @@ function legStep(record: LegRecord): string {
   }
 }
 
-function paymentStep(record: PaymentRecord): string {
+function paymentStep(record: PaymentRecord, isAgain: boolean): string {
   const { stage } = record;
   switch (stage.kind) {
     case 'unsent':
-      return stage.needsHuman ? paymentOutcome(record) : 'to be sent';
+      if (stage.needsHuman) return paymentOutcome(record);
+      return isAgain && isUnseen(stage.state) ? `${LOOKING} whether it was sent` : 'to be sent';
     case 'accepted':
       return `accepted, ${stage.accepted.status}`;
     case 'paid':

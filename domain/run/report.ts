@@ -18,7 +18,7 @@ import { rateOf } from '../plan/price-bounds.ts';
 import { leftUndone } from '../plan/restraints.ts';
 import { compare } from '../money.ts';
 import { runName } from '../references.ts';
-import { makeProblem, type Problem } from '../problems.ts';
+import { forRun, makeProblem, type Problem } from '../problems.ts';
 import { isShown, type Waiting } from '../waits.ts';
 import {
   acceptedOf,
@@ -45,13 +45,23 @@ export const MAX_PROBLEMS_IN_FAILURE = 50;
 export type ReportStatus =
   'COMPLETED' | 'PARTIAL' | 'FAILED' | 'CANCELLED' | 'HELD' | 'RUNNING' | 'TERMINATED' | 'TIMED_OUT';
 
-/** The documented shape of `run --json` and `report --json`. Amounts are decimal strings; null: not known. */
+/**
+ * The documented shape of `run --json` and `report --json`. Amounts are decimal strings, times RFC 3339 in UTC; null: not
+ * known.
+ */
 export type Report = {
   readonly run: string;
   readonly workflowId: string;
   readonly policy: { readonly name: string; readonly hash: string };
+  /** The zone of the policy, in which people read the times of the run; null: there is no plan. */
+  readonly zone: string | null;
   /** Who started the run; null: not known. */
   readonly startedBy: string | null;
+  /** When Temporal started the run, resets aside, and when it ended; null: it has not, or the run was only asked itself. */
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  /** The resets of the run in Temporal, the first one first; empty too where the run was only asked itself. */
+  readonly resets: readonly ReportReset[];
   readonly status: ReportStatus;
   /**
    * Where each currency of a rebalancing stood when it was planned, and what decided its trades; else empty.
@@ -62,6 +72,16 @@ export type Report = {
   readonly totals: readonly ReportTotal[];
   readonly problems: readonly Problem[];
   readonly evidence: readonly Evidence[];
+};
+
+export type ReportReset = {
+  readonly at: string;
+  /** The event to which it was reset, as Temporal numbers it. */
+  readonly eventId: number;
+  /** The reason that Temporal keeps; null: none was given. */
+  readonly why: string | null;
+  /** How the run stood before; null: Temporal does not know any more. `RUNNING` and `HELD`: it was open. */
+  readonly before: string | null;
 };
 
 /** `after`: what is expected of the currency once the trades of this run have settled. */
@@ -88,6 +108,10 @@ export type ReportLeg = {
   readonly tradeId: string | null;
   readonly outcome: LegOutcome;
   readonly settled: boolean | null;
+  /** When the service made the trade, by its record. */
+  readonly tradedAt: string | null;
+  /** When the run saw that it is settled: the service does not tell when. Null also where it was settled long before. */
+  readonly settledAt: string | null;
 };
 
 export type ReportPayment = {
@@ -100,6 +124,10 @@ export type ReportPayment = {
   /** The status as the service says it. */
   readonly status: string | null;
   readonly outcome: PaymentOutcome;
+  /** When the service made the withdrawal, by its record. */
+  readonly sentAt: string | null;
+  /** When the run saw it paid: the service does not tell when. Null also where it was paid long before. */
+  readonly paidAt: string | null;
   readonly reason: string | null;
 };
 
@@ -145,11 +173,21 @@ const ROW = Object.keys({
   withdrawalId: true,
   status: true,
   outcome: true,
+  sentAt: true,
+  paidAt: true,
   reason: true,
 } satisfies Record<keyof ReportPayment, true>) as readonly (keyof ReportPayment)[];
 
+/** Fields that a row has as milliseconds in base 36, a third as long as the text of a report. */
+const TIMES: ReadonlySet<keyof ReportPayment> = new Set(['sentAt', 'paidAt']);
+
 export function paymentOfRow(row: PaymentRow): RowPayment {
-  return Object.fromEntries(ROW.map((name, index) => [name, row[index] ?? null])) as RowPayment;
+  return Object.fromEntries(
+    ROW.map((name, index) => {
+      const value = row[index] ?? null;
+      return [name, value !== null && TIMES.has(name) ? utcText(Number.parseInt(value, 36)) : value];
+    }),
+  ) as RowPayment;
 }
 
 /** The result of a chunk. It has `firstPage`, so that reading this part needs no worker. */
@@ -200,7 +238,11 @@ function rowOf(run: string): (record: PaymentRecord) => PaymentRow {
   return (record) => {
     const payment = reportPayment(record);
     const isOwn = payment.reference === `${run}.${payment.id}`;
-    return ROW.map((name) => (name === 'reference' && isOwn ? null : payment[name]));
+    return ROW.map((name) => {
+      const value = payment[name];
+      if (name === 'reference' && isOwn) return null;
+      return value !== null && TIMES.has(name) ? Date.parse(value).toString(36) : value;
+    });
   };
 }
 
@@ -332,13 +374,20 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
     run: runName(state.run),
     workflowId: state.workflowId,
     policy: state.policy,
+    zone: state.plan?.zone ?? null,
     startedBy: state.startedBy,
+    // The run itself does not know them: a reset, or a new history, is another Temporal run.
+    startedAt: null,
+    endedAt: null,
+    resets: [],
     status: statusOf(state),
     positions: isFirst ? reportPositions(state) : [],
     legs: legs.map(reportLeg),
     payments: shown,
     totals,
-    problems: [...(isFirst ? [...state.refusals, ...leftIn(state)] : []), ...ended, ...awaited],
+    problems: [...(isFirst ? [...state.refusals, ...leftIn(state)] : []), ...ended, ...awaited].map(
+      (problem) => forRun(problem, state.run),
+    ),
     evidence: isFirst ? state.evidence : [],
   };
 }
@@ -466,6 +515,8 @@ function reportLeg(record: LegRecord): ReportLeg {
     tradeId: tradeIdOf(record),
     outcome: legOutcome(record),
     settled: stage.kind === 'traded' ? stage.settled : null,
+    tradedAt: utcText(traded?.createdAtMs),
+    settledAt: utcText(stage.kind === 'traded' ? stage.settledAtMs : null),
   };
 }
 
@@ -500,8 +551,16 @@ function reportPayment(record: PaymentRecord): ReportPayment {
     withdrawalId: accepted?.withdrawalId ?? null,
     status: accepted?.status ?? null,
     outcome: paymentOutcome(record),
+    sentAt: utcText(accepted?.createdAtMs),
+    paidAt: utcText(accepted?.paidAtMs),
     reason: paymentProblem(record)?.message ?? record.waiting?.problem.message ?? null,
   };
+}
+
+/** @param atMs epoch milliseconds; null, absent, or no moment at all: not known */
+function utcText(atMs: number | null | undefined): string | null {
+  const at = new Date(atMs ?? Number.NaN);
+  return Number.isNaN(at.getTime()) ? null : at.toISOString();
 }
 
 function totalsNow({ chunks, payments, plan }: RunState): readonly ReportTotal[] {

@@ -4,7 +4,7 @@ import { minuteText, type Wait } from '../waits.ts';
 import type { Settlement, SettlementCall } from './calls.ts';
 import { isAwaited } from './leg-order.ts';
 import type { Carrying } from './parts.ts';
-import { isOpenPayment, type LegRecord, type TradedLeg } from './items.ts';
+import { isFollowedFromTheBeginning, isOpenPayment, type LegRecord, type TradedLeg } from './items.ts';
 import { isTradeAsTold } from './shown.ts';
 import { doubtTrade, missTrade, undoneIn } from './state.ts';
 import { backedOff, itemFailed, notAsPlanned, statusUnknown } from './pauses.ts';
@@ -103,6 +103,9 @@ function takeRecord(
   // A poll reads the trade that it is asked about. So a person has answered in place of the worker, and the run asks again.
   if (id !== stage.traded.tradeId) return;
   if (!isTradeAsTold(record, stage, told.record)) return doubtTrade(run.state, record);
+  const { createdAtMs } = stage.traded;
+  const isSeen = stage.isShown === true || isFollowedFromTheBeginning({ ...stage, createdAtMs });
+  if (told.kind === 'settled' && isSeen) stage.settledAtMs ??= run.ports.nowMs();
   stage.traded = { ...stage.traded, status };
   stage.isShown = true;
   if (told.kind === 'news') watch.unknownStatus = told.isUnknown ? status : null;

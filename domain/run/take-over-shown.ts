@@ -100,7 +100,8 @@ function takeWithdrawals({ state, ports }: TakingOver, shown: readonly Confirmed
     const accepted = { ...rest, reference: rest.reference ?? record.payment.reference };
     record.amount ??= amount;
     const { stage } = record;
-    const ended = { ...accepted, atMs: known.atMs };
+    const seen = known.paidAtMs === undefined ? {} : { paidAtMs: known.paidAtMs };
+    const ended = { ...accepted, ...seen, atMs: known.atMs };
     if (stage.kind === 'paid' && isPaid) {
       moveTo(record, { kind: 'paid', accepted: ended });
       continue;
@@ -112,7 +113,8 @@ function takeWithdrawals({ state, ports }: TakingOver, shown: readonly Confirmed
     // Whether it is late counts from now on, unless it was under way before.
     const atMs = stage.kind === 'accepted' ? known.atMs : ports.nowMs();
     const wasPaid = stage.kind === 'paid' || known.isAnew === true;
-    moveTo(record, { kind: 'accepted', accepted: { ...accepted, atMs, ...(wasPaid && { isAnew: true }) } });
+    const isAnew = wasPaid && ({ isAnew: true } as const);
+    moveTo(record, { kind: 'accepted', accepted: { ...accepted, ...seen, atMs, ...isAnew } });
   }
 }
 

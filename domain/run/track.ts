@@ -8,7 +8,15 @@ import { minuteText, type Wait } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { WithdrawalsCall } from './calls.ts';
 import type { Paying } from './parts.ts';
-import { NO_RUN, isUnsent, moveTo, type Accepted, type PaymentRecord, type SentPayment } from './items.ts';
+import {
+  NO_RUN,
+  isFollowedFromTheBeginning,
+  isUnsent,
+  moveTo,
+  type Accepted,
+  type PaymentRecord,
+  type SentPayment,
+} from './items.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
 import { StepFailed, failed } from './ports.ts';
 import { isWithdrawalAsTold, ownersOf } from './shown.ts';
@@ -103,6 +111,8 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
         for (const each of [record, ...also]) doubted.add(each);
         continue;
       }
+      const isSeen = accepted.status !== shown.status || isFollowedFromTheBeginning(accepted);
+      if (paid === true && isSeen) accepted.paidAtMs ??= paying.ports.nowMs();
       accepted.status = shown.status;
       const follow = followOf(accepted);
       follow.isUnknown = isUnknown;

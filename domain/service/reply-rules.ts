@@ -121,6 +121,8 @@ type Row = {
   readonly class: ReplyClass;
   /** Why the service's `retryStrategy` is not followed; absent when it is. */
   readonly departs?: string;
+  /** What the service says by it, after "The service says:"; absent: it cannot be the answer to a call of ours. */
+  readonly says?: string;
   /** The read that shows whether the cause is gone; absent: only another send can show it. */
   readonly shownBy?: 'balances';
   /** A refusal with this code proves nothing about an earlier send, because the service did not judge the item itself. */
@@ -162,83 +164,96 @@ const unexpected: Row = {
   departs: 'no answer that the call can have: it proves nothing about the write (M1)',
 };
 
+const said = <R extends Row>(row: R, says: string): R & { readonly says: string } => ({ ...row, says });
+
 /** One row for every code that the interface shows. */
 export const DECISIONS = {
   // Authentication and authorization
-  AUTH_TOKEN_MISSING: pause,
-  AUTH_TOKEN_INVALID: pause, // with reason `nonce_replay`: see `classOf`
-  AUTH_TOKEN_EXPIRED: pause,
-  AUTH_TOKEN_INVALID_CONFIG: pause,
-  AUTH_API_KEY_MISSING: pause,
-  AUTH_API_KEY_INVALID: pause,
-  AUTH_API_KEY_SANDBOX_REQUIRED: pause,
-  AUTH_API_KEY_LIVE_REQUIRED: pause,
-  SANDBOX_MODE_REQUIRED: pause,
-  AUTH_FORBIDDEN_IP: pause,
-  AUTH_INSUFFICIENT_SCOPE: pause,
+  AUTH_TOKEN_MISSING: said(pause, 'the request carried no token'),
+  AUTH_TOKEN_INVALID: said(pause, 'it does not accept the token of the request'), // with reason `nonce_replay`: see `classOf`
+  AUTH_TOKEN_EXPIRED: said(pause, 'the token of the request has expired; most likely a clock is wrong'),
+  AUTH_TOKEN_INVALID_CONFIG: said(pause, 'the token of the request is not made as it wants it'),
+  AUTH_API_KEY_MISSING: said(pause, 'the request named no API key'),
+  AUTH_API_KEY_INVALID: said(pause, 'it does not know the API key, or the key has been revoked'),
+  AUTH_API_KEY_SANDBOX_REQUIRED: said(pause, 'this needs an API key of the sandbox'),
+  AUTH_API_KEY_LIVE_REQUIRED: said(pause, 'this needs an API key of live'),
+  SANDBOX_MODE_REQUIRED: said(pause, 'it does this only in the sandbox'),
+  AUTH_FORBIDDEN_IP: said(pause, 'the API key may not be used from the network address of the worker'),
+  AUTH_INSUFFICIENT_SCOPE: said(pause, 'the API key may not do this'),
   // Validation
-  INVALID_APP_MODE: pause,
-  VALIDATION_QUERY_FAILED: malformed,
-  VALIDATION_PATH_FAILED: malformed,
-  VALIDATION_BODY_FAILED: malformed,
-  VALIDATION_HEADER_FAILED: pause,
-  VALIDATION_CONTENT_TYPE: pause,
-  INVALID_ORGANIZATION: pause,
-  MISSING_REQUEST_CONTEXT: pause,
-  METHOD_NOT_ALLOWED: pause,
-  VALIDATION_PAYLOAD_TOO_LARGE: malformed,
-  UNSUPPORTED_MEDIA_TYPE: pause,
-  // Idempotency, routing, rate limiting, platform
-  IDEMPOTENCY_KEY_MISSING: pause,
-  IDEMPOTENCY_KEY_INVALID: pause,
-  IDEMPOTENCY_IN_FLIGHT: wait,
-  IDEMPOTENCY_MISMATCH: ours(
-    'another program used our key with other bytes: a new key could pay a second time',
+  INVALID_APP_MODE: said(pause, 'the mode of the request is not one that it knows'),
+  VALIDATION_QUERY_FAILED: said(malformed, 'it calls the request malformed'),
+  VALIDATION_PATH_FAILED: said(malformed, 'it calls the request malformed'),
+  VALIDATION_BODY_FAILED: said(malformed, 'it calls the request malformed'),
+  VALIDATION_HEADER_FAILED: said(pause, 'it calls a header of the request malformed'),
+  VALIDATION_CONTENT_TYPE: said(pause, 'it does not accept the content type of the request'),
+  INVALID_ORGANIZATION: said(pause, 'it does not know the organisation'),
+  MISSING_REQUEST_CONTEXT: said(pause, 'it could not tell whose request it is'),
+  METHOD_NOT_ALLOWED: said(
+    pause,
+    'it does not do this at the address of the request; most likely the address is wrong',
   ),
-  IDEMPOTENCY_UNAVAILABLE: wait,
-  ROUTE_NOT_FOUND: pause,
-  RATE_LIMIT_EXCEEDED: wait,
-  FEATURE_NOT_ENABLED: pausePolicy,
-  INTERNAL_ERROR: checkState,
+  VALIDATION_PAYLOAD_TOO_LARGE: said(malformed, 'the request is too large'),
+  UNSUPPORTED_MEDIA_TYPE: said(pause, 'it does not accept the content type of the request'),
+  // Idempotency, routing, rate limiting, platform
+  IDEMPOTENCY_KEY_MISSING: said(pause, 'the request carried no idempotency key'),
+  IDEMPOTENCY_KEY_INVALID: said(pause, 'it does not accept the idempotency key of the request'),
+  IDEMPOTENCY_IN_FLIGHT: said(wait, 'it is still at work on an earlier copy of the same request'),
+  IDEMPOTENCY_MISMATCH: said(
+    ours('another program used our key with other bytes: a new key could pay a second time'),
+    'another request has used the same idempotency key',
+  ),
+  IDEMPOTENCY_UNAVAILABLE: said(wait, 'it cannot look up idempotency keys now'),
+  ROUTE_NOT_FOUND: said(pause, 'it does not know the address; most likely the address is wrong'),
+  RATE_LIMIT_EXCEEDED: said(wait, 'it gets more requests than it takes'),
+  FEATURE_NOT_ENABLED: said(pausePolicy, 'this is not switched on for the organisation'),
+  INTERNAL_ERROR: said(checkState, 'it had a fault of its own'),
   // Trading and quotes
   TRADE_NOT_FOUND: unexpected,
   TRADE_NOT_REVERSIBLE: unexpected,
   TRADE_NOT_SETTLEABLE: unexpected,
   TRADE_NOT_MANUAL: unexpected,
   TRADE_ALREADY_SETTLED: unexpected,
-  TRADE_EXECUTION_FAILED: checkState,
-  TRADE_DUPLICATE_CLIENT_REFERENCE: ours(
-    'a trade under our reference exists: another reference would trade twice',
+  TRADE_EXECUTION_FAILED: said(checkState, 'it could not make the trade, or does not know whether it did'),
+  TRADE_DUPLICATE_CLIENT_REFERENCE: said(
+    ours('a trade under our reference exists: another reference would trade twice'),
+    'a trade with this reference is there already',
   ),
-  TRADE_DISABLED: pausePolicy,
-  TRADE_AMOUNT_ABOVE_LIMIT: wrong,
-  TRADE_AMOUNT_BELOW_MINIMUM: wrong,
-  TRADE_PAIR_VOLUME_LIMIT_REACHED: money,
-  TRADE_CREDIT_LIMIT_EXCEEDED: money,
-  TRADE_INSUFFICIENT_BALANCE: shownMoney,
-  TRADE_CURRENCY_NOT_SUPPORTED: wrong,
-  TRADE_CURRENCY_NOT_ENABLED_FOR_ACCOUNT: pausePolicy,
-  TRADE_PAIR_NOT_SUPPORTED: wrong,
-  TRADE_PAIR_NOT_ENABLED_FOR_ACCOUNT: pausePolicy,
+  TRADE_DISABLED: said(pausePolicy, 'trading is switched off'),
+  TRADE_AMOUNT_ABOVE_LIMIT: said(wrong, 'the amount is above the most that it takes in one trade'),
+  TRADE_AMOUNT_BELOW_MINIMUM: said(wrong, 'the amount is below the least that it takes in one trade'),
+  TRADE_PAIR_VOLUME_LIMIT_REACHED: said(money, 'the volume that it allows in this pair is used up'),
+  TRADE_CREDIT_LIMIT_EXCEEDED: said(money, 'the credit limit is used up'),
+  TRADE_INSUFFICIENT_BALANCE: said(shownMoney, 'the balance does not cover the trade'),
+  TRADE_CURRENCY_NOT_SUPPORTED: said(wrong, 'it does not trade the currency'),
+  TRADE_CURRENCY_NOT_ENABLED_FOR_ACCOUNT: said(pausePolicy, 'the currency is not switched on for trading'),
+  TRADE_PAIR_NOT_SUPPORTED: said(wrong, 'it does not trade the pair'),
+  TRADE_PAIR_NOT_ENABLED_FOR_ACCOUNT: said(pausePolicy, 'the pair is not switched on for trading'),
   QUOTE_INVALID_REFERENCE_UNIT: unexpected,
-  QUOTE_EXPIRED: deadQuote,
-  QUOTE_ALREADY_CONSUMED: ours('our own trade has most likely consumed it: a new quote would trade twice'),
-  QUOTE_NOT_FOUND: deadQuote,
+  QUOTE_EXPIRED: said(deadQuote, 'the quote has expired'),
+  QUOTE_ALREADY_CONSUMED: said(
+    ours('our own trade has most likely consumed it: a new quote would trade twice'),
+    'the quote was traded already',
+  ),
+  QUOTE_NOT_FOUND: said(deadQuote, 'it does not know the quote any more'),
   DEPOSIT_NOT_FOUND: unexpected,
   EXPOSURE_NOT_ENABLED: unexpected,
   // Withdrawals
   WITHDRAWAL_NOT_FOUND: unexpected,
-  WITHDRAWAL_INITIATION_FAILED: checkState,
-  WITHDRAWAL_INVALID_AMOUNT_PRECISION: wrong,
-  WITHDRAWAL_INSUFFICIENT_BALANCE: shownMoney,
-  WITHDRAWAL_ADDRESS_NOT_VERIFIED: wrong,
-  WITHDRAWAL_ADDRESS_CHECKSUM_FAILED: wrong,
-  WITHDRAWAL_CURRENCY_NOT_SUPPORTED: wrong,
-  WITHDRAWAL_DISABLED_FOR_ACCOUNT: pausePolicy,
-  WITHDRAWAL_PENDING_DEPOSIT_REQUIRED: money,
-  WITHDRAWAL_ADDRESS_CURRENCY_MISMATCH: wrong,
-  WITHDRAWAL_ADDRESS_NOT_FOUND: wrong,
-  WITHDRAWAL_ACCOUNT_NOT_LIVE: wrong,
+  WITHDRAWAL_INITIATION_FAILED: said(
+    checkState,
+    'it could not begin the payment, or does not know whether it did',
+  ),
+  WITHDRAWAL_INVALID_AMOUNT_PRECISION: said(wrong, 'the amount has more decimals than it takes'),
+  WITHDRAWAL_INSUFFICIENT_BALANCE: said(shownMoney, 'the balance does not cover the payment'),
+  WITHDRAWAL_ADDRESS_NOT_VERIFIED: said(wrong, 'the account is not verified'),
+  WITHDRAWAL_ADDRESS_CHECKSUM_FAILED: said(wrong, 'the address of the account has a wrong check digit'),
+  WITHDRAWAL_CURRENCY_NOT_SUPPORTED: said(wrong, 'it does not pay out the currency'),
+  WITHDRAWAL_DISABLED_FOR_ACCOUNT: said(pausePolicy, 'payments are switched off for the organisation'),
+  WITHDRAWAL_PENDING_DEPOSIT_REQUIRED: said(money, 'a deposit must come in before it pays'),
+  WITHDRAWAL_ADDRESS_CURRENCY_MISMATCH: said(wrong, 'the account takes another currency'),
+  WITHDRAWAL_ADDRESS_NOT_FOUND: said(wrong, 'it does not know the account'),
+  WITHDRAWAL_ACCOUNT_NOT_LIVE: said(wrong, 'the account is not in use'),
   WITHDRAWAL_ACCOUNT_FIAT_INVALID_NETWORK: unexpected,
   WITHDRAWAL_ACCOUNT_CRYPTO_INVALID_RAIL: unexpected,
   // Accounts, capabilities, payout addresses, payout quotes (payments surface)
@@ -265,7 +280,7 @@ export const DECISIONS = {
   PAYOUT_ADDRESS_VERIFICATION_FAILED: unexpected,
   VERIFICATION_EXECUTION_FAILED: unexpected,
   AMOUNT_OUT_OF_RANGE: unexpected,
-  CURRENCY_NOT_SUPPORTED: wrong,
+  CURRENCY_NOT_SUPPORTED: said(wrong, 'it does not know the currency'),
 } as const satisfies Record<string, Row>;
 
 /** One row for every reply without a code of the catalogue. */
@@ -310,6 +325,11 @@ export function isDefinitive(code: string): boolean {
 
 function rowOf(code: string): Row | null {
   return Object.hasOwn(DECISIONS, code) ? DECISIONS[code as Code] : null;
+}
+
+/** What the service says by a code, in words, after "The service says:"; null: the words are not known. */
+export function wordsOf(code: string): string | null {
+  return rowOf(code)?.says ?? null;
 }
 
 /** True when a read of the balances can show that an item refused with this code may be sent again. */

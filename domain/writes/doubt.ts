@@ -49,6 +49,11 @@ export const NOTHING_SENT = Object.freeze({
   phase: OPEN,
 }) satisfies SendState;
 
+/** True when this history has neither sent the item nor looked it up. */
+export function isUnseen({ knownIn, sent }: Pick<SendState, 'knownIn' | 'sent'>): boolean {
+  return knownIn === null && !sent;
+}
+
 /** A send can be accepted until its token has expired on the service's clock. */
 const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
 /**

@@ -54,6 +54,8 @@ export type Traded = {
   readonly quoteId: string;
   readonly sellAmount: string;
   readonly buyAmount: string;
+  /** When the service made the trade, by its own clock; epoch milliseconds. */
+  readonly createdAtMs: number;
   /** Both amounts of its quote; null when this run does not know the quote any more. */
   readonly quoted: Pick<QuoteInHand, 'sellAmount' | 'buyAmount'> | null;
   /** The service's status when the record was read. */
@@ -65,6 +67,7 @@ export function tradedOf(record: Trade, quoted: Traded['quoted']): Traded {
   return {
     tradeId: record.id,
     quoteId: record.quoteId,
+    createdAtMs: Date.parse(record.createdAt),
     ...sidesOf(record),
     quoted,
     status: record.status,

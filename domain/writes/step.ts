@@ -6,16 +6,16 @@
  */
 import { PROBLEMS, isRunCode, serviceCode, type Problem, type ProblemCode } from '../problems.ts';
 import type { Wait } from '../waits.ts';
-import { backoffMs, classOf, type ReplyClass } from '../service/reply-rules.ts';
+import { backoffMs, classOf, wordsOf, type ReplyClass } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
 import type { SeenRuns } from './lost-runs.ts';
 import type { Closed } from '../halt.ts';
 import type { ListScan } from './lookups.ts';
 import type { Leg, LegAmount, Plan, PlanHead } from '../plan/plan.ts';
-import type { Money } from '../policy.ts';
+import type { Money, PolicyRules } from '../policy.ts';
 import type { RunName } from '../references.ts';
 import type { Balances, Quote, SettlementWindow, Trade, Withdrawal } from '../service/records.ts';
-import type { Reply } from '../service/reply.ts';
+import type { Reply, ServiceError } from '../service/reply.ts';
 import type { ServiceFacts } from '../service/facts.ts';
 import type { TurnAnswer } from '../turn.ts';
 
@@ -102,9 +102,14 @@ type Answers = {
  * The amount that is still asked for, on the side that the leg fixes; or why it is not known now; or why the leg is not
  * traded at all.
  */
-/** `takenBy`: the runs because of whose trades, planned or not settled yet, the policy asks for less; mostly none. */
 export type Demand =
-  | { readonly demand: string; readonly takenBy: readonly RunName[] }
+  | {
+      readonly demand: string;
+      /** The runs because of whose trades, planned or not settled yet, the policy asks for less; mostly none. */
+      readonly takenBy: readonly RunName[];
+      /** The policy asks for more, and the money for it must come from sales that are not made yet. */
+      readonly needsSales: boolean;
+    }
   | { readonly wait: Wait }
   | { readonly problem: Problem };
 
@@ -196,6 +201,8 @@ export type Context = {
   readonly legs?: readonly string[];
   /** Absent: the leg funds no batch, or does not wait for money. */
   readonly funding?: Funding;
+  /** The leg of the run that still brings what this one sells, or may; absent: there is none. */
+  readonly sale?: string;
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
   readonly otherWithdrawalIds: readonly string[];
   /** Takes a record for this item. False when another item of the same call has taken the record already. */
@@ -291,41 +298,64 @@ export function explain(reply: Reply<unknown>): string {
     case 'DONE':
       return 'The service accepted something else than was sent.';
     case 'REFUSED':
-      return `The service answered ${reply.error.code}${figures(reply.error.details)}.`;
+      return saying(reply.error);
     case 'NOT_SENT':
-      return `The service was not reached: ${reply.reason}`;
+      return `Nothing was sent to the service: ${reply.reason}.`;
     case 'UNKNOWN':
-      return reply.error === null
-        ? `No usable answer: ${reply.reason}`
-        : `The service answered ${reply.error.code}${figures(reply.error.details)}.`;
+      return reply.error === null ? noAnswer(reply.facts.status, reply.reason) : saying(reply.error);
   }
 }
 
-const FIGURES = [
-  'requiredAmount',
-  'availableAmount',
-  'outstandingAmount',
-  'requestedAmount',
-  'limitAmount',
-  'minimumAmount',
-  'usedAmount',
-  'maxDecimals',
-  'currency',
-  'pair',
-  'expiredAt',
-  'consumedAt',
-  'status',
-  'reason',
-];
+/** The same, with the code of the service, for where no code stands beside it. */
+export function explainWithCode(reply: Reply<unknown>): string {
+  const words = explain(reply);
+  const code = codeOf(reply);
+  return isRunCode(code) || words.includes(code) ? words : words.replace(/\.$/, ` (${code}).`);
+}
 
-function figures(details: Readonly<Record<string, unknown>>): string {
-  const shown = FIGURES.flatMap((name) => {
+function noAnswer(status: number | null, reason: string): string {
+  return status !== null && status >= 500
+    ? `The service is down or behind a broken gateway (${status}).`
+    : `The service gave no answer that can be used: ${reason}.`;
+}
+
+/** What the service says by a code, as a sentence: `The service says: the account is not verified.` */
+export function saidBy(code: string): string {
+  return saying({ code, details: {} });
+}
+
+function saying({ code, details }: Pick<ServiceError, 'code' | 'details'>): string {
+  const words = wordsOf(code);
+  const figures = figuresOf(details);
+  const more = figures.length === 0 ? '' : ` (${figures.join(', ')})`;
+  return words === null ? `The service answered ${code}${more}.` : `The service says: ${words}${more}.`;
+}
+
+/** The values of an error that people are told, each with its words. */
+const FIGURES = {
+  requiredAmount: 'needed',
+  availableAmount: 'there',
+  outstandingAmount: 'still to come',
+  requestedAmount: 'asked for',
+  limitAmount: 'limit',
+  minimumAmount: 'least',
+  usedAmount: 'used',
+  maxDecimals: 'decimals at most',
+  currency: 'currency',
+  pair: 'pair',
+  expiredAt: 'expired at',
+  consumedAt: 'traded at',
+  status: 'status',
+  reason: 'reason',
+};
+
+function figuresOf(details: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.entries(FIGURES).flatMap(([name, words]) => {
     const value = details[name];
     const plain =
       typeof value === 'number' || (typeof value === 'string' && /^[A-Za-z0-9.:_/+-]{1,40}$/.test(value));
-    return plain ? [`${name} ${value}`] : [];
+    return plain ? [`${words} ${value}`] : [];
   });
-  return shown.length === 0 ? '' : ` (${shown.join(', ')})`;
 }
 
 /** A reply as a problem of an item. */
@@ -407,6 +437,18 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
     'Mend the configuration (key, CAMBIST_APP_MODE, CAMBIST_BASE_URL, CAMBIST_ISSUER, clock); the run goes on by itself.',
   unknown: 'Nothing to do: it looks, and sends again by itself under the same key.',
 };
+
+/** The same for an item of a run by these rules. What the rule of the policy does by itself is not explained to it. */
+export function adviceFor(replyClass: ReplyClass, rules: Pick<PolicyRules, 'shortfall'>): string {
+  return replyClass === 'wait for money' ? moneyAdvice(rules, 'money') : ADVICE[replyClass];
+}
+
+/** @param what what is lacking: a currency, or `money` */
+export function moneyAdvice({ shortfall }: Pick<PolicyRules, 'shortfall'>, what: string): string {
+  return shortfall === 'hold'
+    ? `Bring ${what} in; the run goes on by itself.`
+    : `Bring ${what} in, then type \`npx cambist replay RUN\`. With \`shortfall: hold\` a run waits for it.`;
+}
 
 /** The advice for this code, when nothing else is known. */
 export function adviceOf(code: string): string {

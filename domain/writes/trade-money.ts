@@ -2,16 +2,16 @@
 import { add, compare, notNegative, round, subtract } from '../money.ts';
 import { decimalsOf, moneyText } from '../currencies.ts';
 import { makeProblem, type Problem } from '../problems.ts';
-import type { Wait } from '../waits.ts';
+import type { Short, Wait } from '../waits.ts';
 import type { Leg } from '../plan/plan.ts';
 import { mostSold } from '../plan/reserved.ts';
-import { runName } from '../references.ts';
 import { followUp, waitMs } from '../service/reply-rules.ts';
 import { triedAgain } from './doubt.ts';
 import { shortOf, type LegState } from './leg-state.ts';
 import type { Phase } from './phase.ts';
 import {
-  ADVICE,
+  adviceFor,
+  moneyAdvice,
   ask,
   configurationWait,
   problemOf,
@@ -51,7 +51,7 @@ export function* lookForMoney(context: Context, leg: Leg, state: LegState): Step
   const reply = yield* ask<'read balances'>({ kind: 'read balances' });
   if (reply.kind !== 'DONE') {
     const follow = followUp(reply);
-    const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+    const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
     const slow = follow.read === 'ask again slowly' || follow.read === 'give up';
     const pause: Wait = slow
       ? configurationWait(problem, state.tries)
@@ -68,9 +68,11 @@ export function* lookForMoney(context: Context, leg: Leg, state: LegState): Step
     code: 'SHORTFALL',
     item: leg.id,
     message: `The leg sells ${moneyText(needed, leg.sell)}, but ${moneyText(available, leg.sell)} are there.`,
-    fix: `Bring ${leg.sell} in; with \`shortfall: hold\` the run goes on by itself, else type \`npx cambist replay ${runName(context.plan.run)}\`.`,
+    fix: moneyAdvice(context.plan.rules, leg.sell),
   };
-  return context.plan.rules.shortfall === 'skip' ? { kind: 'end', problem } : asShort(state, problem);
+  return context.plan.rules.shortfall === 'skip'
+    ? { kind: 'end', problem }
+    : asShort(state, problem, { currency: leg.sell, needed, there: available });
 }
 
 function asThere({ nowMs }: Context, state: LegState, available: string): Money {
@@ -79,8 +81,8 @@ function asThere({ nowMs }: Context, state: LegState, available: string): Money 
   return { kind: 'wait', state, wait: { afterMs: MONEY_POLL_MS, reason: 'money', problem } };
 }
 
-function asShort(state: LegState, problem: Problem): Money {
-  const pause: Wait = { afterMs: MONEY_POLL_MS, reason: 'money', problem };
+function asShort(state: LegState, problem: Problem, short: Short): Money {
+  const pause: Wait = { afterMs: MONEY_POLL_MS, reason: 'money', problem, short };
   return { kind: 'wait', state: shortOf(state, problem), wait: pause };
 }
 
@@ -102,9 +104,14 @@ function* lookForFunds(
   const { state, needed, funding, there } = of;
   const { sell, buy } = leg;
   const isNeedless = (bought: string): boolean => compare(bought, funding.owed) >= 0;
-  const suffices = (sold: string): boolean => compare(sold, add(needed, funding.ahead)) >= 0;
-  if (!isNeedless(there(buy)) && !suffices(there(sell)))
-    return asShort(state, notFunded(context, leg, { needed, funding, free: there(sell), reserved: '0' }));
+  const all = add(needed, funding.ahead);
+  const suffices = (sold: string): boolean => compare(sold, all) >= 0;
+  const shortOfAll = (free: string): Money => {
+    const reserved = notNegative(subtract(there(sell), free));
+    const problem = notFunded(context, leg, { needed, funding, free, reserved });
+    return asShort(state, problem, { currency: sell, needed: all, there: free });
+  };
+  if (!isNeedless(there(buy)) && !suffices(there(sell))) return shortOfAll(there(sell));
   const turn = notOurTurn(leg, yield* ask<'take turn'>({ kind: 'take turn' }));
   if (turn !== null) return { kind: 'wait', state, wait: turn };
   const told = yield* ask<'read free money'>({ kind: 'read free money', currencies: [sell, buy] });
@@ -114,9 +121,11 @@ function* lookForFunds(
   }
   const free = told.free[sell] ?? '0';
   if (isNeedless(told.free[buy] ?? '0'))
-    return { kind: 'end', problem: balancesChanged(context, leg, { demand: '0', takenBy: [] }) };
-  const reserved = notNegative(subtract(there(sell), free));
-  if (!suffices(free)) return asShort(state, notFunded(context, leg, { needed, funding, free, reserved }));
+    return {
+      kind: 'end',
+      problem: balancesChanged(context, leg, { demand: '0', takenBy: [], needsSales: false }),
+    };
+  if (!suffices(free)) return shortOfAll(free);
   return asThere(context, state, free);
 }
 

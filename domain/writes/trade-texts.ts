@@ -5,8 +5,8 @@ import { makeProblem, type Problem } from '../problems.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
 import { replacingCommand } from '../replacement.ts';
 import type { Leg } from '../plan/plan.ts';
-import { runName, type RunName } from '../references.ts';
-import type { Context, Funding } from './step.ts';
+import { runName } from '../references.ts';
+import type { Context, Demand, Funding } from './step.ts';
 
 export function notFunded(
   { facts }: Context,
@@ -36,6 +36,12 @@ export function notFunded(
   };
 }
 
+/** Why a purchase is not quoted before a sale of its run. @param sale the id of its leg */
+export function afterSale({ id, sell }: Leg, sale: string): Problem {
+  const message = `Leg "${id}" needs the ${sell} that leg "${sale}" brings, which is not traded yet, or not shown yet by the service.`;
+  return makeProblem('AFTER_SALES', id, { message });
+}
+
 /**
  * @param asked what the policy asks for by the balances of now, and because of which other runs it is not more: their trades
  * may still fail
@@ -43,12 +49,16 @@ export function notFunded(
 export function balancesChanged(
   { plan: { run } }: Pick<Context, 'plan'>,
   leg: Leg,
-  { demand, takenBy }: { readonly demand: string; readonly takenBy: readonly RunName[] },
+  { demand, takenBy, needsSales }: Extract<Demand, { demand: string }>,
 ): Problem {
   const { id, amount } = leg;
   const currency = plannedMoneyOf(leg)?.currency ?? '';
   const before = `Leg "${id}" was to ${amount?.side ?? 'trade'} ${amount?.value ?? ''} ${currency} by balances of before`;
   const left = isPositive(demand) ? `only ${demand}` : 'nothing of it';
+  if (needsSales)
+    return makeProblem('BALANCES_CHANGED', id, {
+      message: `${before}; those of now pay for ${left} without the ${leg.sell} of sales, and the run makes no such sale any more.`,
+    });
   if (takenBy.length === 0)
     return makeProblem('BALANCES_CHANGED', id, {
       message: `${before}; by those of now the policy asks for ${left}.`,

@@ -30,7 +30,7 @@ import { SeenRuns } from './lost-runs.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import {
-  ADVICE,
+  adviceFor,
   BUG_OF_OURS,
   SLOW_LOOKUP_MS,
   ask,
@@ -94,7 +94,7 @@ import {
   outsideBounds,
   staleReference,
 } from './trade-price.ts';
-import { balancesChanged, forgottenAmount, tooManyQuotes, windowPassed } from './trade-texts.ts';
+import { afterSale, balancesChanged, forgottenAmount, tooManyQuotes, windowPassed } from './trade-texts.ts';
 
 /**
  * The service counts a quote's life from the moment at which it made the quote. That is later than the beginning of our own
@@ -344,7 +344,7 @@ function* tradeNamed(context: Context, id: string): Steps<ListScan<Trade>> {
 function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Reply<Trade>): Steps<LegStep> {
   const { context, leg, subject, ready } = item;
   const follow = followUp(reply);
-  const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+  const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
   // This holds for every class: a reply that was not understood, or that proves nothing, leaves the send in doubt.
   const sent: LegState = leavesInDoubt(reply)
     ? unknownTrade(context, state, quote, `the answer was ${problem.code}`)
@@ -566,7 +566,7 @@ function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: T
 function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
   const { context, leg } = item;
   const follow = followUp(reply);
-  const problem = problemOf(reply, leg.id, ADVICE[follow.class]);
+  const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
   const tried = triedAgain(state);
   switch (follow.quote) {
     case 'use it':
@@ -612,9 +612,11 @@ function* itsTurn(
   if ('wait' in told)
     return stop(wait(state, { ...told.wait, problem: { ...told.wait.problem, item: leg.id } }));
   if ('problem' in told) return stop(yield* end(item, state, told.problem));
-  const { demand } = told;
-  if (compare(demand, amount) < 0) return stop(yield* end(item, state, balancesChanged(context, leg, told)));
-  return { kind: 'go on', isAsPlanned: false };
+  const { demand, needsSales } = told;
+  if (compare(demand, amount) >= 0) return { kind: 'go on', isAsPlanned: false };
+  if (needsSales && context.sale !== undefined)
+    return stop(wait(state, { afterMs: 10_000, reason: 'turn', problem: afterSale(leg, context.sale) }));
+  return stop(yield* end(item, state, balancesChanged(context, leg, told)));
 }
 
 /**

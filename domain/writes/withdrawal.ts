@@ -33,7 +33,7 @@ import type { Withdrawal } from '../service/records.ts';
 import { reference } from '../references.ts';
 import type { Reply } from '../service/reply.ts';
 import {
-  ADVICE,
+  adviceFor,
   BUG_OF_OURS,
   SLOW_LOOKUP_MS,
   ask,
@@ -98,6 +98,8 @@ export const NEW_PAYMENT: PaymentState = Object.freeze({
 /** A withdrawal that the service has accepted. Its status, which is always read live, tells whether it is paid. */
 export type Accepted = {
   readonly withdrawalId: string;
+  /** When the service made the record, by its own clock; epoch milliseconds. */
+  readonly createdAtMs: number;
   readonly reference: string;
   readonly status: string;
   readonly amount: string;
@@ -528,7 +530,7 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
   const { context, payment } = item;
   const { reply, tag } = sent;
   const follow = followUp(reply);
-  const problem = problemOf(reply, payment.id, ADVICE[follow.class]);
+  const problem = problemOf(reply, payment.id, adviceFor(follow.class, context.plan.rules));
   // This holds for every class: a reply that was not understood, or that proves nothing, leaves the send in doubt.
   const after: PaymentState = leavesInDoubt(reply)
     ? unknownSend(context, state, `the answer was ${problem.code}`)
@@ -658,11 +660,23 @@ function* afterRefusal(
     const afterMs = isShownByBalances(problem.code) ? MONEY_POLL_MS : BLIND_RETRY_MS;
     const there = availableIn(reply) ?? available;
     const despite = there === null ? null : { available: there, atMs: now };
-    return waits({ ...clear, phase: { kind: 'short', problem, despite } }, 'money', afterMs, problem);
+    return wait(
+      { ...clear, phase: { kind: 'short', problem, despite } },
+      { afterMs, reason: 'money', problem, ...shortBy(item, there) },
+    );
   }
   if (isMalformed(problem.code) && !context.othersAccepted)
     return wait(clear, configurationWait({ ...problem, fix: BUG_OF_OURS }, state.tries));
   return yield* endUnsent(subject, ready.said, clear, problem);
+}
+
+/**
+ * What is short for the payment and those before it; nothing where that is not known, or where as much is there.
+ * @param there what is withdrawable in its currency; null: not known
+ */
+function shortBy({ payment: { currency }, amount, ahead }: Item, there: string | null): Pick<Wait, 'short'> {
+  const needed = add(ahead, amount);
+  return there === null || compare(there, needed) >= 0 ? {} : { short: { currency, needed, there } };
 }
 
 /** How much was available when the service refused, as it says; null when it does not say. */
@@ -702,7 +716,12 @@ function* stillShort(
   if (reply.kind !== 'DONE') return waits(triedAgain(state), 'money', waitMs(reply, state.tries), problem);
   const row = reply.value.balances.find(({ currency }) => currency === item.payment.currency);
   const available = row?.withdrawable ?? '0';
-  const waiting = waits(state, 'money', MONEY_POLL_MS, problem);
+  const waiting = wait(state, {
+    afterMs: MONEY_POLL_MS,
+    reason: 'money',
+    problem,
+    ...shortBy(item, available),
+  });
   if (compare(available, add(item.ahead, item.amount)) < 0) return waiting;
   if (despite === null || compare(available, despite.available) > 0) return { isThere: true, available };
   // The service refused the payment although as much money was there. Something else is short, and no read can show it.
@@ -738,6 +757,7 @@ function adopted(
 export function acceptedAs(record: Withdrawal, sentAs: string): Accepted {
   return {
     withdrawalId: record.id,
+    createdAtMs: Date.parse(record.createdAt),
     reference: record.tag ?? sentAs,
     status: record.status,
     amount: record.withdrawalAmount,

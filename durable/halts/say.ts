@@ -1,7 +1,7 @@
 /** Says something in the record of halts (`durable/halts/read.ts`). Needs no worker. */
 import type { Halt, HaltSaid, HaltsHeld, ResumeSaid } from '../../domain/halt.ts';
 import type { Mode } from '../../domain/service/records.ts';
-import { HALT_QUEUE, HALT_TYPE, haltIdOf, standsSignal } from '../../workflows/names.ts';
+import { UNSERVED_QUEUE, HALT_TYPE, haltIdOf, standsSignal } from '../../workflows/names.ts';
 import type { HaltsOf } from './read.ts';
 
 /** When Temporal does not answer within this time, it counts as not taken. */
@@ -60,7 +60,7 @@ async function putBack(of: HaltsOf, { record, halts, lost }: HaltsHeld): Promise
 function startOptions(mode: Mode) {
   return {
     workflowId: haltIdOf(mode),
-    taskQueue: HALT_QUEUE,
+    taskQueue: UNSERVED_QUEUE,
     staticSummary: `What is halted in ${mode}`,
     staticDetails:
       'Kept for `npx cambist halt` and `npx cambist resume`; every worker reads it. No worker serves it, and none is needed. Leave it open.',

@@ -2,6 +2,7 @@
  * The results of a batch: each row as the file has it, and behind it the outcome of its payment. CSV stays CSV, with its
  * separator; JSON Lines stay JSON Lines. The file was checked before, so nothing in it runs in a spreadsheet.
  */
+import { momentIn } from '../../calendar/business-date.ts';
 import type { BatchFormat } from '../../domain/policy.ts';
 import { printable } from '../text/printable.ts';
 import { idOf } from './cells.ts';
@@ -15,21 +16,24 @@ const COLUMNS = {
   outcome: 'outcome',
   withdrawalId: 'withdrawal_id',
   status: 'status',
+  sentAt: 'sent_at',
+  paidAt: 'paid_at',
   reason: 'reason',
   traceId: 'trace_id',
 } as const;
 
-/** The outcome of a payment. A field is null, or absent, when there is no such value. */
+/** The outcome of a payment; times are RFC 3339 in UTC. A field is null, or absent, when there is no such value. */
 export type RowResult = { readonly [Name in keyof typeof COLUMNS]?: string | null };
 
 /**
  * The lines of the results, with the line ends, the separator and the byte order mark of the file. They are UTF-8; where the file is in
- * another encoding, a byte order mark tells a spreadsheet so.
+ * another encoding, a byte order mark tells a spreadsheet so. Times in CSV are in the zone, which the name of their column tells; in
+ * JSON Lines they are in UTC.
  * @param resultOf called once for each row, in the order of the file, with the id of its payment
  */
 export async function* resultLines(
   bytes: AsyncIterable<Uint8Array>,
-  format: BatchFormat,
+  { format, zone }: { readonly format: BatchFormat; readonly zone: string },
   resultOf: (id: string) => Promise<RowResult>,
 ): AsyncGenerator<string> {
   const headers: CsvHeader[] = [];
@@ -46,8 +50,8 @@ export async function* resultLines(
       const lineOf = (own: string, added: (field: (typeof FIELDS)[number]) => string): string =>
         `${[own, ...FIELDS.map(added)].join(separator)}${lineEnd}`;
       if (isFirst)
-        yield `${markOf(source, format)}${before}${lineOf(text, (field) => free(COLUMNS[field], names))}`;
-      yield lineOf(piece.text, (field) => cellOf(result[field] ?? null, separator));
+        yield `${markOf(source, format)}${before}${lineOf(text, (field) => free(titleOf(field, zone), names))}`;
+      yield lineOf(piece.text, (field) => cellOf(textOf(field, result[field] ?? null, zone), separator));
     }
     isFirst = false;
   }
@@ -58,6 +62,16 @@ function markOf({ hasMark }: PlainBytes, { encoding }: BatchFormat): string {
 }
 
 const FIELDS = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];
+
+const TIMES: ReadonlySet<keyof typeof COLUMNS> = new Set(['sentAt', 'paidAt']);
+
+function titleOf(field: keyof typeof COLUMNS, zone: string): string {
+  return TIMES.has(field) ? `${COLUMNS[field]} (${zone})` : COLUMNS[field];
+}
+
+function textOf(field: keyof typeof COLUMNS, value: string | null, zone: string): string | null {
+  return value !== null && TIMES.has(field) ? momentIn(zone, Date.parse(value)) : value;
+}
 
 /** A name for a new column. When the file has a column of this name already, that column is kept. */
 function free(name: string, names: readonly string[]): string {

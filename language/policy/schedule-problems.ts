@@ -3,11 +3,12 @@
  * twice within two years, a calendar that is not known, no day left. Commands check this; a worker does not, so that no run
  * stops only because time has passed.
  */
-import { isZone, todayIn } from '../../calendar/business-date.ts';
+import { isZone, momentIn, todayIn } from '../../calendar/business-date.ts';
 import { unsafeTime, type UnsafeTime } from '../../calendar/clock-changes.ts';
 import { calendarNames, daysOffOf } from '../../calendar/holidays.ts';
+import { staleRuns } from '../../calendar/rates-age.ts';
 import { scheduledDays } from '../../calendar/schedule.ts';
-import type { Schedule } from '../../domain/policy.ts';
+import type { Policy, Schedule } from '../../domain/policy.ts';
 import { nearest } from '../text/nearest.ts';
 import { quoted } from '../text/printable.ts';
 import type { PolicyProblem } from '../text/problem.ts';
@@ -33,6 +34,41 @@ export async function scheduleProblems(input: {
   checkTime(source, schedule, { zone, nowMs: input.nowMs });
   await checkDays(source, schedule, todayIn(zone, input.nowMs));
   return source.problems();
+}
+
+/**
+ * The warning that a run of the schedule will find only reference rates older than `max_age`, such as the first run after a
+ * weekend; none where every run of the next year can have younger ones. `asOf` is the moment of the rates that are there now.
+ */
+export async function ratesAgeWarnings(input: {
+  readonly text: string;
+  readonly file: string;
+  readonly policy: Policy;
+  readonly asOf: string;
+  readonly nowMs: number;
+}): Promise<readonly PolicyProblem[]> {
+  const { text, file, policy, asOf, nowMs } = input;
+  const { schedule, zone, guard } = policy;
+  const reference = guard?.reference ?? null;
+  if (schedule === null || reference === null) return [];
+  const stale = staleRuns(
+    { schedule, zone, daysOff: await daysOffOf(schedule.holidays) },
+    { asOfMs: Date.parse(asOf), maxAgeMs: reference.maxAgeMs, nowMs },
+  );
+  if (stale === null) return [];
+  const { date, fixedAtMs, ageMs } = stale.first;
+  const source = readYaml({ text, file, subject: 'POLICY' });
+  source.warn(source.placeAt(['guard', 'reference', 'max_age']), {
+    mistake: 'MAX_AGE',
+    message: `the run of ${date} would trade nothing: its newest rates would be of ${momentIn(zone, fixedAtMs).slice(0, -3)}, ${hoursOf(ageMs)} old, if they are fixed at the same time of day as those of the file`,
+    fix: `write \`max_age: ${hoursOf(stale.oldestMs)}\` or more, which every run of the next year keeps; or have rates fixed on the day of the run, before it starts`,
+  });
+  return source.warnings();
+}
+
+/** A duration in whole hours, not shorter. */
+function hoursOf(durationMs: number): string {
+  return `${Math.ceil(durationMs / 3_600_000)}h`;
 }
 
 const SCHEDULE: Path = ['schedule'];

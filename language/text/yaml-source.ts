@@ -7,7 +7,8 @@ import { Composer, CST, isAlias, isMap, isScalar, isSeq, LineCounter, Parser, Sc
 import type { Document, ErrorCode, ParsedNode, YAMLError, YAMLMap } from 'yaml';
 import { printable, quoted } from './printable.ts';
 import { excerptOf } from './problem.ts';
-import type { FileAtFault, FileMistake } from '../../domain/problems.ts';
+import type { FileMistake } from '../../domain/file-mistakes.ts';
+import type { FileAtFault } from '../../domain/problems.ts';
 import type { PolicyProblem } from './problem.ts';
 
 /** The way from the top of a file to a value: `['withdraw', 0, 'account']`. */

@@ -1,6 +1,6 @@
 /**
- * Which payments of a batch another batch of its policy has paid, by the tags in the service's list. `plan` asks. The run
- * looks again itself, also for what other batches may still pay, which only Temporal knows. Reads only.
+ * Which payments of a batch another batch of its policy has paid, by the tags in the service's list. `plan` asks, and
+ * `run` before a start. The run looks again itself, also for what other batches may still pay, which only Temporal knows. Reads only.
  */
 import type { Held } from '../../domain/plan/batch-items.ts';
 import { paidElsewhere } from '../../domain/run/claims.ts';

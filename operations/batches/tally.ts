@@ -1,7 +1,13 @@
 /**
  * What the plan of a batch would say of its payments: their sums, and which of them the service already says cannot be paid.
  */
-import { isUnpayable, nameOfPayment, type BatchPayment, type SeenBatch } from '../../domain/batch.ts';
+import {
+  isUnpayable,
+  nameOfPayment,
+  type BatchPayment,
+  type SeenBatch,
+  type Unpayable,
+} from '../../domain/batch.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
 import { AccountBook, BatchTally, unpayable, type Held } from '../../domain/plan/batch-items.ts';
 import type { Problem } from '../../domain/problems.ts';
@@ -15,20 +21,20 @@ import { CommandFailure } from '../failure.ts';
 
 /**
  * Reads the file twice, and keeps none of its rows. `problems`: why there would be no plan.
- * @param heldOf says which of the payments with these names other batches have paid; null: the other batches are not read
+ * @param heldOf says which of the payments with these names other batches have paid
  */
 export async function tallyBatch(
   client: ServiceClient,
   batch: BatchFile,
   facts: Pick<ServiceFacts, 'accountStatuses' | 'decimals'>,
-  heldOf: ((names: ReadonlySet<string>) => Promise<Held>) | null,
+  heldOf: (names: ReadonlySet<string>) => Promise<Held>,
 ): Promise<{ readonly batch: SeenBatch; readonly problems: readonly Problem[] }> {
   const wanted = new Set<string>();
   const names = new Set<string>();
   for await (const { payments } of chunksOfFile(batch)) {
     for (const payment of payments) {
       wanted.add(payment[1]);
-      if (heldOf !== null) names.add(nameOfPayment(payment));
+      names.add(nameOfPayment(payment));
     }
   }
   const listed = await readAccounts(client, {
@@ -41,7 +47,7 @@ export async function tallyBatch(
     book: new AccountBook(listed),
     // The reader of the file has checked them.
     destinations: null,
-    held: heldOf === null ? new Map() : await heldOf(names),
+    held: await heldOf(names),
   });
   for await (const { payments, hash } of chunksOfFile(batch))
     tally.add({ payments: payments.length, hash }, payments, null);
@@ -55,7 +61,7 @@ export type UnpayableRow = {
   readonly problem: Problem;
 };
 
-/** The first rows that cannot be paid, as the plan sees the file; `most`: at most this many. */
+/** The rows that cannot be paid, as the plan sees the file; `most`: the first so many of each reason. */
 export async function firstUnpayable(
   batch: BatchFile,
   { chunks, heldBy }: Pick<SeenBatch, 'chunks' | 'heldBy'>,
@@ -65,14 +71,20 @@ export async function firstUnpayable(
   if (chunks.every(({ unpayable: letters }) => letters === null)) return found;
   // One letter for each row, in the order of the rows.
   const letters = chunks.map((chunk) => chunk.unpayable ?? '.'.repeat(chunk.payments)).join('');
+  const left = new Map<Unpayable, number>(
+    [...new Set(letters)].filter(isUnpayable).map((one) => [one, most]),
+  );
   let index = 0;
   for await (const row of (await opened(batch)).rows()) {
     const letter = letters[index];
     index += 1;
     if (!isUnpayable(letter)) continue;
+    const more = left.get(letter) ?? 0;
+    if (more === 0) continue;
     const payment = paymentOf(row);
     found.push({ line: row.line, payment, problem: unpayable(payment, letter, heldBy) });
-    if (found.length === most) break;
+    left.set(letter, more - 1);
+    if ([...left.values()].every((one) => one === 0)) break;
   }
   return found;
 }

@@ -1,7 +1,7 @@
 /** The report of a run that ended before it could report by itself. */
 import { WorkflowFailedError, type Client } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { isRunCode, type Problem } from '../../domain/problems.ts';
+import { forRun, isRunCode, type Problem } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
 import type { Report, ReportStatus } from '../../domain/run/report.ts';
 import type { RunFacts } from './runs.ts';
@@ -48,7 +48,8 @@ export function endedReport(report: Report, facts: RunFacts, problems: readonly 
   const status: ReportStatus =
     facts.temporalStatus === 'CANCELLED' ? 'CANCELLED' : moved ? 'PARTIAL' : 'FAILED';
   if (status === 'CANCELLED') return { ...report, status, problems: [cancelledBefore(facts)] };
-  return { ...report, status, problems: problems.length > 0 ? problems : report.problems };
+  const told = problems.map((problem) => forRun(problem, facts.run));
+  return { ...report, status, problems: told.length > 0 ? told : report.problems };
 }
 
 function endedFromOutside(facts: RunFacts): Problem {

@@ -15,6 +15,7 @@ import {
   type ReportPage,
   type ReportPayment,
 } from '../../domain/run/report.ts';
+import type { Unpaid } from '../../domain/run/chunk-state.ts';
 import { isShown, type Waiting, type WaitReason } from '../../domain/waits.ts';
 import { readChunkResult } from '../../durable/batches/chunks.ts';
 import { readInstructions, withChunk } from '../../durable/instructions/read.ts';
@@ -23,6 +24,7 @@ import { readLive } from '../batches/open-chunks.ts';
 import { answerOf, type AskingPlace } from './answers.ts';
 import { endedReport, readEnd } from './ended-report.ts';
 import { evidenceOf } from './instruction-evidence.ts';
+import { pastOf } from './past.ts';
 import { modeOf, type RunFacts } from './runs.ts';
 
 /** A run as it describes itself. */
@@ -105,7 +107,7 @@ async function readWithoutInstructions(
     parts.push(page.report);
     chunks = Math.max(chunks, page.chunks);
   }
-  const told = joined(parts);
+  const told = { ...joined(parts), ...(await pastOf(client, facts)) };
   if (facts.isOpen) return { facts, report: told, progress: await progressOf(place, facts, limitMs), chunks };
   const report = endedReport(told, facts, await readEnd(client, facts));
   return { facts, report, progress: progressOfEnded(report, { isBatch: chunks > 0 }), chunks };
@@ -118,9 +120,11 @@ async function readWithoutInstructions(
 export async function* readParts(place: AskingPlace, facts: RunFacts): AsyncGenerator<ReportPage> {
   const { read, ofChunk } = await questionsTo(place, facts);
   const end = facts.isOpen ? null : await readEnd(place.client, facts);
+  const past = await pastOf(place.client, facts);
   let isFirst = true;
   for await (const page of reportPages(read, ofChunk)) {
-    yield isFirst && end !== null ? { ...page, report: endedReport(page.report, facts, end) } : page;
+    const report = isFirst ? { ...page.report, ...past } : page.report;
+    yield { ...page, report: isFirst && end !== null ? endedReport(report, facts, end) : report };
     isFirst = false;
   }
 }
@@ -222,9 +226,7 @@ export async function readOutline(place: AskingPlace, facts: RunFacts, limitMs?:
   if (heard === undefined) return readRun(place, facts, limitMs);
   const progress = await liveOf(place, facts, heard);
   const ended = facts.isOpen ? head : endedReport(head, facts, await readEnd(place.client, facts));
-  const codes = whyUnpaid(progress);
-  const share = codes.length === 1 ? 'all' : 'some';
-  const unpaid = codes.map((code) => unpaidBy(code, share, progress, runName(facts.run)));
+  const unpaid = whyUnpaid(progress).map((one) => unpaidBy(one, progress, runName(facts.run)));
   return { facts, report: { ...ended, problems: [...ended.problems, ...unpaid] }, progress };
 }
 
@@ -232,20 +234,20 @@ export async function readOutline(place: AskingPlace, facts: RunFacts, limitMs?:
  * The codes of payments of a batch that are not paid. The rule that stopped the batch comes first, since it is the reason
  * for most of them.
  */
-function whyUnpaid({ batch }: Progress): readonly string[] {
-  const codes = batch?.codes ?? [];
-  const stop = codes.filter((code) => code === 'BATCH_STOPPED');
-  return [...stop, ...codes.filter((code) => code !== 'BATCH_STOPPED')];
+function whyUnpaid({ batch }: Progress): readonly Unpaid[] {
+  const unpaid = batch?.unpaid ?? [];
+  const isStop = ({ code }: Unpaid): boolean => code === 'BATCH_STOPPED';
+  return [...unpaid.filter(isStop), ...unpaid.filter((one) => !isStop(one))];
 }
 
 /** The problem that stands in the report for payments of a batch that were not read one by one. */
-function unpaidBy(code: string, share: 'all' | 'some', { batch }: Progress, run: string): Problem {
+function unpaidBy({ code, payments }: Unpaid, { batch }: Progress, run: string): Problem {
   const { notPaid = 0 } = batch?.counts ?? {};
-  const some = `${notPaid} ${notPaid === 1 ? 'payment is' : 'payments are'} not paid, ${share} of them for this.`;
+  const some = `${payments} of ${notPaid === 1 ? '1 payment that is' : `${notPaid} payments that are`} not paid.`;
   return {
     code: code as Problem['code'],
     item: 'payments',
-    message: code === 'BATCH_STOPPED' ? `${makeProblem(code, null).message} ${some}` : some,
+    message: code === 'BATCH_STOPPED' ? makeProblem(code, null).message : some,
     fix: `See \`npx cambist report ${run}\` for each.`,
   };
 }

@@ -26,7 +26,7 @@ import { serviceFailure } from '../preflight.ts';
 /** What the service shows of one item now; null when it shows nothing, though every page was read. */
 export type Live = { readonly id: string; readonly status: string } | null;
 
-/** By item. */
+/** By item. An item that is missing was not asked for, and is left as it is. */
 export type LiveRecords = {
   readonly legs: ReadonlyMap<string, Live>;
   readonly payments: ReadonlyMap<string, Live>;
@@ -52,9 +52,7 @@ export async function readLive(
   options: { readonly run: RunName; readonly report: Report; readonly facts: ServiceFacts },
 ): Promise<LiveRecords> {
   const { run, report, facts } = options;
-  const date = dateOfRunId(run.id);
-  const beginsMs = date === null ? 0 : sendWindowsOf(date, 'UTC').opensAtMs - EARLIEST_ZONE_MS;
-  const look = { address, run, sinceMs: beginsMs - LOOK_BACK_MS };
+  const look = { address, run, sinceMs: recordsSince(run) };
   const legs = await readItems(
     report.legs.map(({ id, tradeId }) => ({ id, recordId: tradeId })),
     {
@@ -76,6 +74,13 @@ export async function readLive(
     },
   );
   return { legs, payments };
+}
+
+/** No record of the run is older than this, epoch milliseconds. */
+export function recordsSince({ id }: RunName): number {
+  const date = dateOfRunId(id);
+  const beginsMs = date === null ? 0 : sendWindowsOf(date, 'UTC').opensAtMs - EARLIEST_ZONE_MS;
+  return beginsMs - LOOK_BACK_MS;
 }
 
 type Named = { readonly id: string; readonly recordId: string | null };
@@ -141,10 +146,14 @@ export function refreshReport(
   nowMs: number,
 ): Refreshed {
   const found: Problem[] = [];
-  const legs = report.legs.map((leg) => refreshLeg(leg, live.legs.get(leg.id) ?? null, facts, found));
-  const payments = report.payments.map((payment) =>
-    refreshPayment(payment, live.payments.get(payment.id) ?? null, facts, found),
-  );
+  const legs = report.legs.map((leg) => {
+    const record = live.legs.get(leg.id);
+    return record === undefined ? leg : refreshLeg(leg, record, facts, found);
+  });
+  const payments = report.payments.map((payment) => {
+    const record = live.payments.get(payment.id);
+    return record === undefined ? payment : refreshPayment(payment, record, facts, found);
+  });
   const at = new Date(nowMs).toISOString();
   const read = [...live.legs, ...live.payments].map(([item, record]): Evidence => ({
     at,

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { drillOf, drillScope, isSameScope, type Halt } from '../../domain/halt.ts';
 import { readEvents, timeOf, valuesOf } from '../../durable/history.ts';
-import { HALT_QUEUE, HALT_TYPE, haltDrillIdOf, stoppedSignal } from '../../workflows/names.ts';
+import { UNSERVED_QUEUE, HALT_TYPE, haltDrillIdOf, stoppedSignal } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { readPollers } from '../watch/pollers.ts';
@@ -40,7 +40,7 @@ export async function drillHalt(
   const said = { scope: drillScope(drill), by, why: 'a drill: nothing is stopped' };
   const handle = await client.workflow.start(HALT_TYPE, {
     workflowId: haltDrillIdOf(mode, drill),
-    taskQueue: HALT_QUEUE,
+    taskQueue: UNSERVED_QUEUE,
     args: [],
     workflowExecutionTimeout: LIFE_MS,
     staticSummary: `A drill of the kill switch in ${mode}`,

@@ -45,6 +45,8 @@ export type ExplainedItem = {
 export type ResetExplained = {
   readonly run: string;
   readonly status: string;
+  /** The zone of the policy; null: there is no plan. */
+  readonly zone: string | null;
   /** The event that is explained. */
   readonly point: ResetPoint;
   readonly recommended: ResetPoint;
@@ -55,6 +57,8 @@ export type ResetExplained = {
   readonly otherCommand: string | null;
   readonly points: readonly ResetPoint[];
   readonly items: readonly ExplainedItem[];
+  /** What happens to each item, from which the texts say what money to bring. */
+  readonly next: readonly NextOfItem[];
   /** The run has no plan: all of it is planned anew, unless the service shows something of it. */
   readonly isUnplanned: boolean;
   /**
@@ -93,15 +97,18 @@ export async function explainReset(
   if (recommended === null) throw neverTaken(run);
   const point = event === null ? recommended : points.find(({ eventId }) => eventId === event);
   if (point === undefined) throw noSuchEvent(run, event ?? 0);
-  const items = nextOf(view, { takesCancelBack: false }).map(explained);
+  const next = nextOf(view, { takesCancelBack: false });
+  const items = next.map(explained);
   return {
     run: runName(run),
     status: facts.isOpen ? report.status : facts.state,
+    zone: report.zone,
     point,
     recommended,
     otherCommand: commandToType(facts, report, view.said ?? []),
     points,
     items,
+    next,
     isUnplanned: items.length === 0,
     safetyWait: (await isPlanRefused(place, run))
       ? null

@@ -112,13 +112,13 @@ function hasPlan({ legs, payments, totals, positions }: Report): boolean {
   return legs.length + payments.length + totals.length + positions.length > 0;
 }
 
-/** @param by who asks for it, as Temporal's UI shows it */
+/** @param reason who asks for it, and why, as Temporal keeps it */
 export function replay(
   place: Place,
   { facts, point }: Extract<ReplayVerdict, { kind: 'reset' }>,
-  by: string,
+  reason: string,
 ): Promise<ResetMade> {
-  return resetRun(place, facts, { eventId: point.id, reason: `cambist replay, by ${by}` });
+  return resetRun(place, facts, { eventId: point.id, reason });
 }
 
 /** One item whose outcome has changed. */
@@ -188,7 +188,7 @@ export async function replayAll(
   place: Place,
   runs: readonly RunFacts[],
   how: {
-    readonly by: string;
+    readonly reason: string;
     readonly left: AbortSignal;
     readonly now: () => number;
     readonly onDone: (replayed: Replayed) => void;
@@ -211,7 +211,7 @@ export async function replayAll(
 async function replayOne(
   place: Place,
   { run, state }: RunFacts,
-  { by, left, now }: { readonly by: string; readonly left: AbortSignal; readonly now: () => number },
+  { reason, left, now }: { readonly reason: string; readonly left: AbortSignal; readonly now: () => number },
 ): Promise<Replayed> {
   try {
     const verdict = await judgeReplay(place, run, { event: null, nowMs: now() });
@@ -221,7 +221,7 @@ async function replayOne(
     const { before } = verdict;
     if (before !== null && isPaidElsewhere(before))
       return { ...replayedAs(before, []), run, before: state, changes: [] };
-    await replay(place, verdict, by);
+    await replay(place, verdict, reason);
     await followRun({
       client: place.client,
       mode: place.mode,

@@ -12,29 +12,16 @@ import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { CarefulScheduleClient } from './client.ts';
 import type { ScheduledPolicy } from './files.ts';
-import { definitionOf, factsIn, factsOf, type ScheduleFacts, type Wanted } from './spec.ts';
-
-/** A schedule as Temporal has it; times in epoch milliseconds. */
-export type KeptSchedule = {
-  /** The policy's name. */
-  readonly name: string;
-  readonly scheduleId: string;
-  readonly facts: ScheduleFacts;
-  readonly isPaused: boolean;
-  readonly note: string | null;
-  /** When it was made, changed or resumed last. What happened before is not known. */
-  readonly changedAtMs: number;
-  readonly nextMs: readonly number[];
-  /** What it has started, oldest first. Temporal remembers ten starts. */
-  readonly actions: readonly Action[];
-};
-
-/** One start. */
-export type Action = {
-  readonly nominalMs: number;
-  readonly workflowId: string;
-  readonly temporalRunId: string;
-};
+import { forgetDates } from './known-dates.ts';
+import { keepMissed } from './missed.ts';
+import {
+  definitionOf,
+  factsIn,
+  factsOf,
+  type KeptSchedule,
+  type ScheduleFacts,
+  type Wanted,
+} from './spec.ts';
 
 /** What `apply` would do about one policy. */
 export type ScheduleChange =
@@ -98,6 +85,7 @@ export async function applyChange(place: Place, change: ScheduleChange): Promise
       }
     case 'update': {
       const definition = definitionOf(change.wanted);
+      await keepMissed(place, await requireSchedule(place, change.name), change.wanted.nowMs);
       await update(place, change.name, {
         edit: ({ state }) => ({ ...definition, state }),
         isDone: ({ facts }) => isSame(facts, change.after),
@@ -110,12 +98,17 @@ export async function applyChange(place: Place, change: ScheduleChange): Promise
       } catch (error) {
         if (!(error instanceof ScheduleNotFoundError)) throw error;
       }
+      await forgetDates({ ...place, policy: change.name });
   }
 }
 
 /** Pauses a schedule: it starts nothing until it is resumed. A person can still trigger it. */
-export async function pauseSchedule(place: Place, name: string, note: string): Promise<KeptSchedule> {
-  await requireSchedule(place, name);
+export async function pauseSchedule(
+  place: Place,
+  name: string,
+  { note, nowMs }: { readonly note: string; readonly nowMs: number },
+): Promise<KeptSchedule> {
+  await keepMissed(place, await requireSchedule(place, name), nowMs);
   await place.client.schedule.getHandle(scheduleIdOf(place.mode, name)).pause(note);
   return requireSchedule(place, name);
 }

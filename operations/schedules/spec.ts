@@ -40,6 +40,28 @@ export type ScheduleFacts = {
   readonly rules: string;
 };
 
+/** A schedule as Temporal has it; times in epoch milliseconds. */
+export type KeptSchedule = {
+  /** The policy's name. */
+  readonly name: string;
+  readonly scheduleId: string;
+  readonly facts: ScheduleFacts;
+  readonly isPaused: boolean;
+  readonly note: string | null;
+  /** When it was made, changed or resumed last. What happened before is not known. */
+  readonly changedAtMs: number;
+  readonly nextMs: readonly number[];
+  /** What it has started, oldest first. Temporal remembers ten starts. */
+  readonly actions: readonly Action[];
+};
+
+/** One start. */
+export type Action = {
+  readonly nominalMs: number;
+  readonly workflowId: string;
+  readonly temporalRunId: string;
+};
+
 /** A policy with a schedule, and where in Temporal the schedule belongs. */
 export type Wanted = {
   readonly mode: Mode;
@@ -76,9 +98,9 @@ export function factsOf(wanted: Wanted): ScheduleFacts {
   };
 }
 
-type Action = { readonly type: 'startWorkflow' } & ScheduleOptions['action'];
+type StartAction = { readonly type: 'startWorkflow' } & ScheduleOptions['action'];
 type Definition = Pick<
-  ScheduleUpdateOptions<Action>,
+  ScheduleUpdateOptions<StartAction>,
   'spec' | 'policies' | 'action' | 'typedSearchAttributes'
 >;
 

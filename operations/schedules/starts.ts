@@ -3,54 +3,19 @@
  * Everything is read from Temporal; a worker carries a start out (`start/by-schedule.ts`).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  WorkflowFailedError,
-  WorkflowNotFoundError,
-  type Client,
-  type WorkflowExecutionDescription,
-} from '@temporalio/client';
-import type { Schedule } from '../../domain/policy.ts';
-import type { Problem } from '../../domain/problems.ts';
-import type { RunName } from '../../domain/references.ts';
+import type { Client } from '@temporalio/client';
 import { isCalendarDate, sendWindowsOf, todayIn } from '../../calendar/business-date.ts';
-import { daysOffOf, type DaysOff } from '../../calendar/holidays.ts';
 import { comingDays, type ComingDay } from '../../calendar/schedule.ts';
-import { loadPolicy } from '../../language/policy/load-policy.ts';
 import type { Trouble } from '../../language/text/problem.ts';
-import type { ScheduledResult } from '../../workflows/calls.ts';
 import { scheduledIdOf } from '../../workflows/names.ts';
-import { describe, isOpen } from '../../durable/described.ts';
+import { describe } from '../../durable/described.ts';
 import { CommandFailure } from '../failure.ts';
 import { UNTAKEN_MS } from '../follow/until-it-ends.ts';
 import type { Place } from '../place.ts';
-import { problemsOfFailure } from '../follow/ended-report.ts';
-import { describeRun } from '../follow/runs.ts';
-import { listSchedules, requireSchedule, type Action, type KeptSchedule } from './kept.ts';
-
-/** What one start led to. */
-export type Came =
-  | { readonly kind: 'done'; readonly result: ScheduledResult }
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] }
-  /** A worker is starting the run, or tries again. `why`: what stopped the last attempt. */
-  | { readonly kind: 'under way'; readonly isTaken: boolean; readonly why: string | null }
-  /** No worker took the start in time, or a person ended it. */
-  | { readonly kind: 'not started' }
-  /** Temporal has forgotten the start. */
-  | { readonly kind: 'forgotten' };
-
-export type Start = Action & {
-  readonly run: RunName;
-  readonly came: Came;
-  /** The run's state now; null when there is no run. */
-  readonly runState: string | null;
-};
-
-/** A run that should be there and is not. */
-export type Missed = {
-  readonly run: RunName;
-  readonly nominalMs: number;
-  readonly why: Pick<Problem, 'code' | 'message'>;
-};
+import { readStart, type Start } from './came.ts';
+import { listSchedules, requireSchedule } from './kept.ts';
+import { DAY_MS, missedOf, scheduleIn, type Missed } from './missed.ts';
+import type { Action, KeptSchedule } from './spec.ts';
 
 /** A schedule with what its newest starts led to, newest first, and the runs that are missing. */
 export type ScheduleView = {
@@ -78,124 +43,6 @@ async function viewSchedule(place: Place, kept: KeptSchedule, nowMs: number): Pr
   const newest = kept.actions.toReversed().slice(0, STARTS_SHOWN);
   const starts = await Promise.all(newest.map((action) => readStart(place, kept, action)));
   return { kept, starts, missed: await missedOf(place, { kept, starts }, nowMs) };
-}
-
-async function readStart(place: Place, kept: KeptSchedule, action: Action): Promise<Start> {
-  const came = await cameOf(place.client, action);
-  const run = runAt(kept, action.nominalMs);
-  const facts = await describeRun(place.client, place.mode, run);
-  return { ...action, run, came, runState: facts?.state ?? null };
-}
-
-function runAt({ name, facts }: KeptSchedule, nominalMs: number): RunName {
-  return { policy: name, id: todayIn(facts.zone ?? 'UTC', nominalMs) };
-}
-
-async function cameOf(client: Client, { workflowId, temporalRunId }: Action): Promise<Came> {
-  const handle = client.workflow.getHandle(workflowId, temporalRunId, { followRuns: false });
-  try {
-    const shown = await describe(client, workflowId, temporalRunId);
-    if (shown === null) return { kind: 'forgotten' };
-    if (isOpen(shown)) return underWay(shown);
-    return { kind: 'done', result: (await handle.result()) as ScheduledResult };
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return { kind: 'forgotten' };
-    if (!(error instanceof WorkflowFailedError)) throw error;
-    const problems = problemsOfFailure(error.cause);
-    return problems.length === 0 ? { kind: 'not started' } : { kind: 'refused', problems };
-  }
-}
-
-function underWay({ raw, historyLength }: WorkflowExecutionDescription): Came {
-  const isTaken = historyLength > 2 || (raw.pendingWorkflowTask?.startedTime ?? null) !== null;
-  const [call] = raw.pendingActivities ?? [];
-  return { kind: 'under way', isTaken, why: call?.lastFailure?.message ?? null };
-}
-
-const DAY_MS = 86_400_000;
-/** Starts that Temporal did not make are looked for back to this long ago. */
-const LOOK_BACK_MS = 7 * DAY_MS;
-/** A start takes a moment, so it does not count as late before this. */
-const SLACK_MS = 120_000;
-
-/**
- * The runs since the last good start that are missing: refused, not taken, late, or never started. A schedule that is paused
- * misses no run.
- */
-async function missedOf(
-  place: Place,
-  { kept, starts }: Omit<ScheduleView, 'missed'>,
-  nowMs: number,
-): Promise<readonly Missed[]> {
-  if (kept.isPaused) return [];
-  const isWell = ({ came }: Start): boolean => came.kind === 'done' || came.kind === 'forgotten';
-  const lastWellMs = Math.max(0, ...starts.filter(isWell).map(({ nominalMs }) => nominalMs));
-  const known = starts
-    .filter(({ nominalMs, runState }) => nominalMs > lastWellMs && runState === null)
-    .flatMap((start): readonly Missed[] => {
-      const why = whyMissed(start, nowMs);
-      return why === null ? [] : [{ run: start.run, nominalMs: start.nominalMs, why }];
-    });
-  const fromMs = Math.max(kept.changedAtMs, nowMs - LOOK_BACK_MS, lastWellMs);
-  const due = await daysBetween(kept, fromMs, nowMs - SLACK_MS);
-  const unknown = due.filter(({ atMs }) => !kept.actions.some(({ nominalMs }) => nominalMs === atMs));
-  const never = await Promise.all(
-    unknown.map(async ({ date, atMs }): Promise<readonly Missed[]> => {
-      const run = { policy: kept.name, id: date };
-      if ((await describeRun(place.client, place.mode, run)) !== null) return [];
-      const message = 'Temporal did not start it: it was away at that time, or the schedule was paused.';
-      return [{ run, nominalMs: atMs, why: { code: 'SCHEDULE_MISSED', message } }];
-    }),
-  );
-  return [...known, ...never.flat()].toSorted((a, b) => b.nominalMs - a.nominalMs);
-}
-
-function whyMissed({ came, nominalMs }: Start, nowMs: number): Missed['why'] | null {
-  switch (came.kind) {
-    case 'done':
-    case 'forgotten':
-      return null;
-    case 'refused':
-      return came.problems[0] ?? null;
-    case 'not started':
-      return {
-        code: 'SCHEDULE_MISSED',
-        message: 'No worker took the start in time, or a person ended it in Temporal.',
-      };
-    case 'under way':
-      if (nowMs - nominalMs < SLACK_MS) return null;
-      return {
-        code: 'SCHEDULE_LATE',
-        message: came.isTaken
-          ? `It could not be started yet, and is tried again. ${came.why ?? ''}`.trimEnd()
-          : 'No worker has taken the start. Start one with `npx cambist worker`.',
-      };
-  }
-}
-
-/** The times between two moments at which the schedule should start a run. */
-async function daysBetween(
-  kept: KeptSchedule,
-  fromMs: number,
-  untilMs: number,
-): Promise<readonly ComingDay[]> {
-  const own = await scheduleIn(kept);
-  if (own === null || untilMs <= fromMs) return [];
-  const runs = Math.ceil((untilMs - fromMs) / DAY_MS) + 1;
-  return comingDays(own, { fromMs, runs }).filter(({ day, atMs }) => day.kind === 'run' && atMs <= untilMs);
-}
-
-/** The schedule as its policy says; null when the policy or its calendar cannot be read. */
-async function scheduleIn({ facts }: KeptSchedule): Promise<{
-  readonly schedule: Schedule;
-  readonly zone: string;
-  readonly daysOff: DaysOff;
-} | null> {
-  const loaded = loadPolicy(facts.policyText ?? '', facts.policyFile ?? '');
-  if (!loaded.ok || loaded.policy.schedule === null) return null;
-  const { schedule, zone } = loaded.policy;
-  const daysOff = await daysOffOf(schedule.holidays).catch(() => null);
-  return daysOff === null ? null : { schedule, zone, daysOff };
 }
 
 /** Called with the reason why a start that is under way has not succeeded yet. */

@@ -37,10 +37,8 @@ export async function compileNow(of: {
   /** The file of a payout; null for other kinds. */
   readonly batch: BatchFile | null;
   readonly now: () => number;
-  /** True: also look for the payments of this batch that other batches have paid; absent: only the run looks. */
-  readonly looksAtOthers?: true;
 }): Promise<Compiled> {
-  const { policyFile, settings, run, batch, now, looksAtOthers } = of;
+  const { policyFile, settings, run, batch, now } = of;
   const { policy } = policyFile;
   const date = dateOfRunId(run.id) ?? todayIn(policy.zone, now());
   const sendWindows = sendWindowsOf(date, policy.zone);
@@ -51,20 +49,14 @@ export async function compileNow(of: {
     const tally =
       batch === null
         ? null
-        : await tallyBatch(
-            client,
-            batch,
-            settings.facts,
-            looksAtOthers === undefined
-              ? null
-              : (names) =>
-                  paidByOthers(client, {
-                    run,
-                    names,
-                    sinceMs: now() - batch.policyFile.policy.payout.rules.dedupeMs,
-                    facts: settings.facts,
-                    address,
-                  }),
+        : await tallyBatch(client, batch, settings.facts, (names) =>
+            paidByOthers(client, {
+              run,
+              names,
+              sinceMs: now() - batch.policyFile.policy.payout.rules.dedupeMs,
+              facts: settings.facts,
+              address,
+            }),
           );
     const observed = await observeService(client, {
       run,

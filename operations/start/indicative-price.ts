@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { Sides } from '../../domain/plan/cost.ts';
 import type { Observation } from '../../domain/plan/observation.ts';
 import type { Leg, Plan } from '../../domain/plan/plan.ts';
-import { explain } from '../../domain/writes/step.ts';
+import { explainWithCode } from '../../domain/writes/step.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import type { Settings } from '../../config/config.ts';
 import { atService } from '../preflight.ts';
@@ -41,7 +41,7 @@ async function priceOf(
     settlement: plan.rules.quote.settlement,
     idempotencyKey: randomUUID(),
   });
-  if (reply.kind !== 'DONE') return notQuoted(leg, explain(reply));
+  if (reply.kind !== 'DONE') return notQuoted(leg, explainWithCode(reply));
   const { quoteAmount } = reply.value;
   const sides =
     amount.side === 'sell'

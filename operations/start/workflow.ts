@@ -21,6 +21,7 @@ import {
   stateAttribute,
 } from '../../workflows/names.ts';
 import type { PolicyFile } from '../policy-file.ts';
+import { noteDate } from '../schedules/known-dates.ts';
 
 export type StartOptions = InPlace & {
   readonly client: Client;
@@ -83,11 +84,14 @@ export async function startRun(options: StartOptions): Promise<boolean> {
         { key: stateAttribute, value: 'RUNNING' },
       ],
     });
-    return true;
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+  // Where Temporal does not take the note, the date is told as missed once Temporal has forgotten the run.
+  if (policyFile.policy.schedule !== null)
+    await noteDate({ client, mode, policy: run.policy }, { kind: 'started', id: run.id }).catch(() => {});
+  return true;
 }
 
 /** The report of a run while no worker answers for it. `startedBy`: null where another command has started it. */

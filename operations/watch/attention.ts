@@ -1,8 +1,10 @@
 /** Which runs need a person's attention, and which of them a person has acknowledged already. */
 import { randomUUID } from 'node:crypto';
+import type { ProblemCode } from '../../domain/problems.ts';
 import { isReplaced } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
-import { needsSomebody, shownFirst } from '../../domain/waits.ts';
+import { MOST_NEEDS, type Need } from '../../domain/people/instructions.ts';
+import { isCovered, needsIn } from '../../domain/run/needs.ts';
 import { CommandFailure } from '../failure.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { endInstructions } from '../../durable/instructions/keep.ts';
@@ -10,9 +12,12 @@ import { readInstructions } from '../../durable/instructions/read.ts';
 import { keepInstruction } from '../decide/keep-instruction.ts';
 import type { Place } from '../place.ts';
 import { ANSWER_LIMIT_MS } from '../follow/answers.ts';
-import { readOutline } from '../follow/read-run.ts';
+import { cameBackIn, type FailedPayment, type FailedPayments } from '../follow/came-back.ts';
+import { readOutline, readParts } from '../follow/read-run.ts';
 import { listRuns, requireRun, type RunFacts } from '../follow/runs.ts';
 import { readStuck } from '../follow/stuck.ts';
+import { acknowledgeMissed, type Missed } from '../schedules/missed.ts';
+import { listMissed } from '../schedules/starts.ts';
 
 /** A run that has ended in one of these states needs no attention. */
 const QUIET: readonly string[] = ['COMPLETED'];
@@ -24,6 +29,8 @@ type Why = { readonly code: string; readonly message: string };
 export type Listed = {
   readonly facts: RunFacts;
   readonly why: Why | null;
+  /** All that needs a person; `why` is the first of it. */
+  readonly needs: readonly Need[];
   /** The run is stuck and cannot say so itself. */
   readonly isStuck: boolean;
 };
@@ -39,16 +46,22 @@ export function needsAttention({ facts, why }: Listed): boolean {
 /** Runs, newest first. `limit`: at least this many are wanted; null: all. */
 export async function listAll(place: Place, limit: number | null): Promise<readonly Listed[]> {
   const found = await listRuns(place.client, place.mode, { policy: null, onlyOpen: false, limit });
-  return found.map((facts) => ({ facts, why: oddMemo(facts), isStuck: false }));
+  return found.map(withoutAsking);
 }
 
 /**
  * The runs that need a person's attention, newest first. The command asks open runs what they wait for. A run that waits
  * within its time, for example for settlement, needs no attention.
+ * @param failed what the service says has failed, so that money that came back is told; null: it was not asked
  */
-export async function listAttention(place: Place, nowMs: number): Promise<Attention> {
+export async function listAttention(
+  place: Place,
+  nowMs: number,
+  failed: FailedPayments | null,
+): Promise<Attention> {
   const all = await listAll(place, null);
-  const looked = await Promise.all(all.map(({ facts }) => lookAt(place, facts, nowMs)));
+  const waiting = await Promise.all(all.map(({ facts }) => lookAt(place, facts, nowMs)));
+  const looked = failed === null ? waiting : await withCameBack(place, waiting, failed);
   const needing = looked.filter(needsAttention);
   const listed = await withoutAcknowledged(place, needing);
   return { listed, acknowledged: needing.length - listed.length };
@@ -63,43 +76,114 @@ async function withoutAcknowledged(place: Place, needing: readonly Listed[]): Pr
   return needing.filter((_each, index) => areAcknowledged[index] !== true);
 }
 
+/** What a person has acknowledged. */
+export type Acknowledged =
+  { readonly kind: 'run'; readonly listed: Listed } | { readonly kind: 'missed'; readonly missed: Missed };
+
 /**
- * Records that a person looks after the run in its present state.
+ * Records that a person looks after the run in its present state, or knows that a schedule has missed it.
  * @throws CommandFailure when the run needs no attention, or no worker records it
  */
 export async function acknowledge(
   place: Place,
   run: RunName,
-  { by, why, nowMs }: { readonly by: string; readonly why: string; readonly nowMs: number },
-): Promise<Listed> {
-  const listed = await lookAt(place, await requireRun(place, run), nowMs);
+  said: {
+    readonly by: string;
+    readonly why: string;
+    readonly nowMs: number;
+    readonly failed: FailedPayments | null;
+  },
+): Promise<Acknowledged> {
+  const { by, why, nowMs, failed } = said;
+  const missed = (await listMissed(place, nowMs)).find((each) => runName(each.run) === runName(run));
+  if (missed !== undefined) {
+    await acknowledgeMissed(place, missed, { by, why });
+    return { kind: 'missed', missed };
+  }
+  const asked = await lookAt(place, await requireRun(place, run), nowMs);
+  const listed = failed === null ? asked : await addCameBack(place, asked, failed);
   if (!needsAttention(listed)) throw new CommandFailure('bad input', [needsNobody(run, listed)]);
   const standing = standingOf(listed);
+  const needs = listed.needs.slice(0, MOST_NEEDS);
   await keepInstruction(
     place,
     run,
-    { kind: 'acknowledge', id: randomUUID(), by, why, standing },
+    { kind: 'acknowledge', id: randomUUID(), by, why, standing, needs },
     { seen: null },
   );
   // For a run that has ended, the workflow that keeps instructions was opened for this instruction only.
   if (!listed.facts.isOpen) await endInstructions(place.client, place.mode, run);
-  return listed;
+  return { kind: 'run', listed };
 }
 
 async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Listed> {
-  if (!facts.isOpen) return { facts, why: oddMemo(facts), isStuck: false };
+  const odd = withoutAsking(facts);
+  if (!facts.isOpen) return odd;
   const stuck = await readStuck(place.client, facts, nowMs);
-  if (stuck !== null) return { facts, why: { code: 'STUCK', message: stuck }, isStuck: true };
+  if (stuck !== null) return stuckBy(facts, { code: 'STUCK', message: stuck });
   try {
     const { progress } = await readOutline(place, facts, ANSWER_LIMIT_MS);
-    const [wait] = shownFirst(progress.items.map(({ waiting }) => waiting)).filter((waiting) =>
-      needsSomebody(waiting, nowMs),
-    );
-    return { facts, why: wait?.problem ?? oddMemo(facts), isStuck: false };
+    const { needs, first } = needsIn(progress, nowMs);
+    return { ...odd, why: first?.problem ?? odd.why, needs: [...needs, ...odd.needs] };
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
-    return { facts, why: error.problems[0] ?? null, isStuck: true };
+    return stuckBy(facts, error.problems[0] ?? null);
   }
+}
+
+/** Of payments whose run the list does not show, this many of the newest runs are asked. */
+const RUNS_WITHOUT_NAME = 20;
+
+/** The runs, each with the payments of it that came back. Only runs that may have one are asked. */
+async function withCameBack(
+  place: Place,
+  all: readonly Listed[],
+  failed: FailedPayments,
+): Promise<readonly Listed[]> {
+  const named = new Set(failed.payments.flatMap(({ run }) => (run === null ? [] : runName(run))));
+  const isAnyUnnamed = failed.payments.some(({ run }) => run === null);
+  return fewAtOnce([...all.entries()], READ_AT_ONCE, async ([index, listed]) => {
+    const mayHave = named.has(runName(listed.facts.run)) || (isAnyUnnamed && index < RUNS_WITHOUT_NAME);
+    return mayHave ? addCameBack(place, listed, failed) : listed;
+  });
+}
+
+async function addCameBack(place: Place, listed: Listed, failed: FailedPayments): Promise<Listed> {
+  const back: { readonly item: string; readonly record: FailedPayment }[] = [];
+  try {
+    for await (const { report } of readParts(place, listed.facts))
+      for (const { payment, record } of cameBackIn(report.payments, failed))
+        back.push({ item: payment.id, record });
+  } catch (error) {
+    // No worker tells its payments. Only a completed run tells them without one, and it needs nobody otherwise.
+    if (!(error instanceof CommandFailure)) throw error;
+  }
+  const [first] = back;
+  if (first === undefined) return listed;
+  const { item, record } = first;
+  const others = back.length === 1 ? '' : `, and ${back.length - 1} more came back`;
+  const message = `The service says "${record.status}" of withdrawal ${record.id} of ${item}, which was paid${others}: \`npx cambist report ${runName(listed.facts.run)}\` has the rest.`;
+  return {
+    ...listed,
+    why: listed.why ?? { code: CAME_BACK, message },
+    needs: [...listed.needs, ...back.map(({ item: id }): Need => [CAME_BACK, id, 1])],
+  };
+}
+
+/** The code under which a report tells it. */
+const CAME_BACK: ProblemCode = 'WITHDRAWAL_FAILED';
+
+function stuckBy(facts: RunFacts, why: Why | null): Listed {
+  return { facts, why, needs: needsOf(why), isStuck: true };
+}
+
+function withoutAsking(facts: RunFacts): Listed {
+  const why = oddMemo(facts);
+  return { facts, why, needs: needsOf(why), isStuck: false };
+}
+
+function needsOf(why: Why | null): readonly Need[] {
+  return why === null ? [] : [[why.code, null, 1]];
 }
 
 /** A run of which a person has changed what Temporal shows of it; null: no person has. */
@@ -112,12 +196,9 @@ function oddMemo({ hasOddMemo }: RunFacts): Why | null {
   };
 }
 
-/**
- * The state that an acknowledgement is about. When the Temporal run, the state or the reason changes, the acknowledgement no
- * longer counts.
- */
-function standingOf({ facts, why }: Listed): string {
-  return [facts.temporalRunId, facts.state, why?.code ?? 'ended'].join(' ');
+/** The state that an acknowledgement is about. When the Temporal run or the state changes, it no longer counts. */
+function standingOf({ facts }: Listed): string {
+  return [facts.temporalRunId, facts.state].join(' ');
 }
 
 async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<boolean> {
@@ -125,8 +206,7 @@ async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<
   if (kept === null) return false;
   // Another run has taken the place of this one: only that run may need attention.
   if (!listed.facts.isOpen && isReplaced(kept.instructions)) return true;
-  const standing = standingOf(listed);
-  return kept.instructions.some((said) => said.kind === 'acknowledge' && said.standing === standing);
+  return isCovered(kept.instructions, standingOf(listed), listed.needs);
 }
 
 function needsNobody(run: RunName, { facts }: Listed) {

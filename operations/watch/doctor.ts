@@ -246,16 +246,18 @@ async function checkSchedules(
   const views = await viewSchedules(place, nowMs);
   const checks = views.flatMap(({ kept, missed }) => {
     const name = `schedule ${kept.name}`;
-    if (kept.isPaused)
-      return [{ ...ok(name, `paused: ${kept.note ?? 'no reason given'}`), state: 'warning' as const }];
-    return missed.map(({ run, why }) =>
-      warned(name, {
-        code: why.code,
-        place: `${run.policy}.${run.id}`,
-        message: why.message,
-        fix: 'See `npx cambist schedule list`; what was missed is started by `npx cambist schedule backfill`.',
-      }),
-    );
+    const paused = { ...ok(name, `paused: ${kept.note ?? 'no reason given'}`), state: 'warning' as const };
+    return [
+      ...(kept.isPaused ? [paused] : []),
+      ...missed.map(({ run, why }) =>
+        warned(name, {
+          code: why.code,
+          place: `${run.policy}.${run.id}`,
+          message: why.message,
+          fix: 'See `npx cambist schedule list`; what was missed is started by `npx cambist schedule backfill`.',
+        }),
+      ),
+    ];
   });
   const policies = views.flatMap(({ kept }): Scheduled[] => {
     const loaded = loadPolicy(kept.facts.policyText ?? '', kept.name);

@@ -11,7 +11,7 @@ import { runName } from '../../domain/references.ts';
 import { startChunk } from '../../durable/batches/chunks.ts';
 import { readStart } from '../../durable/history.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
-import { HALT_QUEUE, HALT_TYPE, haltIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
+import { UNSERVED_QUEUE, HALT_TYPE, haltIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
 import { disagreements, withoutEvidence } from '../support/agreement.ts';
 import { applySchedule, startedBy } from '../support/applied-schedule.ts';
 import {
@@ -492,7 +492,11 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
     assert.notEqual(stage.sandbox.requests().at(-1)?.seq, before);
     // No code stands behind it, and only the one id is read.
     const workflowId = uniqueName('elsewhere');
-    await stage.temporal.client.workflow.start(HALT_TYPE, { workflowId, taskQueue: HALT_QUEUE, args: [[]] });
+    await stage.temporal.client.workflow.start(HALT_TYPE, {
+      workflowId,
+      taskQueue: UNSERVED_QUEUE,
+      args: [[]],
+    });
     await inPayment(async () => {});
     await handleOf(stage, { workflowId }).terminate('the test is over');
   },

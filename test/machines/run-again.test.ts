@@ -13,6 +13,7 @@ import { resetPoints, resetTo } from '../support/resets.ts';
 import { cell, test } from '../support/sliced.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
+import { lasting } from '../support/lasting.ts';
 
 /** Many runs at once: a run that cannot know whether it was sent waits for more than a minute. */
 const AT_ONCE = { concurrency: 20 };
@@ -24,12 +25,6 @@ const stage = await openStage({
 });
 await stage.startWorker();
 after(() => stage.close());
-
-/** The report without what may differ when nothing has changed: looks and times. */
-function withoutEvidence(report: Report): Omit<Report, 'evidence'> {
-  const { evidence: _, ...rest } = report;
-  return rest;
-}
 
 async function started(parts: PolicyParts = {}): Promise<Run> {
   return stage.start(convertPolicy(parts));
@@ -89,11 +84,7 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
           // A reset ends the one before.
           await resetTo(stage.temporal, base, eventId, { signals });
           // See above.
-          assert.deepEqual(
-            withoutEvidence(await run.report()),
-            withoutEvidence(first),
-            `event ${String(eventId)}`,
-          );
+          assert.deepEqual(lasting(await run.report()), lasting(first), `event ${String(eventId)}`);
         }
         assertDoneOnce(run, await run.report());
         assert.equal(run.writes().length, sent);
@@ -148,7 +139,7 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
         await run.startAgain();
         const report = await run.report();
         assertDoneOnce(run, report);
-        assert.deepEqual(withoutEvidence(report), withoutEvidence(first));
+        assert.deepEqual(lasting(report), lasting(first));
       },
     );
 

@@ -57,7 +57,10 @@ test('a batch of 600 payments is followed in a few lines, told in a few more, an
 
   const written = await readFile(join(stage.folder, `${name}-results.csv`), 'utf8');
   const [header, ...lines] = written.trimEnd().split('\n');
-  assert.equal(header, 'note,id,account,currency,amount,outcome,withdrawal_id,status,reason,trace_id');
+  assert.equal(
+    header,
+    'note,id,account,currency,amount,outcome,withdrawal_id,status,sent_at (UTC),paid_at (UTC),reason,trace_id',
+  );
   assert.equal(lines.length, PAYMENTS);
   const booked = new Set(stage.sandbox.ledger().withdrawals.map(({ id }) => String(id)));
   const sent = stage.sandbox.requests().filter(({ operation }) => operation === 'createWithdrawal');

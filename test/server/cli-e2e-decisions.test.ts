@@ -24,6 +24,7 @@ import {
 } from '../support/commands.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 import { say as keep } from '../support/say.ts';
+import { lasting } from '../support/lasting.ts';
 
 let stage: Stage;
 before(async () => {
@@ -118,9 +119,43 @@ const run = (policy: PolicyOnStage, ...more: readonly string[]): Promise<Ended> 
   during(policy, () => command(stage, ['run', policy.file, ...more]));
 const resolve = (policy: PolicyOnStage, item: string, ...more: readonly string[]): Promise<Ended> =>
   command(stage, ['resolve', policy.runText, item, ...more]);
-const withoutEvidence = ({ evidence: _evidence, ...report }: Report) => report;
 
 describe('what people decide', { concurrency: 8 }, () => {
+  test('a reset leaves its trace: when, to which event, after what and why; the report and the status tell it', async () => {
+    // Temporal keeps the reason and the moment of a reset, and nothing else does.
+    const policy = await putPolicy(stage, ['"16.90 MXN per USD"', '"99.00 MXN per USD"']);
+    const failed = await run(policy, '--json');
+    const { startedAt, endedAt, status } = reportOf(failed);
+    assert.equal(status, 'FAILED');
+    const why = ['--reason', 'the price is better', '--by', 'ana'];
+    const replay = (...more: readonly string[]): Promise<Ended> =>
+      during(policy, () => command(stage, ['replay', policy.runText, ...more]));
+    await replay(...why);
+    await replay();
+    const report = reportOf(await command(stage, ['report', policy.runText, '--json']));
+    assert.equal(report.startedAt, startedAt);
+    const [first, second] = report.resets;
+    assert.deepEqual(
+      [report.resets.length, first?.why, first?.before, second?.before],
+      [2, 'the price is better (cambist replay, by ana)', 'FAILED', 'FAILED'],
+    );
+    assert.match(second?.why ?? '', /^cambist replay, by \S+ \(login of this machine\)$/);
+    const times = [startedAt, endedAt, first?.at, second?.at, report.endedAt].map((at) =>
+      Date.parse(at ?? ''),
+    );
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+      'one after the other',
+    );
+    assert.ok((first?.eventId ?? 0) > 3, `event ${first?.eventId}`);
+    const told = await command(stage, ['status', policy.runText]);
+    assert.match(
+      flat(told.stdout),
+      /Reset at \S+ to event \d+, after it had ended FAILED; the reason given is "the price is better \(cambist replay, by ana\)"\./,
+    );
+  });
+
   test('a mismatch waits for a person; decided as not executed it ends, and may be paid again once', async () => {
     const policy = await putPaid('completed');
     const fault = mismatch(policy);
@@ -130,7 +165,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     assertExit(status, 6);
     assert.match(
       flat(status.stdout),
-      /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH since \d\d:\d\d:\d\d: .* Decide: npx cambist resolve \S+ supplier \(--executed/,
+      /is held \(1 of 2 items done\) by IDEMPOTENCY_MISMATCH since \d\d:\d\d:\d\d \S+: .* Decide: npx cambist resolve \S+ supplier \(--executed/,
     );
 
     const twin = await payByHand(policy);
@@ -237,7 +272,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     });
     const anew = await run(policy, '--wait', '--json');
     assertExit(anew, 0);
-    assert.deepEqual(withoutEvidence(reportOf(anew)), withoutEvidence(again));
+    assert.deepEqual(lasting(reportOf(anew)), lasting(again));
     assert.deepEqual(movedFor(stage, policy), moved);
     const shown = await command(stage, ['report', policy.runText]);
     assert.match(
@@ -420,9 +455,17 @@ describe('what people decide', { concurrency: 8 }, () => {
     ]);
     const shown = await command(stage, ['report', policy.runText, '--refresh']);
     assert.match(flat(shown.stdout), /Different from the report: supplier: The service says "RETURNED"/);
-    const unchanged = await command(stage, ['report', policy.runText, '--json']);
-    assertExit(unchanged, 0);
-    assert.deepEqual(withoutEvidence(reportOf(unchanged)), withoutEvidence(told));
+    // Nobody need ask for it: the report says so by itself, and the run needs a person until one acknowledges it.
+    const byItself = await command(stage, ['report', policy.runText, '--json']);
+    assertExit(byItself, 5);
+    assert.deepEqual(lasting(reportOf(byItself)), lasting(now));
+    const attention = (): Promise<Ended> => command(stage, ['list', '--attention']);
+    assert.match(
+      flat((await attention()).stdout),
+      new RegExp(`${policy.runText}: WITHDRAWAL_FAILED: .* of supplier`),
+    );
+    assertExit(await command(stage, ['list', '--acknowledge', policy.runText, '--by', 'ana']), 0);
+    assert.ok(!(await attention()).stdout.includes(policy.runText));
 
     const paid = await run(policy, ...AGAIN, '--json');
     assertExit(paid, 0);

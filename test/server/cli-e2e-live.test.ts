@@ -142,7 +142,7 @@ describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL
     const again = await typed(policy, ['--json'], () => assert.fail('It is done: there is nothing to ask.'));
     assertExit(again, 0);
     // Who started it is kept, by the login where --by does not say so.
-    assert.equal(reportOf(again).startedBy, userInfo().username);
+    assert.equal(reportOf(again).startedBy, `${userInfo().username} (login of this machine)`);
     movedOnce(policy);
   });
 

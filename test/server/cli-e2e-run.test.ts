@@ -7,7 +7,6 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Report } from '../../domain/run/report.ts';
 import {
   assertExit,
   command,
@@ -22,6 +21,7 @@ import {
   type PolicyOnStage,
 } from '../support/commands.ts';
 import { openStage, type Stage } from '../support/stage.ts';
+import { lasting } from '../support/lasting.ts';
 
 let stage: Stage;
 before(async () => {
@@ -44,8 +44,6 @@ function stateIn(listed: Ended, policy: PolicyOnStage): string | undefined {
   return runs.find(({ run }) => run === policy.runText)?.state;
 }
 
-const withoutEvidence = ({ evidence: _evidence, ...report }: Report) => report;
-
 describe('runs that end', { concurrency: 2 }, () => {
   test('run --json prints one report; the next run, the report and the status say the same and send nothing', async () => {
     const policy = await putPolicy(stage);
@@ -64,13 +62,29 @@ describe('runs that end', { concurrency: 2 }, () => {
     assertExit(await command(stage, ['run', policy.file, '--go-on']), 0);
     const read = await command(stage, ['report', policy.workflowId, '--json']);
     assertExit(read, 0);
-    assert.deepEqual(withoutEvidence(reportOf(read)), withoutEvidence(report));
+    assert.deepEqual(lasting(reportOf(read)), lasting(report));
     const status = await command(stage, ['status', policy.runText]);
     assertExit(status, 0);
     assert.match(
       flat(status.stdout),
-      /is completed \(2 of 2 items done\); there is nothing left to do\. Started by bo\. $/,
+      /is completed \(2 of 2 items done\); there is nothing left to do\. Started by bo at \S+ America\/Mexico_City, ended at \S+\. $/,
     );
+    const [leg] = report.legs;
+    const [payment] = report.payments;
+    const times = [
+      report.startedAt,
+      leg?.tradedAt,
+      leg?.settledAt,
+      payment?.sentAt,
+      payment?.paidAt,
+      report.endedAt,
+    ].map((at) => Date.parse(at ?? ''));
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+      'one after the other',
+    );
+    assert.deepEqual(report.resets, []);
     assert.deepEqual(movedFor(stage, policy), names(policy));
   });
 
@@ -294,7 +308,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     assertExit(status, 8);
     assert.match(
       status.stdout,
-      /is held \(0 of 2 items done\) by SHORTFALL since \d\d:\d\d:\d\d:.*it\s+looks again by\s+itself at/s,
+      /is held \(0 of 2 items done\) by SHORTFALL since \d\d:\d\d:\d\d\s+\S+: .*it\s+looks again by\s+itself at/s,
     );
 
     const cancelled = await command(stage, ['cancel', policy.runText, '--by', 'ana', '--json']);

@@ -8,7 +8,7 @@ import { READING_HOLDS_MS } from '../../domain/halt.ts';
 import { describe } from '../../durable/described.ts';
 import { currentHalts, halt } from '../../operations/halt/switch.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
-import { HALT_QUEUE, HALT_TYPE, haltIdOf } from '../../workflows/names.ts';
+import { UNSERVED_QUEUE, HALT_TYPE, haltIdOf } from '../../workflows/names.ts';
 import { paymentsOf, startBatch, type BatchRun } from '../support/batches.ts';
 import { assertExit, command } from '../support/commands.ts';
 import { startBuiltWorker } from '../support/built-worker.ts';
@@ -244,7 +244,7 @@ test('halts that are said at once are all kept, without any worker, and by whoev
 async function startEmpty(client: Client): Promise<void> {
   await client.workflow.start(HALT_TYPE, {
     workflowId: haltIdOf('SANDBOX'),
-    taskQueue: HALT_QUEUE,
+    taskQueue: UNSERVED_QUEUE,
     args: [[]],
     workflowIdConflictPolicy: 'USE_EXISTING',
   });

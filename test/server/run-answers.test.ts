@@ -43,6 +43,7 @@ test('temporal activity complete with the withdrawal of another run: the payment
     const { workflowId, runId } = await baseOf(run);
     const accepted = {
       withdrawalId: String(another?.['id']),
+      createdAtMs: Date.now(),
       reference: `${runName(run.name)}.supplier`,
       status: 'COMPLETED',
       amount: '17250.00',

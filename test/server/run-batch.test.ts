@@ -183,6 +183,13 @@ describe('a batch that must buy what it pays', { concurrency: 3 }, () => {
         reportOf(ran).payments.map(({ outcome }) => outcome),
         ['PENDING'],
       );
+      const status = await command(poor, ['status', reportOf(ran).run, '--json']);
+      const told = JSON.parse(status.stdout) as { readonly sentence: string; readonly missing: unknown };
+      assert.match(
+        told.sentence,
+        /by SHORTFALL since \S+ Short of 33\.34 USD \(133\.34 USD are needed, 100\.00 USD are there\); .*\. Bring USD in;/,
+      );
+      assert.deepEqual(told.missing, [{ currency: 'USD', needed: '133.34', there: '100', missing: '33.34' }]);
     }));
 
   test('a currency that never settles holds up its own payments alone, and says so', () =>
@@ -248,6 +255,39 @@ test('an account that cannot be paid ends its own payment, unfunded, and stops n
     ],
   );
 });
+
+test('a payment that was mended is not funded: what money to bring is said before it is tried again', () =>
+  withPoor({ balances: { USD: '100000', EUR: '0', MXN: '0' } }, async (poor) => {
+    const put = (status: string): void =>
+      poor.sandbox.putAccounts([{ id: 'wac_Mended1', currency: 'EUR', assetType: 'FIAT', status }]);
+    put('UNVERIFIED');
+    const rows: readonly Row[] = [
+      ['a-1', ACCOUNTS.EUR, 'EUR', '300.00'],
+      ['a-2', 'wac_Mended1', 'EUR', '200.25'],
+    ];
+    const args = await putBatch(rows, FUNDED, poor);
+    const id = `${DATE}-mended`;
+    const ran = await command(poor, ['run', ...args, '--id', id]);
+    assertExit(ran, 5);
+    assert.match(
+      flat(ran.stderr),
+      /Of 2 payments, 1 cannot be paid and would not be funded: 1 payment, ACCOUNT_UNUSABLE: /,
+    );
+    const run = `${(args[0] ?? '').replace('.yaml', '')}.${id}`;
+    const said = async (): Promise<string> => flat((await command(poor, ['status', run])).stdout);
+    assert.match(
+      await said(),
+      /ended PARTIAL \(2 of 3 items done\)\. 1 not paid: 1 account not verified or closed\. .* bring up to 200\.25 EUR for what you mend, then reset the run\./,
+    );
+    put('LIVE');
+    const explained = await command(poor, ['explain-reset', run]);
+    const toBring =
+      /Bring up to 200\.25 EUR first, as far as it is not there: the plan has left out 1 payment,/;
+    assert.match(flat(explained.stdout), toBring);
+    const again = await command(poor, ['run', ...args, '--id', id, '--go-on', '--detach']);
+    assertExit(again, 8);
+    assert.match(flat(again.stderr), toBring);
+  }));
 
 /** So many payments of a dollar and more to one account. */
 function dollars(count: number): readonly Row[] {

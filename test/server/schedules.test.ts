@@ -20,6 +20,7 @@ import {
   type ScheduledInput,
 } from '../../workflows/names.ts';
 import { CarefulScheduleClient } from '../../operations/schedules/client.ts';
+import { readKnownDates } from '../../operations/schedules/known-dates.ts';
 import { assertExit, command, documentOf, flat, reportOf, type Ended } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { eventually } from '../support/patience.ts';
@@ -241,6 +242,9 @@ describe('trigger and backfill', () => {
     assert.deepEqual([report.run, report.status], [`${policy.name}.${today}`, 'COMPLETED']);
     assert.equal(report.startedBy, 'its schedule, triggered by hand');
     assert.equal(movedFor(policy), 1);
+    // For the time after Temporal has forgotten the run.
+    const { closed } = await readKnownDates({ client, mode: 'SANDBOX', policy: policy.name });
+    assert.deepEqual([...closed], [today]);
     const second = await schedule('trigger', policy.name);
     assertExit(second, 0);
     assert.match(flat(second.stderr), /has ended already \(COMPLETED\); nothing was sent\./);
@@ -402,6 +406,11 @@ describe('what Temporal starts', () => {
       flat(attention.stdout),
       new RegExp(`${policy.name}\\.${today} was to start at .* SCHEDULE_MISSED: No worker took the start`),
     );
+    const acknowledge = ['list', '--acknowledge', `${policy.name}.${today}`, '--by', 'ana'];
+    const acknowledged = await command(stage, acknowledge);
+    assertExit(acknowledged, 0);
+    assert.match(flat(acknowledged.stdout), /was missed \(SCHEDULE_MISSED\), acknowledged by ana/);
+    assert.ok(!(await command(stage, ['list', '--attention'])).stdout.includes(policy.name));
     await handleOf(policy).delete();
   });
 

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Report } from '../../domain/run/report.ts';
 import type { Misfortune, Moment, WriteFault } from '../machines/model/schedule.ts';
 import {
   END,
@@ -21,6 +20,7 @@ import {
   type Ending,
   type Story,
 } from '../machines/model/story.ts';
+import { lasting } from '../support/lasting.ts';
 
 const MINUTE_MS = 60_000;
 const TERMINATED: Misfortune = { kind: 'terminate', againAfterMs: 0, plan: 'kept' };
@@ -30,12 +30,6 @@ function minutesAfterEnd(minutes: number): Moment {
   return { ...END, plusMs: minutes * MINUTE_MS };
 }
 
-/** The report without what may differ when nothing has changed: looks and times. */
-function withoutEvidence({ report }: { readonly report: Report }): Omit<Report, 'evidence'> {
-  const { evidence: _, ...rest } = report;
-  return rest;
-}
-
 /** Whatever happens after its end, the run says what it said then, and sends nothing more. */
 async function assertUnchanged(
   told: Story,
@@ -43,7 +37,7 @@ async function assertUnchanged(
 ): Promise<Ending> {
   const first = await told.play();
   const again = await events.reduce((so, [moment, what]) => so.when(moment, what), told).play();
-  assert.deepEqual(withoutEvidence(again), withoutEvidence(first));
+  assert.deepEqual(lasting(again.report), lasting(first.report));
   assert.equal(again.writes.length, first.writes.length);
   return again;
 }

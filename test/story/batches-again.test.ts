@@ -306,3 +306,23 @@ describe('two batches of one policy', () => {
         assert.deepEqual(bookedBy(first, second), EVERYBODY);
       });
 });
+
+test('when a batch that has paid everybody is reset, it says that it is looking until it has seen that', async () => {
+  const steps = new Set<string>();
+  let hasEnded = false;
+  const end = await story()
+    .given({ batch: { chunks: [2, 1] }, service: RICH })
+    .when({ ...END, plusMs: MINUTE_MS }, reset(99))
+    .until(({ status }, { items }) => {
+      const isDone = status === 'COMPLETED' && hasEnded && steps.size > 0;
+      hasEnded ||= status === 'COMPLETED';
+      for (const { kind, step } of items) if (hasEnded && kind === 'batch') steps.add(step);
+      return isDone && steps.size > 1;
+    })
+    .play();
+  const [before, ...told] = steps;
+  assert.equal(before, '3 of 3 accepted, 3 paid');
+  assert.ok(told.length > 0);
+  for (const step of told) assert.match(step, /^looking, \d of 3 to be looked up; |^3 of 3 accepted, /);
+  assertDoneOnce(end);
+});

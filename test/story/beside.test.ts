@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
-import { LOST_REQUEST, after, story } from '../machines/model/story.ts';
+import { LOST_REQUEST, START, after, before, story } from '../machines/model/story.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -45,4 +45,26 @@ test('given a rebalancing that is in doubt until nothing more may be traded, whe
     ],
   );
   assert.match(second.report.problems[0]?.message ?? '', /another run may still take or bring some of it/);
+});
+
+test('given a rebalancing that begins anew, when another one has bought with its dollars and its sale is held up for a moment, then its purchase waits for that sale', async () => {
+  const startsWith = { USD: '5000', EUR: '9000', GBP: '0', MXN: '60000' };
+  const end = await story({ ...PLAIN_DAY, rebalance: { ...TWO_LEGS, startsWith, other: 'policy' } })
+    .given({ policy: { startsAt: 'in the day' }, secondAfterMs: 3 * MINUTE_MS })
+    .when(START, { kind: 'slow readings', takesMs: 700, ms: 10 * MINUTE_MS })
+    .when(before('read instructions'), [
+      // The other run plans to buy euros, and a run that was ended reserves nothing.
+      { kind: 'money', currency: 'EUR', change: 'goes' },
+      { kind: 'terminate', againAfterMs: 0, plan: 'kept' },
+      // From now on the workers read before each write what is halted.
+      { kind: 'halt', policy: null, currency: null, forMs: 500 },
+    ])
+    .play();
+  const [first, second] = end.runs;
+  assert.deepEqual(
+    [second, first].map((run) =>
+      run?.trades.map(({ sellCurrency, buyCurrency }) => sellCurrency + buyCurrency),
+    ),
+    [['USDEUR'], ['MXNUSD', 'USDGBP']],
+  );
 });

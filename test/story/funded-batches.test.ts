@@ -1,6 +1,7 @@
 /** Batches that buy what they lack: one trade from US dollars, then the payments, whatever happens in between. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { mainWait } from '../../domain/run/progress.ts';
 import {
   END,
   LOST_REPLY,
@@ -15,12 +16,18 @@ import {
   reset,
   story,
   type Given,
+  type Glimpse,
 } from '../machines/model/story.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 /** Three payments: two of 200 MXN, and one of 202. */
 const FUNDED: Given = { batch: { chunks: [2, 1], isFunded: true }, policy: { shortfall: 'hold' } };
+
+/** What a held batch says first. */
+function leading({ progress }: Glimpse): string | undefined {
+  return mainWait(progress)?.problem.message;
+}
 
 describe('a batch that buys what it lacks', () => {
   test('converts once and pays everybody', async () => {
@@ -122,6 +129,10 @@ describe('a batch that buys what it lacks', () => {
       .given({ ...FUNDED, service: { startsWith: '10' } })
       .when(heldBy('SHORTFALL', { plusMs: MINUTE_MS }), { kind: 'money', currency: 'USD', change: 'comes' })
       .play();
+    assert.equal(
+      leading(end.heldBy('SHORTFALL')),
+      'Short of 25.62 USD (35.62 USD are needed, 10.00 USD are there).',
+    );
     assertDoneOnce(end);
   });
 
@@ -179,6 +190,20 @@ describe('a batch that buys what it lacks', () => {
       .play();
     assertDoneOnce(end);
   });
+});
+
+test('given too little money and no trade that buys it, a batch says what all that wait lack together', async () => {
+  const end = await story()
+    .given({ batch: { chunks: [2, 1] }, policy: { shortfall: 'hold' }, service: { alsoMxn: '150' } })
+    .until(
+      (_report, { batch }) =>
+        batch?.counts.waiting === 3 && (batch?.held ?? []).every(({ there }) => there !== null),
+    )
+    .play();
+  assert.equal(
+    leading(end),
+    'Short of 452.00 MXN (3 payments wait; 602.00 MXN are needed, 150.00 MXN are there).',
+  );
 });
 
 test('given slow reads and rates that are too old, a batch whose plan is refused says so, and ends', async () => {

@@ -75,7 +75,7 @@ describe('a run whose plan was refused, and that is reset once its cause is mend
 describe('a leg that waits for money, and has asked for no quote,', () => {
   const SHORT = 'SHORTFALL';
   const CANCEL = { kind: 'cancel', how: 'both' } as const;
-  const WAKE = { kind: 'cause gone', item: 0 } as const;
+  const WAKE = { kind: 'cause gone', item: 0, promptMs: 0 } as const;
   const MONEY = { kind: 'money', currency: 'USD', change: 'comes' } as const;
   const waits = story().given({ policy: { shortfall: 'hold' }, service: { startsWith: '100' } });
   /** Much money is there for the first time; its quote is asked for at the next look. */

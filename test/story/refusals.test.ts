@@ -407,7 +407,7 @@ describe('whatever the service answers, the table says what follows', () => {
       const code = 'WITHDRAWAL_DISABLED_FOR_ACCOUNT';
       const end = await story()
         .given({ withdrawal: [refused(code)] })
-        .when(heldBy(code, { plusMs: 5_000 }), { kind: 'cause gone', item: 1 })
+        .when(heldBy(code, { plusMs: 5_000 }), { kind: 'cause gone', item: 1, promptMs: 0 })
         .play();
       assertDoneOnce(end);
       assert.match(end.report.payments[0]?.reference ?? '', /\.supplier~2$/);
@@ -421,7 +421,7 @@ describe('whatever the service answers, the table says what follows', () => {
           (told, nth) => told.when(at('end', { nth, plusMs: MINUTE_MS }), reset()),
           story().when(START, { kind: 'refuses', step: 'withdrawal', code, ms: 30 * MINUTE_MS }),
         )
-        .when(at('end', { nth: 10, plusMs: HOUR_MS }), { kind: 'cause gone', item: 1 })
+        .when(at('end', { nth: 10, plusMs: HOUR_MS }), { kind: 'cause gone', item: 1, promptMs: 0 })
         .play();
       assertDoneOnce(end);
       assert.match(end.report.payments[0]?.reference ?? '', /\.supplier~8$/);

@@ -24,7 +24,11 @@ export function makeReportOf(options: {
   return {
     run: 'mxn-supplier.2026-11-21',
     workflowId: 'sandbox/mxn-supplier.2026-11-21',
+    zone: 'America/Mexico_City',
     startedBy: 'ana',
+    startedAt: '2026-11-21T15:30:00.000Z',
+    endedAt: null,
+    resets: [],
     policy: {
       name: 'mxn-supplier',
       hash: 'a1fc2689cc04ea576674c1d4cb7d48285df55f125fe65aab807e5ac24dc6341e',
@@ -49,6 +53,8 @@ export function makeReportOf(options: {
             tradeId: isTraded ? 'tde_BhQh2Nqoq3ZLr1vFGEXEey' : null,
             outcome: leg,
             settled: isTraded ? true : null,
+            tradedAt: isTraded ? '2026-11-21T15:30:02.000Z' : null,
+            settledAt: isTraded ? '2026-11-21T15:31:05.000Z' : null,
           },
         ]
       : [],
@@ -63,6 +69,8 @@ export function makeReportOf(options: {
             withdrawalId: payment === 'PAID' ? 'wtd_3GVKK9mcGadvqjq8TViDA5' : null,
             status: payment === 'PAID' ? 'COMPLETED' : null,
             outcome: payment,
+            sentAt: payment === 'PAID' ? '2026-11-21T15:31:07.000Z' : null,
+            paidAt: payment === 'PAID' ? '2026-11-21T15:32:10.000Z' : null,
             reason: null,
           },
         ]

@@ -206,7 +206,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'note facts': [true],
   'read claims': [{ claimed: [] }],
   'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }],
-  'read demand': [{ demand: '1000000', takenBy: [] }],
+  'read demand': [{ demand: '1000000', takenBy: [], needsSales: false }],
   'read free money': [{ free: { USD: '1000000', MXN: '0' } }],
   'read lost runs': [{ lostRuns: null }],
   'read rival': [{ rival: null, silent: null }],

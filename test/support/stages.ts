@@ -17,6 +17,7 @@ export const TRADED_LEG: TradedLeg = {
   atMs: NOW,
   traded: {
     tradeId: 'tde_1',
+    createdAtMs: NOW,
     quoted: null,
     quoteId: 'qte_1',
     sellAmount: '1000.00',
@@ -29,6 +30,7 @@ export const TRADED_LEG: TradedLeg = {
 
 const ACCEPTED: Accepted = {
   withdrawalId: 'wtd_1',
+  createdAtMs: NOW,
   reference: 'p.2026-11-21.supplier',
   atMs: 0,
   status: 'COMPLETED',

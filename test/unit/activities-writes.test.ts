@@ -7,10 +7,12 @@ import { clockSkew } from '../../activities/clock-skew.ts';
 import { InstructionsMissing, type Deps } from '../../activities/deps.ts';
 import { Driver } from '../../activities/driver.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
+import { turnGivenBack } from '../../activities/leg-calls.ts';
 import { LARGEST_CALL } from '../../domain/batch.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import { InstructionsPaused } from '../../durable/instructions/read.ts';
 import { ask } from '../../domain/writes/step.ts';
+import { makeProblem } from '../../domain/problems.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import type { TurnAnswer } from '../../domain/turn.ts';
@@ -628,6 +630,13 @@ test('a leg gives the turn of its run back unless it, or another leg, goes on at
   // Whoever needs it waits with it.
   assert.deepEqual(await given({ follows: 'when done' }, held), [false]);
   assert.deepEqual(await given({ follows: 'at once' }, held), []);
+  const afterSale = makeProblem('AFTER_SALES', LEG.id, { message: '' });
+  const step = {
+    kind: 'wait',
+    state: NEW_LEG,
+    wait: { afterMs: 1, reason: 'turn', problem: afterSale },
+  } as const;
+  assert.deepEqual(turnGivenBack(TARGET_CALL, step), { mayHaveTraded: false });
   // Who gives back what it has not would lose its place in the line.
   const others = { turn: 'others', run: 'p.2026-11-21-b', before: 0 } as const;
   assert.deepEqual(await given({}, {}, others), []);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { standingWith, withStanding, type BatchStanding, type Progress } from '../../domain/run/progress.ts';
 import type { ChunkState } from '../../domain/run/chunk-state.ts';
+import type { Problem } from '../../domain/problems.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { reportText, statusSentence } from '../../cli/views/report-text.ts';
@@ -25,7 +26,9 @@ const EUR = {
 const OTHERS: BatchStanding = {
   counts: { ...NONE, planned: 1_000, accepted: 500, paid: 500, open: 500, sent: 500 },
   totals: [EUR],
-  codes: [],
+  unpaid: [],
+  held: [],
+  unseen: 0,
   waiting: null,
 };
 const HEARD: BatchStanding = { ...OTHERS, counts: { ...OTHERS.counts, planned: 1_500, open: 1_000 } };
@@ -55,7 +58,7 @@ function progressOf(standing: BatchStanding): Progress {
   const progress: Progress = {
     status: 'RUNNING',
     items: [{ id: 'plan', kind: 'plan', step: 'made', waiting: null }, batch],
-    batch: { ...HEARD, open: [2], others: OTHERS },
+    batch: { ...HEARD, open: [2], others: OTHERS, leftOut: [] },
   };
   return withStanding(progress, standing);
 }
@@ -87,6 +90,7 @@ test('on a terminal a batch is one item with its counts and sums, how fast it go
     progress: progressOf(standing),
     startedAtMs: NOW_MS - 60_000,
     nowMs: NOW_MS,
+    zone: 'UTC',
     silence: null,
     pace: pace.text,
     width: 80,
@@ -149,9 +153,9 @@ test('without a terminal a batch makes a line now and then, and one at its end',
     stepLines(
       progressOf(standingWith({ others: OTHERS }, [chunk(2, 500, paid)])),
       seen,
-      NOW_MS + afterMs,
+      { nowMs: NOW_MS + afterMs, zone: 'UTC' },
       '',
-    ).map((line) => line.slice(9));
+    ).map((line) => line.replace(/^[\d:]+( UTC)? /, ''));
   assert.deepEqual(at(0, 0), ['plan: made', 'batch payments: 1000 of 1500 accepted, 500 paid']);
   assert.deepEqual(at(100, 2_000), []);
   assert.deepEqual(at(200, 4_000), []);
@@ -188,17 +192,41 @@ function longReport(paid: number, unpaid: number): Report {
   };
 }
 
-const shown = (report: Report): string => reportText({ report, uiUrl: null, width: 80, paint: PLAIN });
+const shown = (report: Report): string =>
+  reportText({ report, uiUrl: null, nowMs: NOW_MS, width: 80, paint: PLAIN });
 
-test('of a large batch the first fifty that are not paid are told, and what to do about all of them', () => {
+test('of a large batch the first fifty that are not paid are told, and what to do about all of them once', () => {
   const text = shown(longReport(1_000, 70));
-  assert.match(text, /^1000 of 1070 payments are paid, 70 are not paid\.$/m);
-  assert.match(text, /^Not paid, the first 50 of 70 \(--json has them all\):$/m);
+  assert.match(text, /^1000 of 1070 payments are paid, 70 are not paid \(70 account not registered\)\.$/m);
   assert.equal(text.match(/NOT_PAID/g)?.length, 50);
-  assert.match(text, /^ {2}inv-1000: NOT_PAID, 18500\.00 MXN to wac_7Hk2mQ9vT4xR\. Withdrawal account/m);
-  assert.match(text, /^70 payments, ACCOUNT_MISSING: Correct the account\.$/m);
+  assert.match(
+    text,
+    /^ACCOUNT_MISSING, 70 payments: Correct the account\.\n {2}inv-1000: NOT_PAID, 18500\.00 MXN to wac_7Hk2mQ9vT4xR\. m\.$/m,
+  );
+  assert.match(text, /^ {2}and 20 more \(--json has them all\)$/m);
   assert.ok(text.split('\n').length < 130, text);
   assert.match(text, /^LEG /m);
+});
+
+test('a batch tells what is not paid by its reason, the rarest first, and each advice once', () => {
+  for (const paid of [5, 1_000]) {
+    const report = longReport(paid, 6);
+    const [rare, ...others] = report.problems.slice(-6);
+    assert.ok(rare !== undefined);
+    const mixed = [
+      { ...rare, code: 'ACCOUNT_CURRENCY' as const, fix: 'Pay it by another batch.' },
+      ...others,
+    ];
+    const text = shown({ ...report, problems: mixed });
+    assert.equal(text.match(/Correct the account\./g)?.length, 1);
+    assert.equal(text.match(/Pay it by another batch\./g)?.length, 1);
+    const [first = 0, second = 0] = ['ACCOUNT_CURRENCY', 'ACCOUNT_MISSING, 5 payments'].map((part) =>
+      text.indexOf(part),
+    );
+    assert.ok(first > 0 && second > first, text);
+    if (paid === 1_000)
+      assert.match(text, /6 are not paid \(5 account not registered, 1\s+wrong\s+currency\)\./);
+  }
 });
 
 test('a batch of which everything is paid is told in a few lines', () => {
@@ -213,4 +241,105 @@ test('the sentence about a batch counts its payments, which nobody has read', ()
     statusSentence(report, progressOf(standing), NOW_MS),
     'mxn-supplier.2026-11-21 is running (601 of 1501 items done); now payments: 800 of 1500 accepted, 600 paid.',
   );
+});
+
+/** The sentence about a batch that stands so. */
+function sentenceOf(
+  status: Report['status'],
+  more: Partial<BatchStanding>,
+  problems: Report['problems'] = [],
+): string {
+  const report: Report = { ...makeReportOf({ status }), payments: [], problems };
+  return statusSentence(report, { ...progressOf({ ...standing, ...more }), status }, NOW_MS);
+}
+
+test('a batch that is not paid whole says how many are not paid for which reason, and each once', () => {
+  const counts = { ...standing.counts, notPaid: 137 };
+  const unpaid = [
+    { code: 'ACCOUNT_UNUSABLE', payments: 134 },
+    { code: 'ACCOUNT_CURRENCY', payments: 2 },
+  ];
+  const problem = (code: Problem['code'], message: string): Problem => {
+    return { code, item: 'payments', message, fix: 'See `npx cambist report r` for each' };
+  };
+  const why = '137 not paid: 134 account not verified or closed, 2 wrong currency, 1 for other reasons.';
+  assert.equal(
+    sentenceOf('PARTIAL', { counts, unpaid }, [problem('ACCOUNT_UNUSABLE', '134 of 137 payments.')]),
+    `mxn-supplier.2026-11-21 ended PARTIAL (601 of 1501 items done). ${why} See \`npx cambist report r\` for each.`,
+  );
+  const stopped = problem('BATCH_STOPPED', 'A rule has stopped it.');
+  assert.match(
+    sentenceOf('PARTIAL', { counts, unpaid }, [stopped]),
+    /done\)\. BATCH_STOPPED: A rule has stopped it\. 137 not paid: /,
+  );
+  const leg: Problem = { code: 'OUTSIDE_GUARD', item: 'usd-mxn-1', message: 'Too dear.', fix: 'Wait.' };
+  assert.match(
+    sentenceOf('PARTIAL', { counts, unpaid }, [leg]),
+    /done\)\. OUTSIDE_GUARD: Too dear\. Wait\. 137 not paid: /,
+  );
+});
+
+test('a batch that has left payments out says in its sentence what to bring before they are mended and tried again', () => {
+  const counts = { ...standing.counts, notPaid: 2 };
+  const unpaid = [{ code: 'ACCOUNT_UNUSABLE', payments: 2 }];
+  const progress = progressOf({ ...standing, counts, unpaid });
+  assert.ok(progress.batch !== null);
+  const leftOut = [{ currency: 'GBP', value: '120.5' }];
+  const report: Report = { ...makeReportOf({ status: 'PARTIAL' }), payments: [] };
+  assert.match(
+    statusSentence(report, { ...progress, batch: { ...progress.batch, leftOut } }, NOW_MS),
+    / 2 not paid: 2 account not verified or closed\. The plan has left some of these out, and buys nothing for them: bring up to 120\.50 GBP for what you mend, then reset the run\.$/,
+  );
+});
+
+test('a held batch leads with the sums that are missing, and then tells what else payments wait for', () => {
+  const poor = {
+    code: 'WITHDRAWAL_INSUFFICIENT_BALANCE',
+    reason: 'money',
+    currency: 'GBP',
+    payments: 54,
+  } as const;
+  const held = [
+    { ...poor, value: '69334.71', there: '12' },
+    { ...poor, code: 'IN_DOUBT', reason: 'doubt' as const, payments: 3, value: '8', there: null },
+  ];
+  const one = { code: poor.code, item: 'inv-7', message: 'One payment.', fix: 'f' } as const;
+  const waiting = {
+    reason: 'money' as const,
+    problem: one,
+    wakeAtMs: NOW_MS + 60_000,
+    sinceMs: NOW_MS - 60_000,
+  };
+  assert.equal(
+    sentenceOf('HELD', { held, waiting }),
+    'mxn-supplier.2026-11-21 is held (601 of 1501 items done) by WITHDRAWAL_INSUFFICIENT_BALANCE since 05:59:00 America/Mexico_City: Short of 69322.71 GBP (54 payments wait; 69334.71 GBP are needed, 12.00 GBP are there); it looks again by itself at 06:01:00. Bring GBP in; the run goes on by itself. 57 wait: 54 money missing, 3 in doubt.',
+  );
+});
+
+test('until the service has been looked at, a batch says that it is looking, and never that nobody is paid', () => {
+  const counts = { ...standing.counts, accepted: 20, paid: 20 };
+  const seen = { ...standing, counts, unseen: 1_480 };
+  assert.match(
+    sentenceOf('RUNNING', seen),
+    /is running \(looking: 21 of 1501 items done as far as seen, 1480 to be looked up\); now payments: looking, 1480 of 1500 to be looked up; 20 of 1500 accepted, 20 paid\.$/,
+  );
+  const drawn = drawProgress({
+    name: 'p.2026-11-21',
+    progress: progressOf(seen),
+    startedAtMs: NOW_MS,
+    nowMs: NOW_MS,
+    zone: 'UTC',
+    silence: null,
+    pace: '',
+    width: 90,
+    paint: PLAIN,
+  });
+  assert.match(drawn, / NEEDS A PERSON {2}LOOKING\n {6}payments .* 1480\n/);
+  const [line] = stepLines(
+    progressOf(seen),
+    new Map([['plan', 'made ']]),
+    { nowMs: NOW_MS, zone: 'UTC' },
+    '',
+  );
+  assert.match(line ?? '', / batch payments: looking, 1480 of 1500 to be looked up; 20 of 1500 accepted/);
 });

@@ -149,7 +149,15 @@ test('the options are those of the design', async () => {
   assert.deepEqual(optionsOf('halt'), [...ofHalts, '--drill'].toSorted());
   assert.deepEqual(optionsOf('resume'), [...ofHalts, '--yes']);
   assert.deepEqual(optionsOf('explain-reset'), ['--event', '--json']);
-  assert.deepEqual(optionsOf('replay'), ['--attention', '--event', '--json', '--wait', '--yes']);
+  assert.deepEqual(optionsOf('replay'), [
+    '--attention',
+    '--by',
+    '--event',
+    '--json',
+    '--reason',
+    '--wait',
+    '--yes',
+  ]);
 });
 
 for (const argv of [

@@ -25,11 +25,13 @@ function explainedOf(points: readonly ResetPoint[], more: Partial<ResetExplained
   return {
     run: 'p.2026-11-21',
     status: 'FAILED',
+    zone: 'UTC',
     point,
     recommended: point,
     otherCommand: null,
     points,
     items: [],
+    next: [],
     isUnplanned: true,
     safetyWait: null,
     said: [],

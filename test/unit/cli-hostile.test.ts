@@ -126,15 +126,29 @@ test('no view of a run hands on what a terminal obeys, nor a line that only look
     for (const width of [40, 80]) {
       // A paint of our own, and no output behind it: the views make their values plain by themselves.
       const paint = output().paint;
-      assertHarmless(reportText({ report, uiUrl: null, width, paint }));
-      const drawing = { progress, startedAtMs: 0, nowMs: NOW_MS, silence: null, pace: '', width, paint };
+      assertHarmless(reportText({ report, uiUrl: null, nowMs: NOW_MS, width, paint }));
+      const drawing = {
+        progress,
+        zone: HOSTILE,
+        startedAtMs: 0,
+        nowMs: NOW_MS,
+        silence: null,
+        pace: '',
+        width,
+        paint,
+      };
       assertHarmless(drawProgress({ name: `p${HOSTILE}`, ...drawing }));
       assertHarmless(
-        listText([{ facts: FACTS, why: { code: HOSTILE, message: HOSTILE }, isStuck: true }], NOW_MS, width),
+        listText(
+          [{ facts: FACTS, why: { code: HOSTILE, message: HOSTILE }, needs: [], isStuck: true }],
+          NOW_MS,
+          width,
+        ),
       );
     }
     assertHarmless(statusSentence(report, progress, NOW_MS));
-    for (const line of stepLines(progress, new Map(), NOW_MS, '')) assert.doesNotMatch(line, /\n/);
+    for (const line of stepLines(progress, new Map(), { nowMs: NOW_MS, zone: 'UTC' }, ''))
+      assert.doesNotMatch(line, /\n/);
   }
 });
 

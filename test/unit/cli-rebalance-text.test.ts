@@ -17,6 +17,8 @@ import { inputOn } from '../support/plans.ts';
 import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import { urlOf } from '../support/root.ts';
 
+const NOW_MS = Date.parse('2026-11-23T08:30:02Z');
+
 const same = (text: string): string => text;
 const PLAIN: Paint = { good: same, bad: same, warn: same, strong: same, faint: same };
 const DATE = '2026-11-23';
@@ -153,6 +155,7 @@ function reported(
     const quoteId = `qte_${record.leg.id}`;
     const trade = {
       tradeId: `tde_${record.leg.id}`,
+      createdAtMs: NOW_MS,
       quoteId,
       sellAmount,
       buyAmount,
@@ -219,15 +222,17 @@ test('the report of a rebalancing is printed on 80 columns', () => {
     evidence('eur-usd-1', 'qte_eur-usd-1', '50000', '53946'),
     evidence('mxn-usd-1', 'qte_mxn-usd-1', '18500', '1000.50'),
   ]);
-  const text = reportText({ report: makeReport(state), uiUrl: null, width: 80, paint: PLAIN });
+  const text = reportText({ report: makeReport(state), uiUrl: null, nowMs: NOW_MS, width: 80, paint: PLAIN });
   assert.equal(
     text,
     `daily-treasury.2026-11-23: COMPLETED
 
-Traded 50000.00 EUR for 53946.00 USD at 1.07892 (trade tde_eur-usd-1), settled.
-It was quoted again once.
-Traded 18500.00 MXN for 1000.50 USD at 0.0540811 (trade tde_mxn-usd-1), settled.
-Traded 38100.00 USD for 30000.00 GBP at 0.787402 (trade tde_usd-gbp-1), settled.
+Traded 50000.00 EUR for 53946.00 USD at 1.07892 (trade tde_eur-usd-1), made at
+09:30:02 Europe/Paris, settled. It was quoted again once.
+Traded 18500.00 MXN for 1000.50 USD at 0.0540811 (trade tde_mxn-usd-1), made at
+09:30:02, settled.
+Traded 38100.00 USD for 30000.00 GBP at 0.787402 (trade tde_usd-gbp-1), made at
+09:30:02, settled.
 
 When it was planned:
 CURRENCY    BALANCE  PROJECTED         TARGET      BAND          TRADE

@@ -9,6 +9,7 @@ import { statement } from '../../cli/terminal/options.ts';
 import { payAgainRequest } from '../../cli/commands/run.ts';
 import { statusSentence } from '../../cli/views/report-text.ts';
 import { whyNotAccepted } from '../../operations/decide/resolve.ts';
+import { clockOf } from '../../cli/terminal/clock.ts';
 import { instructionLines } from '../../cli/views/instruction-text.ts';
 import { evidenceOf } from '../../operations/follow/instruction-evidence.ts';
 import type { PaymentIdentity } from '../../domain/writes/lookups.ts';
@@ -332,6 +333,8 @@ const REPORTED: ReportPayment = {
   withdrawalId: 'wtd_1',
   status: 'FAILED',
   outcome: 'NOT_PAID',
+  sentAt: '2026-11-21T12:00:00.000Z',
+  paidAt: null,
   reason: null,
 };
 const FAILED: Withdrawal = { ...WITHDRAWAL, status: 'FAILED' };
@@ -458,13 +461,16 @@ test('who decided what is among the evidence of every report, and said to people
     { ...said, kind: 'accept', item: 'eur-usd-1', recordId: 'tde_1', why: 'still cheap' },
   );
   const evidence = instructions.map((one) => evidenceOf(one, RUN));
-  assert.deepEqual(instructionLines({ ...makeReportOf({ status: 'COMPLETED' }), evidence }), [
-    '2026-11-21T12:00:00Z p.2026-11-21, ana: cancel what is not sent: seen',
-    '2026-11-21T12:00:00Z p.2026-11-21, ana: go on after the cancel: seen',
-    '2026-11-21T12:00:00Z supplier, ana: try it now, its cause is gone: seen',
-    '2026-11-21T12:00:00Z supplier, ana: executed as wtd_1',
-    '2026-11-21T12:00:00Z supplier, ana: not executed: ticket 4711',
-    '2026-11-21T12:00:00Z supplier, ana: pay again after generation 1: r',
-    '2026-11-21T12:00:00Z eur-usd-1, ana: trade tde_1 accepted as it came out: still cheap',
-  ]);
+  assert.deepEqual(
+    instructionLines({ ...makeReportOf({ status: 'COMPLETED' }), evidence }, clockOf('Europe/Paris', 0)),
+    [
+      '2026-11-21 13:00 Europe/Paris p.2026-11-21, ana: cancel what is not sent: seen',
+      '2026-11-21 13:00 p.2026-11-21, ana: go on after the cancel: seen',
+      '2026-11-21 13:00 supplier, ana: try it now, its cause is gone: seen',
+      '2026-11-21 13:00 supplier, ana: executed as wtd_1',
+      '2026-11-21 13:00 supplier, ana: not executed: ticket 4711',
+      '2026-11-21 13:00 supplier, ana: pay again after generation 1: r',
+      '2026-11-21 13:00 eur-usd-1, ana: trade tde_1 accepted as it came out: still cheap',
+    ],
+  );
 });

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { COMMANDS, nameOf } from '../../cli/commands.ts';
 import { ROOT } from '../support/root.ts';
 
-const OUTPUT = ['luxon', 'picocolors', 'string-width', 'wrap-ansi'];
+const OUTPUT = ['picocolors', 'string-width', 'wrap-ansi'];
 const POLICY = ['damerau-levenshtein', 'decimal.js', 'luxon', 'yaml', 'zod'];
 const SERVICE = ['jose', 'undici'];
 const TEMPORAL = [
@@ -26,27 +26,27 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   check: [...OUTPUT, ...POLICY],
   plan: [...OUTPUT, ...POLICY, ...SERVICE],
   run: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL, 'log-update'],
-  status: [...OUTPUT, 'decimal.js', ...TEMPORAL],
+  status: [...OUTPUT, 'luxon', 'decimal.js', ...TEMPORAL],
   report: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
-  list: [...OUTPUT, ...POLICY, ...TEMPORAL],
+  list: [...OUTPUT, 'luxon', 'decimal.js', ...TEMPORAL],
   cancel: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   resolve: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   doctor: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   halt: [...OUTPUT, ...TEMPORAL],
   resume: [...OUTPUT, ...TEMPORAL],
-  replay: [...OUTPUT, 'decimal.js', ...TEMPORAL, 'log-update'],
+  replay: [...OUTPUT, 'luxon', 'decimal.js', ...TEMPORAL, 'log-update'],
   'explain-reset': [...OUTPUT, ...POLICY, ...TEMPORAL],
   schedule: [],
   'schedule/next': [...OUTPUT, ...POLICY],
   'schedule/apply': [...OUTPUT, ...POLICY, ...TEMPORAL, 'diff'],
-  'schedule/list': [...OUTPUT, ...POLICY, ...TEMPORAL],
-  'schedule/pause': [...OUTPUT, ...TEMPORAL],
-  'schedule/resume': [...OUTPUT, ...TEMPORAL],
-  'schedule/trigger': [...OUTPUT, ...POLICY, ...TEMPORAL, 'log-update'],
-  'schedule/backfill': [...OUTPUT, ...POLICY, ...TEMPORAL, 'log-update'],
+  'schedule/list': [...OUTPUT, 'luxon', 'decimal.js', ...TEMPORAL],
+  'schedule/pause': [...OUTPUT, 'luxon', ...TEMPORAL],
+  'schedule/resume': [...OUTPUT, 'luxon', ...TEMPORAL],
+  'schedule/trigger': [...OUTPUT, 'luxon', 'decimal.js', 'yaml', ...TEMPORAL, 'log-update'],
+  'schedule/backfill': [...OUTPUT, 'luxon', 'decimal.js', 'yaml', ...TEMPORAL, 'log-update'],
   balances: [...OUTPUT, ...POLICY, ...SERVICE],
   accounts: [...OUTPUT, ...POLICY, ...SERVICE],
-  ledger: [...OUTPUT, 'decimal.js', 'zod'],
+  ledger: [...OUTPUT, 'luxon', 'decimal.js', 'zod'],
   worker: [
     ...OUTPUT,
     ...POLICY,

@@ -6,9 +6,10 @@ import { difference } from '../../cli/views/difference.ts';
 import { listText } from '../../cli/commands/list.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
-import { reportText, statusSentence } from '../../cli/views/report-text.ts';
+import { pastLines, reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../domain/run/progress.ts';
-import { clockTime, paragraphOf, span, table, wrap, zonedTime, type Paint } from '../../cli/terminal/text.ts';
+import { clockOf, momentText } from '../../cli/terminal/clock.ts';
+import { paragraphOf, span, table, wrap, type Paint } from '../../cli/terminal/text.ts';
 import { isSafetyWait } from '../../operations/follow/until-it-ends.ts';
 import { SENT_SOONER, needsSomebody, safetyWaitText, type Waiting } from '../../domain/waits.ts';
 import type { Problem } from '../../domain/problems.ts';
@@ -149,14 +150,15 @@ for (const width of [80, 60]) {
       hasOddMemo: false,
     } as const;
     const texts = [
-      ...REPORTS.map((report) => reportText({ report, uiUrl: null, width, paint: PLAIN })),
-      listText([{ facts, why: null, isStuck: false }], NOW_MS, width),
+      ...REPORTS.map((report) => reportText({ report, uiUrl: null, nowMs: NOW_MS, width, paint: PLAIN })),
+      listText([{ facts, why: null, needs: [], isStuck: false }], NOW_MS, width),
       drawProgress({
         name: 'mxn-supplier.2026-11-21',
         progress: PROGRESS,
         startedAtMs: NOW_MS - 5_000,
         nowMs: NOW_MS,
         pace: '',
+        zone: 'UTC',
         silence: null,
         width,
         paint: PLAIN,
@@ -175,12 +177,14 @@ test('a report says everything that it knows', () => {
   const text = reportText({
     report: makeReportOf({ status: 'COMPLETED' }),
     uiUrl: 'http://127.0.0.1:8233/x',
+    nowMs: NOW_MS,
     width: 60,
     paint: PLAIN,
   });
   for (const part of [
     'mxn-supplier.2026-11-21: COMPLETED',
-    'Started by ana.',
+    'Started by ana at 09:30:00',
+    'America/Mexico_City',
     '1000.00 USD',
     '18500.00 MXN',
     '18.5',
@@ -192,11 +196,33 @@ test('a report says everything that it knows', () => {
     assert.ok(text.includes(part), part);
 });
 
+test('a report and the status tell each reset: when, to which event, after what, and why', () => {
+  const clock = clockOf('America/Mexico_City', NOW_MS);
+  const resets = [
+    { at: '2026-11-20T16:00:00.000Z', eventId: 9, why: 'the account is verified', before: 'PARTIAL' },
+    { at: '2026-11-21T11:58:00.000Z', eventId: 45, why: null, before: 'HELD' },
+    { at: '2026-11-21T11:59:00.000Z', eventId: 4, why: 'again', before: null },
+  ];
+  const report = { ...makeReportOf({ status: 'COMPLETED' }), resets };
+  const started = { ...report, startedAt: '2026-11-20T15:30:00.000Z', endedAt: '2026-11-21T12:00:00.000Z' };
+  const told = [
+    'Started by ana at 2026-11-20 09:30 America/Mexico_City, ended at 06:00:00.',
+    'Reset at 2026-11-20 10:00 to event 9, after it had ended PARTIAL; the reason given is "the account is verified".',
+    'Reset at 05:58:00 to event 45, while it was HELD; no reason was given.',
+    'Reset at 05:59:00 to event 4; the reason given is "again".',
+  ];
+  assert.deepEqual(pastLines(started, clock), told);
+  const text = reportText({ report: started, uiUrl: null, nowMs: NOW_MS, width: 200, paint: PLAIN });
+  for (const line of told) assert.ok(text.includes(line), text);
+  const unknown = { startedBy: null, startedAt: null, endedAt: null, resets: [] };
+  assert.deepEqual(pastLines(unknown, clock), []);
+});
+
 test('what may have been executed is not called unsent: somebody could do it by hand', () => {
   const textOf = (items: readonly string[]): string => {
     const problems = items.map((item) => ({ ...held.problem, code: 'IN_DOUBT' as const, item }));
     const report = makeReportOf({ status: 'HELD', leg: 'PENDING', payment: 'PENDING', problems });
-    return reportText({ report, uiUrl: null, width: 200, paint: PLAIN });
+    return reportText({ report, uiUrl: null, nowMs: NOW_MS, width: 200, paint: PLAIN });
   };
   assert.match(textOf([]), /Not traded yet: USD for MXN[^]*Not sent yet: /);
   const doubtful = textOf(['usd-mxn-1', 'supplier']);
@@ -209,7 +235,7 @@ test('a run that is held says by what, since when, until when, and what would un
   assert.equal(
     statusSentence(report, PROGRESS, NOW_MS),
     'mxn-supplier.2026-11-21 is held (1 of 2 items done) by AWAITING_SETTLEMENT since ' +
-      `${clockTime(NOW_MS - 3_000, NOW_MS)}: Leg "usd-mxn-1" is traded; its MXN is not withdrawable yet; it looks again by itself at ${clockTime(held.wakeAtMs, NOW_MS)}, nothing to do.`,
+      `${momentText(NOW_MS - 3_000, NOW_MS, 'America/Mexico_City')} America/Mexico_City: Leg "usd-mxn-1" is traded; its MXN is not withdrawable yet; it looks again by itself at ${momentText(held.wakeAtMs, NOW_MS, 'America/Mexico_City')}, nothing to do.`,
   );
 });
 
@@ -229,8 +255,8 @@ test('a run that is being cancelled says so, by whom, and that what is under way
   );
   const seen = new Map<string, string>();
   const lines = (): readonly string[] =>
-    stepLines(running, seen, NOW_MS, '').filter((line) => line.includes('cancelled'));
-  assert.match(lines().join('\n'), /^\S+ run: being cancelled: what is under way ends first$/);
+    stepLines(running, seen, { nowMs: NOW_MS, zone: 'UTC' }, '').filter((line) => line.includes('cancelled'));
+  assert.match(lines().join('\n'), /^\S+ UTC run: being cancelled: what is under way ends first$/);
   assert.deepEqual(lines(), [], 'it is said once');
 });
 
@@ -261,8 +287,12 @@ test('doubt is a safety wait: until when, and that nothing is to do', () => {
     PROGRESS.items.map((item) => (item.kind === 'leg' ? { ...item, waiting } : item));
   const items = waitsFor(doubt);
   assert.match(
-    statusSentence(makeReportOf({ status: 'HELD', payment: 'PENDING' }), { ...PROGRESS, items }, NOW_MS),
-    new RegExp(`: Not known yet; ${safetyWaitText(safeAtMs, NOW_MS)}\\.$`),
+    statusSentence(
+      { ...makeReportOf({ status: 'HELD', payment: 'PENDING' }), zone: 'UTC' },
+      { ...PROGRESS, items },
+      NOW_MS,
+    ),
+    new RegExp(`: Not known yet; ${safetyWaitText(safeAtMs, NOW_MS).replace(' UTC', '')}\\.$`),
   );
   const mendable = { ...doubt, problem: { ...doubt.problem, fix: `It waits. ${SENT_SOONER}` } };
   assert.ok(
@@ -278,6 +308,7 @@ test('doubt is a safety wait: until when, and that nothing is to do', () => {
       progress: { ...PROGRESS, items },
       startedAtMs: NOW_MS,
       nowMs,
+      zone: 'UTC',
       silence: null,
       pace: '',
       width: 200,
@@ -306,7 +337,8 @@ test('a safety wait names its end in UTC, and the day where it is another one', 
   );
 });
 
-const shown = (report: Report): string => reportText({ report, uiUrl: null, width: 200, paint: PLAIN });
+const shown = (report: Report): string =>
+  reportText({ report, uiUrl: null, nowMs: NOW_MS, width: 300, paint: PLAIN });
 
 test('a lost reply that was found, and a later generation, are told', () => {
   const report = makeReportOf({ status: 'COMPLETED' });
@@ -324,7 +356,10 @@ test('a lost reply that was found, and a later generation, are told', () => {
   const told = (evidence: readonly Evidence[], reference = payment.reference): string =>
     shown({ ...report, evidence, payments: [{ ...payment, reference }] });
   assert.doesNotMatch(told([sent('success')]), /lost|generation/);
-  assert.match(told([sent('NO_ANSWER')]), /COMPLETED\)\. A reply was lost. The run found at the service/);
+  assert.match(
+    told([sent('NO_ANSWER')]),
+    /COMPLETED\), sent at 09:31:07, seen paid at 09:32:10\. A reply was lost. The run found at the service/,
+  );
   assert.match(
     told([sent('NO_ANSWER'), sent('success')]),
     /A reply was lost. The service gave it again for the same request/,
@@ -414,8 +449,8 @@ test('a run that ended says so, with the first reason', () => {
 
 test('each step makes one line, once', () => {
   const seen = new Map<string, string>();
-  assert.equal(stepLines(PROGRESS, seen, NOW_MS, '').length, 3);
-  assert.deepEqual(stepLines(PROGRESS, seen, NOW_MS + 1_000, ''), []);
+  assert.equal(stepLines(PROGRESS, seen, { nowMs: NOW_MS, zone: 'UTC' }, '').length, 3);
+  assert.deepEqual(stepLines(PROGRESS, seen, { nowMs: NOW_MS + 1_000, zone: 'UTC' }, ''), []);
   const [plan, leg, payment] = PROGRESS.items;
   assert.ok(plan && leg && payment);
   const next: Progress = {
@@ -424,7 +459,7 @@ test('each step makes one line, once', () => {
     batch: null,
   };
   assert.match(
-    stepLines(next, seen, NOW_MS, '').join('\n'),
+    stepLines(next, seen, { nowMs: NOW_MS, zone: 'UTC' }, '').join('\n'),
     /^\d\d:\d\d:\d\d leg usd-mxn-1: TRADED, settled$/,
   );
 });
@@ -440,15 +475,30 @@ test('a difference shows what was and what is, with lines around it', () => {
   );
 });
 
-test('times are told in their zone and in UTC, and without a date only today', () => {
-  assert.equal(zonedTime(NOW_MS, 'America/Mexico_City'), '2026-11-21 06:00 America/Mexico_City (12:00 UTC)');
-  assert.equal(
-    zonedTime(NOW_MS + 10 * 3_600_000, 'Asia/Tokyo'),
-    '2026-11-22 07:00 Asia/Tokyo (2026-11-21 22:00 UTC)',
+test('the times of a message are in one zone, which the first one names, with the date only where it is not today', () => {
+  const { at, atText } = clockOf('America/Mexico_City', NOW_MS);
+  assert.deepEqual(
+    [at(NOW_MS), atText('2026-11-21T12:00:01.500Z'), at(NOW_MS + 86_400_000)],
+    ['06:00:00 America/Mexico_City', '06:00:01', '2026-11-22 06:00'],
   );
-  assert.equal(zonedTime(NOW_MS, 'UTC'), '2026-11-21 12:00 UTC');
-  assert.equal(clockTime(NOW_MS, NOW_MS, 'utc'), '12:00:00');
-  assert.equal(clockTime(NOW_MS + 86_400_000, NOW_MS, 'utc'), '2026-11-22 12:00');
+  // It is tomorrow there already.
+  assert.equal(clockOf('Asia/Tokyo', NOW_MS + 10 * 3_600_000).at(NOW_MS), '2026-11-21 21:00 Asia/Tokyo');
+  for (const zone of [null, 'no zone']) assert.equal(clockOf(zone, NOW_MS).at(NOW_MS), '12:00:00 UTC');
+});
+
+test('a sentence of ours is told in the zone of its message, and what it quotes stays', () => {
+  const told = (text: string): string => clockOf('Europe/Paris', NOW_MS).retold(text);
+  assert.equal(
+    told('Not sent by 2026-11-26T12:00:00.000Z; too old since 2026-11-21 10:00 UTC.'),
+    'Not sent by 2026-11-26 13:00 Europe/Paris; too old since 11:00:00.',
+  );
+  assert.equal(told('safety wait until 20:37:37 UTC'), 'safety wait until 21:37:37 Europe/Paris');
+  for (const text of [
+    'It says "late since 2026-11-20T10:00:00Z".',
+    'The run p.2026-11-21 ended.',
+    '12:00:00',
+  ])
+    assert.equal(told(text), text);
 });
 
 test('spans of time are told in one or two units', () => {

@@ -3,12 +3,16 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { EXIT_CODES } from '../../operations/exit-codes.ts';
+import { EXIT_CODES, endingOfCode } from '../../operations/exit-codes.ts';
 import { REFUSALS, START_PROBLEMS } from '../../domain/command-problems.ts';
+import { FILE_MISTAKES } from '../../domain/file-mistakes.ts';
 import { FILES_AT_FAULT, PROBLEMS } from '../../domain/problems.ts';
 import type { ReportStatus } from '../../domain/run/report.ts';
+import { DECISIONS, wordsOf } from '../../domain/service/reply-rules.ts';
+import { adviceOf, saidBy } from '../../domain/writes/step.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
-import { codesPage } from '../../scripts/lib/codes-page.mjs';
+import { messagesPage, serviceRows } from '../../scripts/lib/messages-page.mjs';
+import { sentencesIn, sentencesOf } from '../../scripts/lib/sentences.mjs';
 import { brokenLinksOf, pageOf, readPage } from '../support/docs-tables.ts';
 import { ROOT } from '../support/root.ts';
 
@@ -60,15 +64,43 @@ test('each link to a view of the Temporal UI opens the query that stands beside 
   }
 });
 
-test('the page of codes is what `npm run docs:codes` writes', () => {
-  const tables = { runs: PROBLEMS, starts: START_PROBLEMS, refusals: REFUSALS, files: FILES_AT_FAULT };
-  assert.equal(readPage('docs/codes.md').text, codesPage(tables, EXIT_CODES), 'renew it: npm run docs:codes');
+test('the page of messages is what `npm run docs:messages` writes, from every sentence of the sources', () => {
+  const service = serviceRows(Object.keys(DECISIONS), { wordsOf, saidBy, adviceOf, endingOf: endingOfCode });
+  const tables = {
+    runs: PROBLEMS,
+    starts: START_PROBLEMS,
+    refusals: REFUSALS,
+    service,
+    files: FILES_AT_FAULT,
+    mistakes: FILE_MISTAKES,
+  };
+  const page = readPage('docs/messages.md').text;
+  assert.equal(page, messagesPage(tables, EXIT_CODES, sentencesOf(ROOT)), 'renew it: npm run docs:messages');
+});
+
+test('a sentence is found with its code, and without its values', () => {
+  const found = (source: string) =>
+    sentencesIn(source, 'domain').map(({ code, message, fix }) => [code, message, fix].join(' | '));
+  assert.deepEqual(
+    found(
+      "const p = { code: 'SHORT', item, message: `Leg \"${id}\" lacks ${money}.`, fix: isA ? 'Pay it.' : 'Wait.' };",
+    ),
+    ['SHORT | Leg "…" lacks …. | Pay it.', 'SHORT |  | Wait.'],
+  );
+  assert.deepEqual(found("makeProblem('SHORT', id, { message: 'Nothing ' + 'is there.' });"), [
+    'SHORT | Nothing is there. | ',
+  ]);
+  assert.deepEqual(found('return isOpen ? `${name} is open already.` : null;'), [' | … is open already. | ']);
+  // What no person is told: a fault of the program, a command, a name of a kind.
+  const untold =
+    "throw new RangeError('The list is not sorted.'); const a = 'npx cambist list'; const b = 'not paid';";
+  assert.deepEqual(found(untold), []);
 });
 
 test('no other page has a table of our codes', () => {
   const codes = new Set([PROBLEMS, START_PROBLEMS, REFUSALS].flatMap((problems) => Object.keys(problems)));
   const rowsOfCodes = markdownPages()
-    .filter((file) => file !== 'docs/codes.md')
+    .filter((file) => file !== 'docs/messages.md')
     .flatMap((file) =>
       [...readPage(file).text.matchAll(/^\| *`([A-Z_]+)`/gm)].map(([, code = '']) => ({ file, code })),
     )

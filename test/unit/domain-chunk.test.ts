@@ -177,7 +177,14 @@ class World {
         const withdrawals = call.payments.flatMap(({ id, withdrawalId, amount }) => {
           const status = this.shows[id] ?? 'PENDING';
           const isPaid = status === 'COMPLETED';
-          const shown = { withdrawalId, reference: null, status, amount: amount ?? '0', isPaid };
+          const shown = {
+            withdrawalId,
+            createdAtMs: 0,
+            reference: null,
+            status,
+            amount: amount ?? '0',
+            isPaid,
+          };
           if (status === 'nothing') return [];
           return [{ ...shown, ...(status === 'RETURNED' && { hasFailed: true as const }) }];
         });
@@ -212,7 +219,13 @@ class World {
     if (problem !== null) return { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } } as const;
     if (this.delays.includes(id))
       return { id, step: { kind: 'wait', state: NEW_PAYMENT, wait: WAIT.wait } } as const;
-    const accepted = { withdrawalId: `wtd_${id}`, reference: name, status: 'PENDING', amount: amount ?? '0' };
+    const accepted = {
+      withdrawalId: `wtd_${id}`,
+      createdAtMs: 0,
+      reference: name,
+      status: 'PENDING',
+      amount: amount ?? '0',
+    };
     return { id, step: { kind: 'accepted', accepted }, traceId: `trace-${id}` } as const;
   }
 
@@ -296,8 +309,56 @@ test('before its go it reports every payment as pending, and none to another bat
     sent: 0,
     waiting: 0,
   });
+  assert.deepEqual(
+    [chunkStateOf(chunk.standing).unseen, chunkStateOf(chunk.standing).held],
+    [undefined, undefined],
+  );
   const { isFirst, heard } = chunk.holds(ALL);
   assert.deepEqual({ isFirst, heard }, { isFirst: true, heard: null });
+});
+
+/** A go of the run that the plan was made for, under which nothing was sent before. */
+const FRESH: GoOf = { ...GO, plan: { ...GO.plan, madeFor: 'r1', foundRecords: false }, isFresh: true };
+
+test('what an earlier history may have paid counts as to be looked up, until it is', async () => {
+  const unseen = ({ chunk }: World): number | undefined => chunkStateOf(chunk.standing).unseen;
+  const held: Partial<World> = { holds: ALL };
+  const begin = async (more: ConstructorParameters<typeof World>[0]): Promise<World> => {
+    const world = Object.assign(new World(more), held);
+    await world.time.quiet();
+    return world;
+  };
+  for (const [what, more] of [
+    ['the chunk was reset', { go: { ...FRESH, runId: 'r1/c2' }, runId: 'c2', originalRunId: 'c1' }],
+    ['it was started again', { go: FRESH, isFirst: false }],
+    ['its run was', { go: { ...FRESH, runId: 'r2/c1' } }],
+    ['records were there', { go: { ...FRESH, plan: { ...FRESH.plan, foundRecords: true } } }],
+    ['the chunk was reset, and has no go', { go: WAIT, runId: 'c2', originalRunId: 'c1' }],
+  ] as const)
+    assert.equal(unseen(await begin(more)), 4, what);
+  assert.equal(unseen(await begin({ go: FRESH })), undefined, 'nothing was sent before');
+  const seen = await worldOf({ go: { ...FRESH, runId: 'r2/c1' } });
+  assert.deepEqual([unseen(seen), chunkStateOf(seen.chunk.standing).counts.accepted], [undefined, 4]);
+});
+
+test('what payments wait for is told by code and currency, with its sum and with what is there', async () => {
+  const world = await worldOf();
+  const [first = assert.fail('The chunk has no payment.')] = world.chunk.standing.payments;
+  const poor = (amount: string, reason: 'money' | 'service', there?: string) => ({
+    ...first,
+    amount,
+    stage: { kind: 'unsent' as const, state: NEW_PAYMENT, release: null, needsHuman: false },
+    waiting: {
+      reason,
+      problem: makeProblem('SHORTFALL', null),
+      wakeAtMs: 0,
+      ...(there !== undefined && { short: { currency: 'EUR', needed: amount, there } }),
+    },
+  });
+  const payments = [poor('10', 'money'), poor('20.5', 'money', '3'), poor('40', 'service')];
+  assert.deepEqual(chunkStateOf({ ...world.chunk.standing, payments }).held, [
+    { code: 'SHORTFALL', reason: 'money', currency: 'EUR', payments: 2, value: '30.5', there: '3' },
+  ]);
 });
 
 test('only currencies that are released are paid; the others once they are', async () => {

@@ -112,7 +112,7 @@ class World {
       input: { mode: 'SANDBOX', run: RUN },
       state,
       ports,
-      pauses: new Pauses(ports),
+      pauses: new Pauses(ports, RUN),
       releases: 0,
       news,
       leaveLongHistory: () => Promise.reject(new HistoryIsLong()),

@@ -73,14 +73,14 @@ test('what lets something be sent is refused where a person has said something s
   assert.equal(say({ kind: 'superseded', instead: 'x', id: 'superseded' }, { seen: 0 }, 11), 'too late');
   // What stops sending is kept, whoever has left and whatever was said since.
   assert.equal(say({ kind: 'cancel' }, { seen: 0 }, 11), 3);
-  assert.equal(say({ kind: 'acknowledge', standing: 'HELD' }, { seen: 0 }, 11), 3);
+  assert.equal(say({ kind: 'acknowledge', standing: 'HELD', needs: [] }, { seen: 0 }, 11), 3);
   // One that is known is answered as it is kept, whenever it comes again.
   assert.equal(
     say({ kind: 'not executed', item: 'supplier', id: instructions[1]?.id ?? '' }, { seen: 0 }, 11),
     2,
   );
   // Whoever looks after the run has said nothing about its money.
-  const looked = kept({ kind: 'cancel' }, { kind: 'acknowledge', standing: 'HELD' }).instructions;
+  const looked = kept({ kind: 'cancel' }, { kind: 'acknowledge', standing: 'HELD', needs: [] }).instructions;
   assert.equal(newestSaid(looked, 'run'), 1);
 });
 
@@ -151,7 +151,7 @@ test('facts are told of the item that they are about', () => {
   assert.deepEqual(told.acceptedIds, ['wtd_1']);
 });
 
-test('people are told the code and its figures, never the service’s free text, which may name a beneficiary', () => {
+test('people are told what the service says in words, with its figures, never the service’s free text, which may name a beneficiary', () => {
   const details = {
     requiredAmount: '17250.00',
     currency: 'MXN',
@@ -160,14 +160,30 @@ test('people are told the code and its figures, never the service’s free text,
   };
   assert.equal(
     explain(failed('WITHDRAWAL_INSUFFICIENT_BALANCE', { details })),
-    'The service answered WITHDRAWAL_INSUFFICIENT_BALANCE (requiredAmount 17250.00, currency MXN).',
+    'The service says: the balance does not cover the payment (needed 17250.00, currency MXN).',
   );
   assert.equal(
     explain(failed('INTERNAL_ERROR', { details })),
-    'The service answered INTERNAL_ERROR (requiredAmount 17250.00, currency MXN).',
+    'The service says: it had a fault of its own (needed 17250.00, currency MXN).',
   );
-  assert.equal(explain(NO_ANSWER), 'No usable answer: no whole reply within the time limit');
-  assert.equal(explain(NOT_SENT), 'The service was not reached: no connection (ECONNREFUSED)');
+  assert.equal(
+    explain(failed('SOMETHING_NEW', { details })),
+    'The service answered SOMETHING_NEW (needed 17250.00, currency MXN).',
+  );
+  assert.equal(
+    explain(NO_ANSWER),
+    'The service gave no answer that can be used: no whole reply within the time limit.',
+  );
+  assert.equal(
+    explain({
+      kind: 'UNKNOWN',
+      reason: 'status 502 without JSON (content type)',
+      error: null,
+      facts: { status: 502, traceId: null, replayed: null, retryAfterMs: null, serviceTimeMs: null },
+    }),
+    'The service is down or behind a broken gateway (502).',
+  );
+  assert.equal(explain(NOT_SENT), 'Nothing was sent to the service: no connection (ECONNREFUSED).');
   assert.equal(explain(done(null)), 'The service accepted something else than was sent.');
 });
 

@@ -80,7 +80,7 @@ test('a run is let go by exactly the list that it shows, and by nothing else tha
   assert.equal(isSaid({ kind: 'go-on', item: null }), false);
   assert.equal(isSaid({ kind: 'go-on', item: nameOf(others(3)) }), false);
   assert.equal(isSaid({ kind: 'not executed', item: name }), false);
-  assert.equal(isSaid({ kind: 'acknowledge', standing: name }), false);
+  assert.equal(isSaid({ kind: 'acknowledge', standing: name, needs: [] }), false);
 });
 
 test('what holds it names a few of the runs, why, and the commands that go on; it waits for a person', () => {

@@ -7,6 +7,7 @@ import { Pauses } from '../../domain/run/pauses.ts';
 import { HistoryIsLong, StepFailed } from '../../domain/run/ports.ts';
 import type { Wait, Waiting } from '../../domain/waits.ts';
 import { planInputOf } from '../support/activities.ts';
+import { RUN } from '../support/scripts.ts';
 
 const PLAN = {} as KeptPlan;
 const AWAY: Wait = {
@@ -36,7 +37,7 @@ async function made(stops: readonly (Wait | Error)[], { isLong = false, wokenInL
     historyIsLong: () => isLong,
     show: () => void seen.shown.push(state.waiting?.problem.code ?? null),
   };
-  const pauses = new Pauses(ports);
+  const pauses = new Pauses(ports, RUN);
   assert.equal(await makePlan(planInputOf(''), ports, pauses, state), PLAN);
   return seen;
 }

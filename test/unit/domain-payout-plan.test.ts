@@ -124,7 +124,15 @@ test('a settlement is waited for by what was there and what was bought, where th
   assert.ok(eur !== undefined && state.plan !== null, 'euros are bought');
   const traded = (buyAmount: string, settled: boolean | null = null) => {
     const quoted = { sellAmount: '500', buyAmount: '400' };
-    const trade = { tradeId: 't', quoteId: 'q', sellAmount: '500', buyAmount, quoted, status: 'SETTLED' };
+    const trade = {
+      tradeId: 't',
+      createdAtMs: 0,
+      quoteId: 'q',
+      sellAmount: '500',
+      buyAmount,
+      quoted,
+      status: 'SETTLED',
+    };
     eur.stage = { kind: 'traded', traded: trade, atMs: 0, settled, worse: null };
     return fundedIn(state, 'EUR');
   };
@@ -139,7 +147,14 @@ test('a settlement is waited for by what was there and what was bought, where th
   const total = { currency: 'EUR', planned: '400', paid: '0', notPaid: '0', needsHuman: '0', accepted: '60' };
   for (const chunk of state.chunks)
     chunk.state = {
-      ...chunkStateOf({ number: 1, heard: null, isSending: false, payments: [], waiting: null }),
+      ...chunkStateOf({
+        number: 1,
+        heard: null,
+        isSending: false,
+        payments: [],
+        waiting: null,
+        isAgain: false,
+      }),
       totals: [total],
     };
   assert.deepEqual([traded('150'), traded('300')], ['190', '340']);

@@ -14,9 +14,14 @@ import {
   statusOf,
   type ReportPage,
 } from '../../domain/run/report.ts';
+import { lookingIn, progressPage } from '../../domain/run/progress.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence, type RunState } from '../../domain/run/state.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
-import type { Problem } from '../../domain/problems.ts';
+import { PROBLEMS, type Problem } from '../../domain/problems.ts';
+import { Pauses } from '../../domain/run/pauses.ts';
+import { DECISIONS } from '../../domain/service/reply-rules.ts';
+import { adviceOf, moneyAdvice } from '../../domain/writes/step.ts';
+import { detailsOf, endOf, unpaidLines } from '../../workflows/ui-texts.ts';
 import type { WaitReason, Waiting } from '../../domain/waits.ts';
 import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
 import { TRADED_LEG, legAt, paymentAt } from '../support/stages.ts';
@@ -65,7 +70,11 @@ test('a plan that was just adopted is reported whole, with everything pending', 
     run: 'p.2026-11-21',
     workflowId: 'sandbox/p.2026-11-21',
     policy: { name: 'p', hash: 'hash' },
+    zone: 'UTC',
     startedBy: null,
+    startedAt: null,
+    endedAt: null,
+    resets: [],
     status: 'RUNNING',
     positions: [],
     legs: [
@@ -85,6 +94,8 @@ test('a plan that was just adopted is reported whole, with everything pending', 
         tradeId: null,
         outcome: 'PENDING',
         settled: null,
+        tradedAt: null,
+        settledAt: null,
       },
     ],
     payments: [
@@ -97,6 +108,8 @@ test('a plan that was just adopted is reported whole, with everything pending', 
         withdrawalId: null,
         status: null,
         outcome: 'PENDING',
+        sentAt: null,
+        paidAt: null,
         reason: null,
       },
     ],
@@ -429,3 +442,48 @@ function reportOfOne(payment: typeof PAYMENT) {
   for (const record of state.payments) record.stage = paymentAt('PAID', PROBLEM);
   return makeReport(state).payments[0] ?? assert.fail('There is no payment.');
 }
+
+test('a run that was reset says of what an earlier one may have done that it is looking, until it has looked', () => {
+  const state = stateOf([PAYMENT]);
+  const steps = (isAgain: boolean): readonly string[] =>
+    progressPage(state, 0, isAgain).progress.items.map(({ step }) => step);
+  assert.deepEqual(steps(false), ['made', 'quoting', 'to be sent']);
+  assert.deepEqual(steps(true), ['made', 'looking whether it was traded', 'looking whether it was sent']);
+  assert.equal(lookingIn(progressPage(state, 0, true).progress), 2);
+  for (const { stage } of [...state.legs, ...state.payments]) {
+    assert.ok(stage.kind === 'converting' || stage.kind === 'unsent');
+    Object.assign(stage, { state: { ...stage.state, knownIn: 'r2' } });
+  }
+  assert.deepEqual(steps(true), ['made', 'quoting', 'to be sent']);
+});
+
+test('every advice that a known run shows has its name, and its item’s, in the commands', () => {
+  const codes = [...Object.keys(PROBLEMS), ...Object.keys(DECISIONS)] as (keyof typeof PROBLEMS)[];
+  const placeholder = /`npx cambist [^`]*\b(RUN|ITEM|OLD)\b/;
+  let named = 0;
+  for (const code of codes) {
+    const problem: Problem = { code, item: 'supplier', message: 'It is so.', fix: adviceOf(code) };
+    if (placeholder.test(problem.fix)) named += 1;
+    const state = ended('TRADED', 'NOT_PAID', problem);
+    state.refusals = [problem];
+    state.waiting = null;
+    const pauses = new Pauses({ waitUntil: async () => false, nowMs: () => 0, show: () => {} }, RUN);
+    pauses.note(state, { reason: 'person', afterMs: 0, problem });
+    const texts = [
+      ...makeReport(state).problems.map(({ fix }) => fix),
+      ...progressPage(state, 0, false).progress.items.map(({ waiting }) => waiting?.problem.fix ?? ''),
+      detailsOf(state, false),
+      endOf(state),
+    ];
+    for (const text of texts) assert.doesNotMatch(text, placeholder, code);
+    // It tells of several payments, each of which is an ITEM.
+    for (const line of unpaidLines(RUN, [{ code, payments: 2 }], 2))
+      assert.doesNotMatch(line, /\b(RUN|OLD)\b/);
+  }
+  assert.ok(named > 5, `${named} advices name a run`);
+});
+
+test('what the policy does by itself is not explained to a run that has the rule', () => {
+  assert.equal(moneyAdvice({ shortfall: 'hold' }, 'USD'), 'Bring USD in; the run goes on by itself.');
+  assert.match(moneyAdvice({ shortfall: 'skip' }, 'USD'), /`shortfall: hold`/);
+});

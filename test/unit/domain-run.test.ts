@@ -57,6 +57,7 @@ const INPUT: RunInput = {
 };
 const TRADED = {
   tradeId: 'tde_1',
+  createdAtMs: NOW,
   quoted: null,
   quoteId: 'qte_1',
   sellAmount: '1000',
@@ -258,7 +259,13 @@ test('a call knows the records of payments of the same amount that went before, 
     createWithdrawals: async ({ items, twinIds }) => ({
       items: items.map(({ payment: { id, reference }, wanted: { amount } }) => {
         known[id] = twinIds;
-        const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: amount ?? '' };
+        const accepted = {
+          withdrawalId: `wtd_${id}`,
+          createdAtMs: NOW,
+          reference,
+          status: 'PENDING',
+          amount: amount ?? '',
+        };
         return { id, step: { kind: 'accepted', accepted } };
       }),
       evidence: [],
@@ -293,7 +300,13 @@ test('payments are followed together once all are sent, and one that is accepted
           ? { kind: 'wait', state: NEW_PAYMENT, wait: { afterMs: 15_000, reason: 'money', problem: SHORT } }
           : {
               kind: 'accepted',
-              accepted: { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250.00' },
+              accepted: {
+                withdrawalId: `wtd_${id}`,
+                createdAtMs: NOW,
+                reference,
+                status: 'PENDING',
+                amount: '17250.00',
+              },
             },
       };
     }),
@@ -350,7 +363,13 @@ test('a run that only follows what was accepted leaves a history that has grown 
         id,
         step: {
           kind: 'accepted',
-          accepted: { withdrawalId: 'wtd_1', reference, status: 'PENDING', amount: '17250.00' },
+          accepted: {
+            withdrawalId: 'wtd_1',
+            createdAtMs: NOW,
+            reference,
+            status: 'PENDING',
+            amount: '17250.00',
+          },
         },
       })),
       evidence: [],
@@ -635,7 +654,13 @@ test('a payment that gets the same contradicted record again is told to a person
           id,
           step: {
             kind: 'accepted' as const,
-            accepted: { withdrawalId: 'wtd_1', reference, status: 'PENDING', amount: '17250.00' },
+            accepted: {
+              withdrawalId: 'wtd_1',
+              createdAtMs: NOW,
+              reference,
+              status: 'PENDING',
+              amount: '17250.00',
+            },
           },
         })),
         evidence: [],
@@ -769,13 +794,20 @@ test('a record that was handed on for two payments counts for one of them', asyn
   const plan: Plan = { ...PLAN, legs: [], payments };
   const before = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   adoptPlan(before, plan);
-  const accepted = { withdrawalId: 'wtd_1', reference: 'p.2026-11-21.first', status: 'COMPLETED', atMs: NOW };
+  const accepted = {
+    withdrawalId: 'wtd_1',
+    createdAtMs: NOW,
+    reference: 'p.2026-11-21.first',
+    status: 'COMPLETED',
+    atMs: NOW,
+  };
   for (const record of before.payments) record.stage = { kind: 'paid', accepted };
   const carried = new Run(INPUT, before, ports({})).handOn();
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   const sent: string[] = [];
   const shown = {
     withdrawalId: 'wtd_1',
+    createdAtMs: NOW,
     reference: 'p.2026-11-21.first',
     status: 'COMPLETED',
     amount: '17250.00',
@@ -864,7 +896,7 @@ function following(answers: readonly ToldWithdrawals[], more: Partial<ToldPorts>
         id,
         step: {
           kind: 'accepted',
-          accepted: { withdrawalId: 'wtd_1', reference, status: 'ODD', amount: '17250.00' },
+          accepted: { withdrawalId: 'wtd_1', createdAtMs: NOW, reference, status: 'ODD', amount: '17250.00' },
         },
       })),
       evidence: [],
@@ -1212,6 +1244,7 @@ test('a call that somebody has ended is made again: polls wait with a reason, an
       if (endedOnce('payment')) return { items: [], evidence: [], runId: 'run-1' };
       const accepted = {
         withdrawalId: 'wtd_1',
+        createdAtMs: NOW,
         reference: PAYMENT.reference,
         status: 'PENDING',
         amount: '17250',
@@ -1335,7 +1368,13 @@ test('what waits for money asks for ever later, at most every five minutes, and 
     createWithdrawals: async (call) => {
       calls += 1;
       const items = call.items.map(({ payment: { id, reference } }) => {
-        const accepted = { withdrawalId: `wtd_${id}`, reference, amount: '17250.00', status: 'PENDING' };
+        const accepted = {
+          withdrawalId: `wtd_${id}`,
+          createdAtMs: NOW,
+          reference,
+          amount: '17250.00',
+          status: 'PENDING',
+        };
         const isPaid = (id === 'first' && pauses.length === 7) || pauses.length === 9;
         return isPaid
           ? ({ id, step: { kind: 'accepted', accepted } } as const)
@@ -1437,7 +1476,13 @@ function undoneIn1(more: Partial<ToldPorts>): {
     createWithdrawals: async ({ items }) => ({
       items: items.map(({ payment: { id, reference }, wanted: { unwanted } }) => {
         asked.push(`${id} in ${runId}`);
-        const accepted = { withdrawalId: 'wtd_1', reference, status: 'COMPLETED', amount: '17250.00' };
+        const accepted = {
+          withdrawalId: 'wtd_1',
+          createdAtMs: NOW,
+          reference,
+          status: 'COMPLETED',
+          amount: '17250.00',
+        };
         return {
           id,
           step:
@@ -1688,7 +1733,13 @@ test('a payment that an earlier Temporal run has ended is taken up while others 
     createWithdrawals: async ({ items }) => ({
       items: items.map(({ payment: { id, reference } }) => {
         asked.push(`${id} in ${runId}`);
-        const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250.00' };
+        const accepted = {
+          withdrawalId: `wtd_${id}`,
+          createdAtMs: NOW,
+          reference,
+          status: 'PENDING',
+          amount: '17250.00',
+        };
         return id === 'first' && runId === 'run-1'
           ? { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem } as const }
           : { id, step: { kind: 'accepted', accepted } as const };
@@ -1777,6 +1828,7 @@ test('a payment that failed and is taken up once more is late by its own accepta
         sent.push(id);
         const accepted = {
           withdrawalId: `wtd_${sent.length}`,
+          createdAtMs: NOW,
           reference,
           status: 'PENDING',
           amount: '17250.00',
@@ -1950,7 +2002,13 @@ function threeLegs(more: (asked: string[]) => Partial<ToldPorts>) {
     createWithdrawals: async ({ items }) => ({
       items: items.map(({ payment: { id, reference }, wanted: { unwanted } }) => {
         asked.push(`${unwanted === null ? 'pay' : 'look for'} ${id}`);
-        const accepted = { withdrawalId: `wtd_${id}`, reference, status: 'PENDING', amount: '17250' };
+        const accepted = {
+          withdrawalId: `wtd_${id}`,
+          createdAtMs: NOW,
+          reference,
+          status: 'PENDING',
+          amount: '17250',
+        };
         return unwanted === null
           ? { id, step: { kind: 'accepted', accepted } as const }
           : { id, step: { kind: 'not paid', state: NEW_PAYMENT, problem: unwanted } as const };

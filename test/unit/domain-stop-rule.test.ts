@@ -34,7 +34,13 @@ const STAGES = {
 } as const satisfies Readonly<Record<string, PaymentStage>>;
 const RETURNED: PaymentStage = {
   kind: 'failed',
-  accepted: { withdrawalId: 'wtd_1', reference: PAYMENT.reference, atMs: 0, status: 'RETURNED' },
+  accepted: {
+    withdrawalId: 'wtd_1',
+    createdAtMs: 0,
+    reference: PAYMENT.reference,
+    atMs: 0,
+    status: 'RETURNED',
+  },
   endedIn: RUN_ID,
 };
 

@@ -78,6 +78,7 @@ test('a fresh leg is quoted and traded without a look, in one send each', () => 
   assert.ok(traded.result.kind === 'traded');
   assert.deepEqual(traded.result.traded, {
     tradeId: TRADE.id,
+    createdAtMs: Date.parse(TRADE.createdAt),
     quoteId: QUOTE.id,
     sellAmount: '1000.00',
     buyAmount: '17250.00',
@@ -324,13 +325,18 @@ test('too little of the sold currency is found before any quote', () => {
     balances: [{ currency: 'USD', withdrawable: '999.99', total: '5000' }],
   });
   const none = done({ aggregateUsd: '0', balances: [] });
-  for (const balances of [poor, none]) {
+  for (const [balances, there] of [
+    [poor, '999.99'],
+    [none, '0'],
+  ] as const) {
     const skipped = quote({ 'read balances': [balances] });
     assert.equal(problemOf(skipped.result), 'SHORTFALL');
     assert.equal(skipped.result.kind, 'not traded');
     assert.ok(!kindsOf(skipped.effects).includes('send quote'));
     const held = quote({ 'read balances': [balances] }, NEW_LEG, context({ rules: { shortfall: 'hold' } }));
     assert.equal(named(held.result), 'wait: money');
+    assert.ok(held.result.kind === 'wait');
+    assert.deepEqual(held.result.wait.short, { currency: 'USD', needed: '1000.00', there });
   }
 });
 
@@ -634,7 +640,7 @@ test('after a reset or a new start a leg that was computed from balances is trad
   const unread = { afterMs: 10_000, reason: 'outage', problem: unreadable('plan', 'balances') } as const;
   const steps = (more: Parameters<typeof context>[0], demand: string | null) =>
     play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-      'read demand': [demand === null ? { wait: unread } : { demand, takenBy: [] }],
+      'read demand': [demand === null ? { wait: unread } : { demand, takenBy: [], needsSales: false }],
     });
   const fresh = play(requestQuoteSteps(context(), leg, NEW_LEG));
   assert.equal(fresh.result.kind, 'quoted');
@@ -659,7 +665,7 @@ test('a leg that ends because another open run has reserved what it would trade 
   const reset = context({ attempt: { ...context().attempt, runId: 'run-2' } });
   const takenBy = [{ policy: 'q', id: '2026-11-21' }];
   const { result } = play(requestQuoteSteps(reset, leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-    'read demand': [{ demand: '0', takenBy }],
+    'read demand': [{ demand: '0', takenBy, needsSales: false }],
   });
   assert.ok(result.kind === 'not traded');
   const { code, message, fix } = result.problem;
@@ -670,6 +676,22 @@ test('a leg that ends because another open run has reserved what it would trade 
   );
   assert.doesNotMatch(message, /asks for/);
   assert.match(fix, /npx cambist replay/);
+});
+
+test('a purchase that needs sales by the balances of now waits for the sale of its run, and ends when the run makes none any more', () => {
+  const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const reset = { ...context().attempt, runId: 'run-2' };
+  const scripted = { 'read demand': [{ demand: '0', takenBy: [], needsSales: true }] } as const;
+  const begun = { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW };
+  const told = (more: Partial<Context>) =>
+    play(requestQuoteSteps(context({ attempt: reset, ...more }), leg, begun), scripted).result;
+  const waits = told({ sale: 'eur-usd-1' });
+  assert.ok(waits.kind === 'wait');
+  assert.deepEqual([waits.wait.reason, waits.wait.problem.code], ['turn', 'AFTER_SALES']);
+  assert.match(waits.wait.problem.message, /that leg "eur-usd-1" brings/);
+  const ends = told({});
+  assert.ok(ends.kind === 'not traded');
+  assert.match(ends.problem.message, /; those of now pay for nothing of it without the USD of sales/);
 });
 
 test('a leg that is not fresh is quoted only when Temporal knows the runs of the policy that have traded, or a person lets it go on', () => {
@@ -743,7 +765,7 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   const asked = (of: typeof LEG | typeof target | typeof all, othersAccepted = false, demand = '0') =>
     play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), {
       'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
-      'read demand': [{ demand, takenBy: [] }],
+      'read demand': [{ demand, takenBy: [], needsSales: false }],
     }).result;
   for (const othersAccepted of [false, true])
     for (const leg of [target, all]) {
@@ -850,6 +872,7 @@ test('a leg that funds a batch waits for what it may cost, beside what comes bef
       'The leg buys 16900.00 MXN for 1000.00 USD at most, but 1074.99 USD are there for it, and what comes before it in the plan takes 75.00 USD of that.',
     ],
   );
+  assert.deepEqual(short.result.wait.short, { currency: 'USD', needed: '1075', there: '1074.99' });
   assert.equal(short.result.state.phase.kind, 'short');
   const kinds = kindsOf(short.effects);
   assert.ok(!kinds.includes('read free money') && !kinds.includes('send quote'), kinds.join());

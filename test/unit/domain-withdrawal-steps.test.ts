@@ -72,6 +72,7 @@ test('a fresh payment is sent once, without a look, under its reference', () => 
   assert.ok(result.kind === 'accepted');
   assert.deepEqual(result.accepted, {
     withdrawalId: WITHDRAWAL.id,
+    createdAtMs: Date.parse(WITHDRAWAL.createdAt),
     reference: PAYMENT.reference,
     status: 'PENDING',
     amount: AMOUNT,
@@ -251,6 +252,8 @@ test('a run goes past a standing refusal once, and again only when a read shows 
   const opened = { 'read instructions': [{ instructions: [], facts }] };
   const waiting = pay({ ...opened, 'read balances': [none] }, stateOf(first.result), hold);
   assert.equal(named(waiting.result), 'wait: money');
+  assert.ok(waiting.result.kind === 'wait');
+  assert.deepEqual(waiting.result.wait.short, { currency: 'MXN', needed: '17250', there: '1' });
   assert.deepEqual(sentAs(waiting.effects), []);
   // Money is there: past the second, to the third.
   const there = pay(

@@ -223,7 +223,7 @@ test('a paused run needs attention, and so does whatever is paused beside a run'
     'sandbox/org/turn': { status: 'RUNNING', type: 'turn' },
     'live/halt': { status: 'PAUSED', type: 'halt' },
   });
-  const { listed } = await listAttention(told.place, Date.parse(SINCE));
+  const { listed } = await listAttention(told.place, Date.parse(SINCE), null);
   assert.deepEqual(
     listed.map(({ facts, why }) => [facts.workflowId, why?.code]),
     [[ID, 'WORKFLOW_PAUSED']],

@@ -9,6 +9,8 @@ const PAID: RowResult = {
   outcome: 'PAID',
   withdrawalId: 'wtd_1',
   status: 'COMPLETED',
+  sentAt: '2026-11-21T23:30:05.120Z',
+  paidAt: null,
   reason: null,
   traceId: 't-1',
 };
@@ -22,7 +24,9 @@ async function linesOf(
     yield await Promise.resolve(Buffer.from(text));
   })();
   const lines: string[] = [];
-  for await (const line of resultLines(bytes, format, (id) => Promise.resolve(results[id] ?? PAID)))
+  for await (const line of resultLines(bytes, { format, zone: 'Europe/Paris' }, (id) =>
+    Promise.resolve(results[id] ?? PAID),
+  ))
     lines.push(line);
   return lines;
 }
@@ -38,9 +42,9 @@ test('rows of CSV stay as they are written, whatever their separator, quotes and
     traceId: null,
   };
   assert.deepEqual(await linesOf(text, { 'p-2': refused }), [
-    '\uFEFFnote;ref;account;ccy;amount;outcome;withdrawal_id;status;reason;trace_id\r\n',
-    '"a;""b""\r\nc";p-1;wac_1;EUR;1.50;PAID;wtd_1;COMPLETED;;t-1\r\n',
-    '2;p-2;wac_1;EUR;2.00;NOT_PAID;;;"It says ""no; never"".";\r\n',
+    '\uFEFFnote;ref;account;ccy;amount;outcome;withdrawal_id;status;sent_at (Europe/Paris);paid_at (Europe/Paris);reason;trace_id\r\n',
+    '"a;""b""\r\nc";p-1;wac_1;EUR;1.50;PAID;wtd_1;COMPLETED;2026-11-22 00:30:05;;;t-1\r\n',
+    '2;p-2;wac_1;EUR;2.00;NOT_PAID;;;;;"It says ""no; never"".";\r\n',
   ]);
 });
 
@@ -54,7 +58,7 @@ test('nothing that is added runs as a formula or breaks a row', async () => {
   };
   const [, row] = await linesOf('ref,account,ccy,amount\np-1,wac_1,EUR,1\n', { 'p-1': evil });
   assert.ok(row !== undefined);
-  assert.ok(row.startsWith("p-1,wac_1,EUR,1,NOT_PAID,'=1+1,' +cmd|x,\"'@a"), row);
+  assert.ok(row.startsWith("p-1,wac_1,EUR,1,NOT_PAID,'=1+1,' +cmd|x,,,\"'@a"), row);
   assert.doesNotMatch(row, /[\r\n](?!$)/);
 });
 
@@ -62,7 +66,7 @@ test('columns that have the names of results stay, and the new ones are called o
   const [header] = await linesOf('ref,status,account,ccy,amount,outcome\np-1,x,wac_1,EUR,1,y\n');
   assert.equal(
     header,
-    'ref,status,account,ccy,amount,outcome,cambist_outcome,withdrawal_id,cambist_status,reason,trace_id\n',
+    'ref,status,account,ccy,amount,outcome,cambist_outcome,withdrawal_id,cambist_status,sent_at (Europe/Paris),paid_at (Europe/Paris),reason,trace_id\n',
   );
 });
 
@@ -77,6 +81,8 @@ test('JSON Lines stay JSON Lines; the trailer is left out', async () => {
         outcome: 'PAID',
         withdrawal_id: 'wtd_1',
         cambist_status: 'COMPLETED',
+        sent_at: '2026-11-21T23:30:05.120Z',
+        paid_at: null,
         reason: null,
         trace_id: 't-1',
       },
@@ -89,7 +95,7 @@ test('the line that names the separator stays, ids keep their text, and rows tha
   const format = { ...FORMAT, slugs: true, ignore: { ref: 'Summe' } };
   const refused = { ...PAID, outcome: 'NOT_PAID' };
   assert.deepEqual(await linesOf(text, { 'R-1-2': refused }, format), [
-    'sep=;\r\nref;account;ccy;amount;outcome;withdrawal_id;status;reason;trace_id\r\n',
-    'R 1/2;wac_1;EUR;1,50;NOT_PAID;wtd_1;COMPLETED;;t-1\r\n',
+    'sep=;\r\nref;account;ccy;amount;outcome;withdrawal_id;status;sent_at (Europe/Paris);paid_at (Europe/Paris);reason;trace_id\r\n',
+    'R 1/2;wac_1;EUR;1,50;NOT_PAID;wtd_1;COMPLETED;2026-11-22 00:30:05;;;t-1\r\n',
   ]);
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
-import { scheduleProblems } from '../../language/policy/schedule-problems.ts';
+import { ratesAgeWarnings, scheduleProblems } from '../../language/policy/schedule-problems.ts';
 import { formatTrouble, troubleOfPolicy } from '../../language/text/problem.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
@@ -206,3 +206,105 @@ test('the last day of a schedule is a day that is left; the day after, a worker 
   );
   assert.ok(loadPolicy(text, 'p.yaml').ok);
 });
+
+const GUARDED = `policy: 1
+kind: convert
+name: p
+environment: sandbox
+zone: Europe/Paris
+convert: { sell: USD, buy: EUR, amount: { sell: "1.00" } }
+`;
+
+/** What `check` would warn of, with rates of `asOf`. */
+async function agePrinted({
+  schedule,
+  maxAge,
+  asOf,
+}: Readonly<Record<'schedule' | 'maxAge' | 'asOf', string>>) {
+  const text = `${GUARDED}schedule: ${schedule}
+guard: { reference: { file: r.yaml, max_age: ${maxAge} }, worst_cost: 25bps }
+`;
+  const loaded = loadPolicy(text, 'p.yaml');
+  assert.ok(loaded.ok, JSON.stringify(loaded));
+  const warnings = await ratesAgeWarnings({ text, file: 'p.yaml', policy: loaded.policy, asOf, nowMs: NOW });
+  return warnings.map((problem) => formatTrouble(troubleOfPolicy(problem), (line) => line)).join('\n');
+}
+
+const FRIDAY_AFTERNOON = '2026-11-20T16:00:00+01:00';
+
+test('rates that every Monday finds too old are warned of, with the first date and a max_age that holds', async () => {
+  assert.equal(
+    await agePrinted({ schedule: '{ at: "09:30", days: weekdays }', maxAge: '30h', asOf: FRIDAY_AFTERNOON }),
+    `POLICY_MAX_AGE p.yaml:8:46: the run of 2026-11-23 would trade nothing: its newest rates would be of 2026-11-20 16:00, 66h old, if they are fixed at the same time of day as those of the file.
+    guard: { reference: { file: r.yaml, max_age: 30h }, worst_cost: 25bps }
+                                                 ^^^
+  fix: write \`max_age: 67h\` or more, which every run of the next year keeps; or have rates fixed on the day of the run, before it starts`,
+  );
+});
+
+const AGES: readonly {
+  readonly what: string;
+  readonly schedule: string;
+  readonly maxAge: string;
+  readonly asOf?: string;
+  readonly first: string | null;
+  readonly write?: string;
+}[] = [
+  {
+    what: 'a weekend that max_age outlasts',
+    schedule: '{ at: "09:30", days: weekdays }',
+    maxAge: '67h',
+    first: null,
+  },
+  {
+    what: 'Easter, which is longer than a weekend',
+    schedule: '{ at: "09:30", days: weekdays, holidays: GB-ENG }',
+    maxAge: '66h',
+    first: '2026-12-29',
+    write: '114h',
+  },
+  {
+    what: 'one day off in the week',
+    schedule: '{ at: "09:30", days: [tue, wed, thu, fri], holidays: [2027-01-06] }',
+    maxAge: '30h',
+    first: '2027-01-07',
+    write: '42h',
+  },
+  {
+    what: 'a run on a Sunday',
+    schedule: '{ at: "09:30", days: daily }',
+    maxAge: '30h',
+    first: '2026-11-22',
+    // In the night to 2027-10-31 the clocks go back, and one weekend has an hour more.
+    write: '67h',
+  },
+  {
+    what: 'rates that are fixed in the morning, before the run',
+    schedule: '{ at: "09:30", days: weekdays }',
+    maxAge: '2h',
+    asOf: '2026-11-20T08:00:00+01:00',
+    first: null,
+  },
+  {
+    what: 'rates that are fixed on weekends too',
+    schedule: '{ at: "09:30", days: daily }',
+    maxAge: '19h',
+    asOf: '2026-11-21T16:00:00+01:00',
+    first: null,
+  },
+  {
+    what: 'an age that no day keeps',
+    schedule: '{ at: "09:30", days: [wed] }',
+    maxAge: '6h',
+    first: '2026-11-25',
+    write: '18h',
+  },
+];
+
+for (const { what, first, write, asOf = FRIDAY_AFTERNOON, ...policyOf } of AGES) {
+  test(`${first === null ? 'nothing is warned of' : 'the first run with old rates is named'}: ${what}`, async () => {
+    const printedOut = await agePrinted({ ...policyOf, asOf });
+    assert.equal(/run of ([0-9-]+)/.exec(printedOut)?.[1] ?? null, first);
+    assert.equal(/`max_age: (\S+)`/.exec(printedOut)?.[1], write);
+  });
+}

@@ -5,6 +5,8 @@ import { nextStart, type Next } from '../../domain/run/next-start.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
 import { triedAgainDocument, triedAgainLines } from '../../cli/views/next-start-text.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { toBring, toBringLines } from '../../cli/views/to-bring-text.ts';
 import { recorded } from '../support/instructions.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 
@@ -17,12 +19,17 @@ function paymentOf(id: string, of: Partial<ReportPayment>): ReportPayment {
 
 function reportWith(
   payments: readonly ReportPayment[],
-  problems: readonly (readonly [item: string, code: 'WINDOW_PASSED' | 'DECIDED_NOT_EXECUTED'])[] = [],
+  problems: readonly (readonly [item: string, code: Problem['code']])[] = [],
 ): Report {
   return {
     ...makeReportOf({ status: 'PARTIAL' }),
     payments,
-    problems: problems.map(([item, code]) => ({ code, item, message: 'm', fix: 'f' })),
+    problems: problems.map(([item, code]) => ({
+      code,
+      item,
+      message: 'm',
+      fix: 'f',
+    })),
   };
 }
 
@@ -132,4 +139,53 @@ test('fifty are shown and the others counted, and --json has them all', () => {
 test('where nothing can be tried again it says so', () => {
   const report = reportWith([paymentOf('failed', { outcome: 'NOT_PAID', withdrawalId: 'wtd_1' })]);
   assert.equal(triedAgainLines(goOn(report))[0], 'No payment is tried again.');
+});
+
+test('before payments come back that the plan had left out, it says what sum must be brought, in each currency', () => {
+  const unpaid = { outcome: 'NOT_PAID' } as const;
+  const report = reportWith(
+    [
+      paymentOf('mended', { ...unpaid, amount: '100', currency: 'GBP' }),
+      paymentOf('also', { ...unpaid, amount: '20.5', currency: 'GBP' }),
+      paymentOf('gone', { ...unpaid, amount: '7', currency: 'EUR' }),
+      paymentOf('elsewhere', { ...unpaid, amount: '1000', currency: 'EUR' }),
+      paymentOf('poor', { ...unpaid, amount: '9', currency: 'USD' }),
+      paymentOf('refused', { ...unpaid, amount: '8', currency: 'USD' }),
+      paymentOf('failed', { ...unpaid, amount: '6', currency: 'USD', withdrawalId: 'wtd_1' }),
+    ],
+    [
+      ['mended', 'ACCOUNT_UNUSABLE'],
+      ['also', 'ACCOUNT_UNUSABLE'],
+      ['gone', 'ACCOUNT_MISSING'],
+      ['elsewhere', 'PAID_BY_ANOTHER_BATCH'],
+      ['poor', 'WITHDRAWAL_INSUFFICIENT_BALANCE'],
+      ['refused', 'WITHDRAWAL_ADDRESS_NOT_VERIFIED'],
+      ['failed', 'WITHDRAWAL_FAILED'],
+    ],
+  );
+  const lines = toBringLines(goOn(report));
+  assert.deepEqual(lines, [
+    'Bring up to 7.00 EUR, 120.50 GBP first, as far as it is not there: the plan has left out 3 payments, and no trade of it buys what you have mended since.',
+    'Bring what is missing of 9.00 USD first: money was missing for 1 payment, and no trade of the plan buys more.',
+  ]);
+  assert.deepEqual(toBring(goOn(report)).missing, {
+    payments: 1,
+    sums: [{ currency: 'USD', value: '9' }],
+  });
+  assert.deepEqual(triedAgainLines(goOn(report)).slice(1, 3), lines);
+  assert.deepEqual(triedAgainDocument(goOn(report)).triesAgain.toBring, toBring(goOn(report)));
+  const cancelled = nextStart(report, [recorded({ kind: 'cancel' })], { takesCancelBack: false });
+  assert.deepEqual(toBringLines(cancelled), [], 'nothing is sent');
+});
+
+test('where a trade of the plan may still bring the money, nobody is asked to bring it', () => {
+  const report = reportWith(
+    [paymentOf('poor', { outcome: 'NOT_PAID', currency: 'MXN' }), paymentOf('paid', { outcome: 'PAID' })],
+    [['poor', 'WITHDRAWAL_INSUFFICIENT_BALANCE']],
+  );
+  const [leg] = report.legs;
+  assert.ok(leg);
+  const legs = [{ ...leg, outcome: 'NOT_TRADED' as const }];
+  assert.deepEqual(toBringLines(goOn({ ...report, legs })), []);
+  assert.equal(toBringLines(goOn(report)).length, 1);
 });

@@ -38,7 +38,7 @@ function placeWith(count: number, reading: { now: number; most: number }, more: 
 
 test('what people said is read of ten runs at a time, and the runs stay in the order of the list', async () => {
   const reading = { now: 0, most: 0 };
-  const { listed, acknowledged } = await listAttention(placeWith(25, reading), Date.now());
+  const { listed, acknowledged } = await listAttention(placeWith(25, reading), Date.now(), null);
   assert.equal(reading.most, 10);
   assert.equal(acknowledged, 0);
   assert.deepEqual(
@@ -49,7 +49,7 @@ test('what people said is read of ten runs at a time, and the runs stay in the o
 
 test('a run whose memo nobody can read is in the list, and is named', async () => {
   const place = placeWith(2, { now: 0, most: 0 }, { memo: { note: UNREADABLE } });
-  const { listed } = await listAttention(place, Date.now());
+  const { listed } = await listAttention(place, Date.now(), null);
   for (const { why } of [...listed, ...(await listAll(place, 50))])
     assert.equal(why?.code, 'MEMO_UNREADABLE');
 });

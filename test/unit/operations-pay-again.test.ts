@@ -46,6 +46,8 @@ const payment = (id: string, currency = 'EUR', amount = '10.5'): ReportPayment =
   withdrawalId: null,
   status: null,
   outcome: 'NOT_PAID',
+  sentAt: null,
+  paidAt: null,
   reason: null,
 });
 

@@ -37,7 +37,15 @@ function temporalWith(kept: Map<string, Message>, options: { readonly taskQueues
     const name = options.taskQueues?.[id];
     return name === undefined ? {} : { taskQueue: { name } };
   };
+  const none = (): Error =>
+    Object.assign(new Error('none'), { code: 5, details: 'none', metadata: { get: () => [] } });
+  const noWorkflow = async (): Promise<never> => {
+    throw none();
+  };
   const workflowService = {
+    // It keeps no workflow, and so nothing of what is known of the dates.
+    describeWorkflowExecution: noWorkflow,
+    terminateWorkflowExecution: noWorkflow,
     createSchedule: async (request: Message) => {
       note('create', request);
       kept.set(idOf(request), request['schedule'] as Message);
@@ -45,8 +53,7 @@ function temporalWith(kept: Map<string, Message>, options: { readonly taskQueues
     },
     describeSchedule: async (request: Message) => {
       const schedule = kept.get(idOf(request));
-      if (schedule === undefined)
-        throw Object.assign(new Error('none'), { code: 5, details: 'none', metadata: { get: () => [] } });
+      if (schedule === undefined) throw none();
       const { action } = schedule as { action: { startWorkflow: object } };
       return {
         schedule: {

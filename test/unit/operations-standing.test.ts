@@ -59,7 +59,7 @@ function placeWith({ result, page, state }: { result?: RunPage; page?: RunPage; 
     result: () => Promise.resolve(result),
     query: ({ name }: { readonly name: string }) => {
       asked.push(name);
-      return Promise.resolve(name === reportQuery.name ? page : progressPage(state, 0));
+      return Promise.resolve(name === reportQuery.name ? page : progressPage(state, 0, false));
     },
   };
   const client = {
@@ -81,10 +81,10 @@ function placeWith({ result, page, state }: { result?: RunPage; page?: RunPage; 
 
 test('how a completed batch stands is in its result, so that no worker is asked', async () => {
   const state = batchWith(COUNTS);
-  const { place, asked } = placeWith({ result: runPage(state, 0), state });
+  const { place, asked } = placeWith({ result: runPage(state, 0, false), state });
   const standing = await standingOf(place, factsOf('COMPLETED'), Date.now);
   assert.equal(standing.kind, 'told');
-  assert.deepEqual(standing.progress, progressPage(state, 0).progress);
+  assert.deepEqual(standing.progress, progressPage(state, 0, false).progress);
   assert.deepEqual(standing.progress.batch?.counts, COUNTS);
   assert.deepEqual(asked, []);
 });
@@ -93,7 +93,7 @@ test('a batch that failed is asked one question', async () => {
   const state = batchWith({ ...COUNTS, accepted: 2, paid: 2, notPaid: 1 }, [
     { code: 'ACCOUNT_NOT_FOUND', payments: 1 },
   ]);
-  const { place, asked } = placeWith({ page: runPage(state, 0), state });
+  const { place, asked } = placeWith({ page: runPage(state, 0, false), state });
   const standing = await standingOf(place, factsOf('FAILED'), Date.now);
   assert.equal(standing.kind, 'told');
   assert.equal(standing.progress.batch?.counts.notPaid, 1);
@@ -138,8 +138,8 @@ test('what was halted and is resumed is running at once, unless something else s
   assert.deepEqual(standing(doubtful, []), ['HELD', null, 'IN_DOUBT']);
   assert.deepEqual(standing(halted, [haltOf({ policy: 'other', currency: null })]), ['RUNNING', null, null]);
   const counts = { ...COUNTS, open: 2, needsHuman: 1 };
-  const standsAs = { counts, totals: [], codes: [], waiting: HALTED_WAIT };
-  const batch = { ...standsAs, open: [1], others: standsAs };
+  const standsAs = { counts, totals: [], unpaid: [], held: [], unseen: 0, waiting: HALTED_WAIT };
+  const batch = { ...standsAs, open: [1], others: standsAs, leftOut: [] };
   const inBatch = { ...halted, progress: { ...halted.progress, batch } };
   assert.deepEqual(standing(inBatch, []), ['HELD', 'HALTED', null], 'a person is needed behind the halt');
   for (const policy of ['p', null])

@@ -12,7 +12,7 @@ import { safetyWaitText, waitingOf, type Waiting } from '../../domain/waits.ts';
 import type { ChunkRecord, ChunkState } from '../../domain/run/chunk-state.ts';
 import {
   asMarkdown,
-  detailsOf,
+  detailsOf as detailsWith,
   endOf,
   summaryOfPayments,
   summaryOfQuote,
@@ -20,7 +20,10 @@ import {
   unpaidInBatch,
   unpaidLines,
 } from '../../workflows/ui-texts.ts';
-import { context } from '../support/scripts.ts';
+import { context, RUN } from '../support/scripts.ts';
+
+/** The details of a run that was started once. */
+const detailsOf = (state: Parameters<typeof detailsWith>[0]): string => detailsWith(state, false);
 
 const PAYMENT: Payment = {
   id: 'supplier',
@@ -179,7 +182,7 @@ test('what ended undone says in one sentence what is done, and what to do about 
   const refused = endedBy('ACCOUNT_MISSING');
   const paid: PaymentStage = {
     kind: 'paid',
-    accepted: { withdrawalId: 'wtd_1', reference: 'r', atMs: 0, status: 'COMPLETED' },
+    accepted: { withdrawalId: 'wtd_1', createdAtMs: 0, reference: 'r', atMs: 0, status: 'COMPLETED' },
   };
   const endedWith = (...stages: readonly PaymentStage[]): RunState => {
     const state = stateOf(stages.map((_, index) => ({ ...PAYMENT, id: `p-${index}` })));
@@ -242,15 +245,54 @@ test('a batch says with which codes payments have ended unpaid, how many each, a
     chunkOf(2, 99, [MISSING, { code: 'BATCH_STOPPED', payments: 92 }]),
   ];
   const lines = [
-    '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, mend it, then type `npx cambist replay RUN`, or reset the run.',
-    '- `ACCOUNT_MISSING` 14 payments: Register the account at the service, then type `npx cambist replay RUN`, or reset the run.',
-    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run. A payment that is refused as before goes on by `npx cambist run POLICY --go-on ITEM`.',
+    '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, mend it, then type `npx cambist replay p.2026-11-21`, or reset the run.',
+    '- `ACCOUNT_MISSING` 14 payments: Register the account at the service, then type `npx cambist replay p.2026-11-21`, or reset the run.',
+    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: Correct the account, amount or pair at the service, then type `npx cambist replay p.2026-11-21`, or reset the run. A payment that is refused as before goes on by `npx cambist run POLICY --go-on ITEM`.',
     '- All of them, one by one: `npx cambist report p.2026-11-21`.',
   ].join('\n');
   assert.ok(detailsOf(state).includes(`\n${lines}\n`), detailsOf(state));
   state.ended = true;
   assert.ok(detailsOf(state).includes(`\n${lines}\n`), detailsOf(state));
   assert.equal(unpaidInBatch(state).length, 4);
+});
+
+test('a batch whose run was reset says that it is looking, and one that waits for money what all of it lacks', () => {
+  const counts = {
+    planned: 500,
+    accepted: 9,
+    paid: 9,
+    notPaid: 0,
+    needsHuman: 0,
+    open: 491,
+    sent: 9,
+    waiting: 0,
+  };
+  const refusals = { refused: 0, sent: 0, inARow: null };
+  const problem = { code: 'SHORTFALL', item: 'inv-9', message: 'One payment.', fix: 'f' } as const;
+  const waits = [{ reason: 'money', problem, wakeAtMs: 0 } as const];
+  const poor = { code: 'SHORTFALL', reason: 'money', currency: 'EUR', payments: 40, value: '70' } as const;
+  const told = { isSending: false, counts, totals: [], refusals, unpaid: [], waits };
+  const planned = { payments: 500, hash: 'h', unpayable: null };
+  const rest = { planned, mayGo: true, toldOf: 0, isClosed: false, waiting: null };
+  const state = stateOf([]);
+  state.knownAs = 'r2';
+  state.chunks = [
+    {
+      ...rest,
+      number: 1,
+      state: { ...told, number: 1, heard: 'r2/c', held: [{ ...poor, there: '8' }], unseen: 3 },
+    },
+    { ...rest, number: 2, state: { ...told, number: 2, heard: 'r1/c', held: [{ ...poor, there: '8' }] } },
+    { ...rest, number: 3, state: null },
+  ];
+  const details = detailsWith(state, true);
+  assert.match(details, /\| 1500 payments: looking, 1003 of 1500 to be looked up; 18 accepted, 18 paid,/);
+  assert.match(
+    details,
+    /- `SHORTFALL` Short of 132\.00 EUR \(80 payments wait; 140\.00 EUR are needed, 8\.00 EUR are there\)\./,
+  );
+  assert.doesNotMatch(details, /One payment/);
+  assert.doesNotMatch(detailsWith({ ...state, chunks: state.chunks.slice(1) }, false), /looking/);
 });
 
 test('a run that is cancelled and has not ended says so beside its state', () => {
@@ -263,10 +305,10 @@ test('a run that is cancelled and has not ended says so beside its state', () =>
 
 test('of very many codes the most frequent are told', () => {
   const unpaid = Array.from({ length: 400 }, (_, index) => ({ code: `CODE_${index}`, payments: 1 }));
-  const lines = unpaidLines(unpaid, 400);
+  const lines = unpaidLines(RUN, unpaid, 400);
   assert.equal(lines.length, 9);
   assert.equal(lines.at(-1), '392 more payments are not paid.');
-  assert.deepEqual(unpaidLines([], 400), []);
+  assert.deepEqual(unpaidLines(RUN, [], 400), []);
 });
 
 test('the details of many items are a page, and say how many more there are', () => {
@@ -293,14 +335,17 @@ test('beside the timer of a safety wait stands its end, at each look the same', 
   const beside: (string | undefined)[] = [];
   const nowMs = Date.parse('2026-11-21T20:35:00Z');
   const safeAtMs = Date.parse('2026-11-21T20:37:37Z');
-  const pauses = new Pauses({
-    waitUntil: (_condition, _timeoutMs, why) => {
-      beside.push(why);
-      return Promise.resolve(false);
+  const pauses = new Pauses(
+    {
+      waitUntil: (_condition, _timeoutMs, why) => {
+        beside.push(why);
+        return Promise.resolve(false);
+      },
+      nowMs: () => nowMs,
+      show: () => {},
     },
-    nowMs: () => nowMs,
-    show: () => {},
-  });
+    RUN,
+  );
   const waiter: { waiting: Waiting | null } = { waiting: null };
   const problem: Problem = { code: 'IN_DOUBT', item: 'usd-mxn-1', message: 'm', fix: 'f' };
   await pauses.pause(waiter, { afterMs: 10_000, reason: 'doubt', problem, safeAtMs }, 0);
@@ -350,12 +395,12 @@ test('what looks, and then waits for the same again, has waited all the time; wh
     }
     return since;
   };
-  assert.deepEqual(await sinceOf(new Pauses(ports), 60_000), [0, 0, 0]);
+  assert.deepEqual(await sinceOf(new Pauses(ports, RUN), 60_000), [0, 0, 0]);
   nowMs = 0;
-  assert.deepEqual(await sinceOf(new Pauses(ports), 900_000), [0, 1_500_000, 3_000_000]);
+  assert.deepEqual(await sinceOf(new Pauses(ports, RUN), 900_000), [0, 1_500_000, 3_000_000]);
   nowMs = 0;
   const inherited = undefined;
-  assert.deepEqual(await sinceOf(new Pauses(ports, true), 60_000), [inherited, inherited, inherited]);
+  assert.deepEqual(await sinceOf(new Pauses(ports, RUN, true), 60_000), [inherited, inherited, inherited]);
   nowMs = 0;
-  assert.deepEqual(await sinceOf(new Pauses(ports, true), 900_000), [inherited, 1_500_000, 3_000_000]);
+  assert.deepEqual(await sinceOf(new Pauses(ports, RUN, true), 900_000), [inherited, 1_500_000, 3_000_000]);
 });

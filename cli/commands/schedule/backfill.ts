@@ -6,7 +6,8 @@ import { EXIT_CODES, endingOf, endingOfCode, firstOf } from '../../../operations
 import { atPlace, type Place } from '../../../operations/place.ts';
 import { readRun, reasonsOf } from '../../../operations/follow/read-run.ts';
 import { describeRun } from '../../../operations/follow/runs.ts';
-import { backfillSchedule, type Start } from '../../../operations/schedules/starts.ts';
+import type { Start } from '../../../operations/schedules/came.ts';
+import { backfillSchedule } from '../../../operations/schedules/starts.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../../command.ts';
 import { confirmSchedule } from '../../confirm-live.ts';
 import { showStart } from '../../show-start.ts';

@@ -6,7 +6,7 @@ import { pauseSchedule } from '../../../operations/schedules/kept.ts';
 import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import { statement } from '../../terminal/options.ts';
 import type { Output } from '../../terminal/output.ts';
-import { userName } from '../../terminal/user-name.ts';
+import { loginName } from '../../terminal/login-name.ts';
 import { showKept } from './show-kept.ts';
 
 type PauseOptions = JsonOption & { readonly note?: string };
@@ -30,7 +30,10 @@ export function addSchedulePause(command: Command, session: Session): void {
 
 async function pause(output: Output, name: string, { note }: PauseOptions): Promise<Ending> {
   return atPlace(output.caller, null, async (place): Promise<Ending> => {
-    const kept = await pauseSchedule(place, name, note ?? `paused by ${userName()}`);
+    const kept = await pauseSchedule(place, name, {
+      note: note ?? `paused by ${loginName()}`,
+      nowMs: output.io.now(),
+    });
     const message = `${name} is paused (${kept.note ?? ''}): it starts nothing until \`npx cambist schedule resume ${name}\`.`;
     return showKept(output, kept, message);
   });

@@ -7,8 +7,8 @@ import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import { statement } from '../../terminal/options.ts';
 import { confirmSchedule } from '../../confirm-live.ts';
 import type { Output } from '../../terminal/output.ts';
-import { zonedTime } from '../../terminal/text.ts';
-import { userName } from '../../terminal/user-name.ts';
+import { clockOf } from '../../terminal/clock.ts';
+import { loginName } from '../../terminal/login-name.ts';
 import { showKept } from './show-kept.ts';
 
 type ResumeOptions = JsonOption & { readonly note?: string; readonly yes?: true };
@@ -38,9 +38,10 @@ async function resume(output: Output, name: string, { note, yes }: ResumeOptions
       words: `schedule resume ${name}`,
       what: `"${name}" starts runs by itself again, with the policy as it was applied`,
     });
-    const kept = await resumeSchedule(place, name, note ?? `resumed by ${userName()}`);
+    const kept = await resumeSchedule(place, name, note ?? `resumed by ${loginName()}`);
     const [next] = kept.nextMs;
-    const when = next === undefined ? 'is not in sight' : `at ${zonedTime(next, kept.facts.zone ?? 'UTC')}`;
+    const when =
+      next === undefined ? 'is not in sight' : `at ${clockOf(kept.facts.zone, output.io.now()).at(next)}`;
     const message = `${name} starts runs again; the next one ${when}.`;
     return showKept(output, kept, message);
   });

@@ -1,7 +1,7 @@
 /** What `schedule pause` and `schedule resume` show of the schedule as Temporal keeps it now. */
 import type { Ending } from '../../../domain/endings.ts';
 import { EXIT_CODES } from '../../../operations/exit-codes.ts';
-import type { KeptSchedule } from '../../../operations/schedules/kept.ts';
+import type { KeptSchedule } from '../../../operations/schedules/spec.ts';
 import type { Output } from '../../terminal/output.ts';
 
 export function showKept(output: Output, { name, isPaused, note }: KeptSchedule, message: string): Ending {

@@ -36,7 +36,9 @@ export function typedAnswer(world: World, activity: Activity, claim: Claim): unk
       if (claim === 'undone')
         return { step: { kind: 'not traded', state: NEW_LEG, problem }, evidence: [], runId };
       const { id, quoteId, ...trade } = tradeBeside(world, temporal.itemOf(leg.id), claim);
-      const traded = { tradeId: id, quoteId, ...sidesOf(trade), quoted: null, status: trade.status };
+      const { status } = trade;
+      const createdAtMs = world.clock.wallMs();
+      const traded = { tradeId: id, createdAtMs, quoteId, ...sidesOf(trade), quoted: null, status };
       return { step: { kind: 'traded', traded, worse: null, isHeld: false }, evidence: [], runId };
     }
     case 'createWithdrawals': {
@@ -47,7 +49,9 @@ export function typedAnswer(world: World, activity: Activity, claim: Claim): unk
         const { id, ...record } = withdrawalBeside(world, temporal.itemOf(payment.id), claim);
         const { reference } = payment;
         const amount = wanted.amount ?? record.withdrawalAmount;
-        const accepted = { withdrawalId: id, reference, status: record.status, amount };
+        const { status } = record;
+        const createdAtMs = world.clock.wallMs();
+        const accepted = { withdrawalId: id, createdAtMs, reference, status, amount };
         return { id: payment.id, step: { kind: 'accepted', accepted } };
       });
       return { items, evidence: [], runId: payer };

@@ -231,9 +231,11 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
       takesMs: of(51 * SECOND, 5 * MINUTE, 20 * MINUTE, 6 * HOUR, 2 * DAY),
     }),
   ],
+  // What is typed in the place of a call is played in stories and by the walk: the judge cannot tell it from a call's answer.
+  [1, fc.constant({ kind: 'answered', claim: 'failed' } as const)],
   [3, fc.record({ kind: fc.constant('cancel' as const), how: of('both', 'command', 'button') })],
-  [4, fc.constant({ kind: 'go on' })],
-  [1, fc.record({ kind: fc.constant('cause gone' as const), item })],
+  [4, fc.record({ kind: fc.constant('go on' as const), promptMs })],
+  [1, fc.record({ kind: fc.constant('cause gone' as const), item, promptMs })],
   [4, oneOf<Misfortune>([1, refuses('quote')], [1, refuses('trade')], [2, refuses('withdrawal')])],
   [
     1,
@@ -367,7 +369,7 @@ const anythingWith = {
         run: of(0, 0, 1, 99),
       }),
     ],
-    [1, fc.constant({ kind: 'go on' })],
+    [1, fc.record({ kind: fc.constant('go on' as const), promptMs })],
   ),
   story: fc.constant(null),
   longHistory: oneOf([4, fc.constant(4_000)], [1, of(6, 13, 40)]),
@@ -398,7 +400,7 @@ const noise = of(0, 0, 0, 1, 2);
 const REFUSED = refused('WITHDRAWAL_ADDRESS_NOT_VERIFIED');
 const onceMore: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
   [2, fc.record({ kind: fc.constant('reset' as const), back: of(0, 1, 2, 3, 99), run: of(0, 1) })],
-  [1, fc.constant({ kind: 'go on' })],
+  [1, fc.record({ kind: fc.constant('go on' as const), promptMs })],
 );
 
 /** Something strikes while a record is read by the id that a failure named: seldom by chance. */

@@ -55,7 +55,9 @@ function whyALeg(world: World, temporal: Temporal, id: string): Reason | null {
       legs.every(({ leg }) => temporal.itemOf(leg.id) !== send.write.item),
   );
   if (isStray) return 'a trade of another plan could be it';
-  const isMadeUp = world.schedule.events.some(({ what }) => what.kind === 'answered');
+  const isMadeUp = world.schedule.events.some(
+    ({ what }) => what.kind === 'answered' && what.claim !== 'failed',
+  );
   if (isMadeUp && world.oracle.movementsOf(temporal.itemOf(id)).length === 0)
     return 'somebody has made up a trade of it';
   // A leg that sells all that is there is not computed once something under the run's name is at the service.

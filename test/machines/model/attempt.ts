@@ -172,13 +172,14 @@ export class Attempt {
       const steps = tradedSteps(this.#context(call, true, []), call.leg, call.traded);
       return { id: call.leg.id, steps, step: null };
     }
-    const { tradedSoFar, unwanted, legs, funding } = call;
+    const { tradedSoFar, unwanted, legs, funding, sale } = call;
     const context: Context = {
       ...this.#context(call, call.othersAccepted, []),
       tradedSoFar,
       unwanted,
       ...(legs !== undefined && { legs }),
       ...(funding !== undefined && { funding }),
+      ...(sale !== undefined && { sale }),
     };
     const begin = this.activity.name === 'requestQuote' ? requestQuoteSteps : executeTradeSteps;
     return { id: call.leg.id, steps: begin(context, call.leg, call.state), step: null };
@@ -405,6 +406,7 @@ export class Attempt {
       keyName: this.#keyName,
       tokenUntilMs: Math.floor(this.#world.wallMs() / 1_000) * 1_000 + TOKEN_LIFE_MS,
       deadlineMs: this.beganAtMs + WRITE_LIMITS.sendWithinMs,
+      wantedAtMs: this.#world.agenda.nowMs,
     };
   }
 

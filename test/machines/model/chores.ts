@@ -206,7 +206,7 @@ export class Chores {
       show: () => {},
     };
     world.goesOn(() =>
-      makePlan(input, ports, new Pauses(ports), planRun).then(
+      makePlan(input, ports, new Pauses(ports, input.run), planRun).then(
         (plan) => this.#notePlan(planRun, wholePlan(plan)),
         (error: unknown) => this.#refuse(planRun, error),
       ),

@@ -83,6 +83,7 @@ const EVENTS = [
     'money',
     'goes on in a new history',
     'a call fails at all its attempts',
+    'answered',
     'a prompt stands open',
     'somebody has said something since',
     'a remedy: reset',

@@ -70,9 +70,10 @@ export function overLimits(
       .reduce((sum, trade) => sum + valueOf(trade), isBooked ? 0n : dollars);
   };
   const isTogether = ofPolicy.length > 1;
-  const ofDay = sumOf(ofPolicy, isTogether && isBooked ? leastDollarsOf : dollarsOf);
+  const strangers = strangersDollars(world, input.run);
+  const ofDay = strangers + sumOf(ofPolicy, isTogether && isBooked ? leastDollarsOf : dollarsOf);
   if (isTogether && isBooked && perDay !== null)
-    isBetterThanReserved(world, sumOf(ofPolicy, dollarsOf) > units(perDay));
+    isBetterThanReserved(world, strangers + sumOf(ofPolicy, dollarsOf) > units(perDay));
   return [
     [perTrade, dollars, 'a trade'],
     [perRun, sumOf([temporal], dollarsOf), 'a run'],
@@ -82,6 +83,14 @@ export function overLimits(
       ? [`brings ${textOf(moved)} USD, ${limit} is the limit of ${String(of)}`]
       : [],
   );
+}
+
+/** What somebody else has traded under names of the policy on this date: nobody can tell such trades from those of its own runs. */
+function strangersDollars({ service }: World, { policy, id }: Temporal['ours']['input']['run']): bigint {
+  const date = id.slice(0, '2026-11-21'.length);
+  return service.strangersTrades
+    .filter(({ reference }) => reference.startsWith(`${policy}.${date}`))
+    .reduce((sum, { dollars }) => sum + units(dollars), 0n);
 }
 
 export function outsideGuard({ record }: TradeMovement): readonly string[] {

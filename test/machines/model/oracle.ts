@@ -30,7 +30,14 @@ import { standingOf } from './said.ts';
 import type { Temporal } from './temporal.ts';
 import { whyUndone } from './undone.ts';
 import { isAmount, over, textOf, times, units } from './units.ts';
-import { DATE_MS, DAY_MS, HOUR_MS, TRADES_UNTIL_MS, WITHDRAWALS_UNTIL_MS } from './windows.ts';
+import {
+  CLOCKS_AGREE_MS,
+  DATE_MS,
+  DAY_MS,
+  HOUR_MS,
+  TRADES_UNTIL_MS,
+  WITHDRAWALS_UNTIL_MS,
+} from './windows.ts';
 import type { World } from './world.ts';
 
 /** The longest time from an attempt's look at the clock to its first byte, and how far two clocks may differ. */
@@ -99,8 +106,10 @@ export class Oracle {
       this.#isText(write.request.amount.value);
       return;
     }
-    const { toldSkewMs } = world;
-    if (toldSkewMs !== null && Math.abs(toldSkewMs) > 11_000 && !attempt.isSuperseded())
+    // A step looks at the clocks before its connection is made.
+    const { toldSkewMs, apartSinceMs } = world;
+    const isApart = Math.abs(toldSkewMs ?? 0) > CLOCKS_AGREE_MS;
+    if (isApart && (apartSinceMs ?? 0) < write.wantedAtMs && !attempt.isSuperseded())
       this.broken(
         'clock',
         `${write.step} of ${write.item} sent although the clocks are ${toldSkewMs} ms apart`,

@@ -65,21 +65,30 @@ export class People {
   }
 
   /** `run --go-on`: takes a cancel back, and starts what has ended. Said also where the command would refuse it. */
-  async goOn(): Promise<void> {
+  goOn(what: Extract<Misfortune, { kind: 'go on' }>): void {
     const temporal = this.#temporal;
     const { instructions } = temporal.kept;
-    if (instructions.some(({ kind }) => kind === 'cancel' || kind === 'superseded'))
-      this.#say({ kind: 'go-on', item: null, takesBack: newestCancel(instructions), ...this.#said() });
-    await temporal.start('go on');
-    await temporal.wake();
+    const takesBack = newestCancel(instructions);
+    const isBack = instructions.some(({ kind }) => kind === 'cancel' || kind === 'superseded');
+    const seen = this.#seen();
+    this.#afterPrompt(what.promptMs, async () => {
+      if (isBack && !this.#say({ kind: 'go-on', item: null, takesBack, ...this.#said() }, seen))
+        return this.goOn(what);
+      await temporal.start('go on');
+      await temporal.wake();
+    });
   }
 
   /** `run --go-on ITEM`: its cause is gone. */
-  async causeGone(which: 0 | 1 | 2): Promise<void> {
-    const item = this.#temporal.ours.items[which];
-    this.#say({ kind: 'go-on', item, takesBack: null, ...this.#said() });
-    await this.#temporal.start('go on');
-    await this.#temporal.wake();
+  causeGone(what: Extract<Misfortune, { kind: 'cause gone' }>): void {
+    const item = this.#temporal.ours.items[what.item];
+    const seen = this.#seen();
+    this.#afterPrompt(what.promptMs, async () => {
+      if (!this.#say({ kind: 'go-on', item, takesBack: null, ...this.#said() }, seen))
+        return this.causeGone(what);
+      await this.#temporal.start('go on');
+      await this.#temporal.wake();
+    });
   }
 
   /** `resolve`: a decision about an item, which need not be so, or not any more when it is kept. */

@@ -166,11 +166,11 @@ export type Misfortune =
   /** Temporal goes back to a state `back` points of history ago; it takes `takesMs`. */
   | { readonly kind: 'restore'; readonly back: number; readonly takesMs: number }
   | { readonly kind: 'cancel'; readonly how: 'button' | 'command' | 'both' }
-  | { readonly kind: 'go on' }
+  | { readonly kind: 'go on'; readonly promptMs: number }
   /** Another run takes the place of this one, whatever the command would have seen. */
   | { readonly kind: 'superseded' }
   /** `--go-on ITEM`: a person says that its cause is gone. */
-  | { readonly kind: 'cause gone'; readonly item: 0 | 1 | 2 }
+  | { readonly kind: 'cause gone'; readonly item: 0 | 1 | 2; readonly promptMs: number }
   /** A person says that an item was executed: as its true record, as a twin of somebody else, or as another item's. */
   | {
       readonly kind: 'executed';
@@ -217,11 +217,11 @@ export type Misfortune =
   /** For so long each reading of the halts takes `takesMs`. */
   | { readonly kind: 'slow readings'; readonly takesMs: number; readonly ms: number }
   | { readonly kind: 'money'; readonly currency: 'USD' | 'MXN' | 'EUR'; readonly change: 'comes' | 'goes' }
-  /** Somebody completes every pending activity of a workflow in its place, each with an answer of the right shape. */
+  /** Somebody completes every pending activity of a workflow in its place, each with an answer of the right shape, or fails it. */
   | {
       readonly kind: 'answered';
-      /** Whose record the answer names; `undone`: it says that nothing was traded or paid. */
-      readonly claim: 'another’s' | 'nobody’s' | 'undone';
+      /** Whose record the answer names; `undone`: it says that nothing was traded or paid; `failed`: it says nothing. */
+      readonly claim: 'another’s' | 'nobody’s' | 'undone' | 'failed';
     }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string }

@@ -51,6 +51,8 @@ type Origin = {
   readonly tokenUntilMs: number;
   /** The true time after which its attempt sends nothing more. */
   readonly deadlineMs: number;
+  /** When its step decided to send it. */
+  readonly wantedAtMs: number;
 };
 export type Write = Origin &
   (
@@ -126,6 +128,8 @@ export class Service {
   readonly twinIds: string[] = [];
   /** References that somebody else's withdrawals show. */
   readonly strangersTags: string[] = [];
+  /** References that somebody else's trades show, and what each trade moves in US dollars. */
+  readonly strangersTrades: { readonly reference: string; readonly dollars: string }[] = [];
   readonly #agenda: Agenda;
   readonly #watcher: ServiceWatcher;
   readonly #coverage: Pick<Coverage, 'hit'>;
@@ -911,6 +915,8 @@ export class Service {
     for (const clientReferenceId of [null, 'p.2026-11-21-weekly.usd-mxn-1', 'r.2026-11-21.usd-mxn-1']) {
       const record = { ...trade, id: this.#id('trade'), clientReferenceId };
       this.#trades.push({ record, visibleAtMs: 0, status: 'SETTLED' });
+      if (clientReferenceId !== null)
+        this.strangersTrades.push({ reference: clientReferenceId, dollars: trade.sellAmount ?? '0' });
     }
     this.#stranger('17000', 'p.2026-11-21-weekly.supplier', createdAt);
     this.#stranger('17000', 'p.2026-11-21.supplier-2~3', createdAt);

@@ -4,6 +4,8 @@
  * about, and no story ends before the oracle has judged all of it.
  */
 import assert from 'node:assert/strict';
+import { chunkStateOf } from '../../../domain/run/chunk-state.ts';
+import { progressPage, standingWith, withStanding, type Progress } from '../../../domain/run/progress.ts';
 import { chunkPage, readReport, reportPage, type Report } from '../../../domain/run/report.ts';
 import type { Effect } from '../../../domain/writes/step.ts';
 import type { Trade, Withdrawal } from '../../../domain/service/records.ts';
@@ -34,7 +36,7 @@ export const LOST_REPLY: WriteFault = { kind: 'lost after' };
 export const LOST_REQUEST: WriteFault = { kind: 'lost before' };
 export const START: Moment = { at: 'start', nth: 1, plusMs: 0 };
 export const END: Moment = { at: 'end', nth: 1, plusMs: 0 };
-export const GO_ON: Misfortune = { kind: 'go on' };
+export const GO_ON: Misfortune = { kind: 'go on', promptMs: 0 };
 
 export function refused(code: string): WriteFault {
   return { kind: 'refusal', code };
@@ -102,6 +104,8 @@ const PLAIN_BATCH: BatchSettings = {
 /** How things stood for one run at one moment. */
 export type Glimpse = {
   readonly report: Report;
+  /** As a command reads it, with what the chunks of a batch say themselves. */
+  readonly progress: Progress;
   /** What really moved, by the service's own ledger, oldest first. */
   readonly trades: readonly Trade[];
   readonly withdrawals: readonly Withdrawal[];
@@ -124,6 +128,8 @@ export type Ending = Glimpse & {
   readonly asked: (effect: Effect['kind']) => number;
 };
 
+type Until = (report: Report, progress: Progress) => boolean;
+
 type End = {
   readonly runs: readonly Glimpse[];
   readonly moments: ReadonlyMap<string, number>;
@@ -134,9 +140,9 @@ type End = {
 export class Story {
   readonly #day: Schedule;
   readonly #events: readonly Event[];
-  readonly #until: ((report: Report) => boolean) | null;
+  readonly #until: Until | null;
 
-  constructor(day: Schedule, events: readonly Event[], until: ((report: Report) => boolean) | null) {
+  constructor(day: Schedule, events: readonly Event[], until: Until | null) {
     this.#day = day;
     this.#events = events;
     this.#until = until;
@@ -186,7 +192,7 @@ export class Story {
   }
 
   /** The story is told until a report of its first run is like this; without it, until every run has ended, and every chunk. */
-  until(what: (report: Report) => boolean): Story {
+  until(what: Until): Story {
     return new Story(this.#day, this.#events, what);
   }
 
@@ -241,7 +247,7 @@ export class Story {
     if (this.#until === null)
       return world.isOver() && world.workflows.every(({ current }) => current === null);
     const [first] = world.runs;
-    return first?.newest() !== undefined && this.#until(await reportOf(first));
+    return first?.newest() !== undefined && this.#until(await reportOf(first), progressOf(first));
   }
 }
 
@@ -263,6 +269,21 @@ function reportOf(temporal: Temporal): Promise<Report> {
   );
 }
 
+/** As `operations/batches/open-chunks.ts` puts it together. */
+function progressOf(temporal: Temporal): Progress {
+  const { run, state } = temporal.newest() ?? saysNothing('The run has not begun.');
+  const { progress } = progressPage(state, 0, run?.isAgain ?? saysNothing('It is no run.'));
+  const { batch } = progress;
+  if (batch === null || state.ended) return progress;
+  const states = batch.open.map((number) => {
+    const chunk = temporal.chunks[number - 1]?.newest()?.chunk ?? null;
+    return chunk === null ? null : chunkStateOf(chunk.standing);
+  });
+  // Where one of them does not answer, what the run has heard counts.
+  const answers = states.flatMap((each) => each ?? []);
+  return answers.length < states.length ? progress : withStanding(progress, standingWith(batch, answers));
+}
+
 async function glimpseOf(world: World, temporal: Temporal): Promise<Glimpse> {
   // Items of every other run begin with its own prefix.
   const isOurs = ({ item }: Write): boolean =>
@@ -270,6 +291,7 @@ async function glimpseOf(world: World, temporal: Temporal): Promise<Glimpse> {
   const moved = world.service.ledger.filter(({ send }) => isOurs(send.write));
   return {
     report: await reportOf(temporal),
+    progress: progressOf(temporal),
     trades: moved.flatMap((each) => (each.kind === 'trade' ? { ...each.record, status: each.status } : [])),
     withdrawals: moved.flatMap((each) =>
       each.kind === 'withdrawal' ? { ...each.record, status: each.status } : [],

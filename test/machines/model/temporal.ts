@@ -618,8 +618,7 @@ export class Temporal {
     this.#world.tell(() => `${attempt.name()} is given up by Temporal`);
     if (activity.attempts >= ATTEMPTS) {
       this.#world.coverage.hit('event', 'a call fails at all its attempts');
-      activity.isOver = true;
-      await this.tell(activity.execution, { kind: 'failed', activity: activity.number });
+      await this.#fail(activity);
       return;
     }
     const backoffMs = Math.min(1_000 * 2 ** (activity.attempts - 1), 60_000);
@@ -646,11 +645,22 @@ export class Temporal {
     await this.tell(activity.execution, { kind: 'completed', activity: number, result });
   }
 
-  /** Somebody completes what is pending in its place. What is at work goes on, and is heard no more. */
+  async #fail(activity: Activity): Promise<void> {
+    activity.isOver = true;
+    await this.tell(activity.execution, { kind: 'failed', activity: activity.number });
+  }
+
+  /** Somebody completes what is pending in its place, or fails it. What is at work goes on, and is heard no more. */
   async answerInstead({ claim }: Extract<Misfortune, { kind: 'answered' }>): Promise<void> {
     if (this.current === null || this.isAway()) return;
     for (const activity of [...(this.#activities.get(this.current)?.values() ?? [])]) {
       if (activity.isOver || !this.isOpen(activity)) continue;
+      if (claim === 'failed') {
+        this.#world.coverage.hit('event', `${activity.name} is failed in its place`);
+        // One answer after the other.
+        await this.#fail(activity);
+        continue;
+      }
       const answer = typedAnswer(this.#world, activity, claim);
       if (answer === null) continue;
       this.#world.coverage.hit('event', `${activity.name} is answered in its place`);

@@ -123,7 +123,12 @@ const MISFORTUNES: readonly Misfortune[] = [
   { kind: 'freeze', ms: MINUTE_MS },
   { kind: 'mute' },
   { kind: 'slow dispatch', ms: 30_000 },
+  // What a person does to the activities that are pending, in their place. ("Nothing was done" is told in `test/story/answers.test.ts`:
+  // a run that believes it may end before a call that is at work has sent.)
   { kind: 'answered', claim: 'another’s' },
+  { kind: 'answered', claim: 'nobody’s' },
+  { kind: 'answered', claim: 'failed' },
+  { kind: 'pause', ms: 3 * MINUTE_MS },
   { kind: 'away', ms: 3 * HOUR_MS },
   reset(0),
   reset(2),
@@ -133,12 +138,17 @@ const MISFORTUNES: readonly Misfortune[] = [
   { kind: 'start', times: 2 },
   { kind: 'restore', back: 2, takesMs: 5 * MINUTE_MS },
   { kind: 'cancel', how: 'both' },
-  { kind: 'go on' },
-  { kind: 'cause gone', item: 1 },
+  { kind: 'go on', promptMs: 0 },
+  { kind: 'cause gone', item: 1, promptMs: 0 },
   { kind: 'executed', item: 1, claim: 'true', promptMs: 0 },
   { kind: 'not executed', item: 0, promptMs: 0 },
   { kind: 'not executed', item: 1, promptMs: 0 },
   { kind: 'pay again', item: 0, ahead: 1, promptMs: 0 },
+  // A command looks, and its person says yes two minutes later. Two of them are two people.
+  { kind: 'go on', promptMs: 2 * MINUTE_MS },
+  { kind: 'executed', item: 1, claim: 'true', promptMs: 2 * MINUTE_MS },
+  { kind: 'not executed', item: 1, promptMs: 2 * MINUTE_MS },
+  { kind: 'pay again', item: 0, ahead: 1, promptMs: 2 * MINUTE_MS },
   { kind: 'Temporal’s clock', byMs: -3 * MINUTE_MS },
   { kind: 'our clock', byMs: MINUTE_MS },
   { kind: 'their clock', byMs: MINUTE_MS },
@@ -147,6 +157,7 @@ const MISFORTUNES: readonly Misfortune[] = [
   { kind: 'instructions unreadable', ms: 5 * MINUTE_MS },
   { kind: 'service away', ms: 10 * MINUTE_MS },
   { kind: 'halt', policy: null, currency: null, forMs: 10 * MINUTE_MS },
+  { kind: 'halt record lost', isBegunAnew: true },
   { kind: 'money', currency: 'MXN', change: 'goes' },
 ];
 

@@ -25,7 +25,7 @@ import { readerOf } from './reader.ts';
 import { Halts, WorkerGate, knowsNoHalts } from './halts.ts';
 import { Temporal } from './temporal.ts';
 import { Turns } from './turns.ts';
-import { DATE_MS, DAY_MS, HOUR_MS } from './windows.ts';
+import { CLOCKS_AGREE_MS, DATE_MS, DAY_MS, HOUR_MS } from './windows.ts';
 
 const FIRST_KEY: Credentials = { mode: 'SANDBOX', organisation: 'org-1', keyName: 'key-1' };
 const WITH_ONE_KEY: ServiceFacts = { ...DEFAULT_SERVICE_FACTS, keyUsedSince: '2026-11-21' };
@@ -161,6 +161,9 @@ export class World {
     return new SharedScans(this.reader, { clock: this.clock, listLagMs: this.facts.listLagMs });
   }
 
+  /** Since when the worker knows that the service's clock and ours are too far apart; null: it knows of nothing. */
+  apartSinceMs: number | null = null;
+
   /** The service's clock less ours, as the worker last heard; null in a worker that has just started. */
   get toldSkewMs(): number | null {
     return clockSkew.latestMs();
@@ -168,6 +171,8 @@ export class World {
 
   set toldSkewMs(skewMs: number | null) {
     clockSkew.tell(skewMs);
+    const isApart = skewMs !== null && Math.abs(skewMs) > CLOCKS_AGREE_MS;
+    this.apartSinceMs = isApart ? (this.apartSinceMs ?? this.agenda.nowMs) : null;
   }
 
   /** Of the workers: what they wait for comes when it is due in virtual time. */
@@ -485,13 +490,13 @@ export class World {
         await people.cancel(what.how);
         return;
       case 'go on':
-        await people.goOn();
+        people.goOn(what);
         return;
       case 'superseded':
         await people.supersede();
         return;
       case 'cause gone':
-        await people.causeGone(what.item);
+        people.causeGone(what);
         return;
       case 'executed':
       case 'not executed':
@@ -648,9 +653,10 @@ export class World {
     const { remedy } = this.schedule;
     this.coverage.hit('event', `a remedy: ${remedy.kind}`);
     for (const temporal of undone)
-      this.agenda.after(1, () =>
-        remedy.kind === 'reset' ? temporal.reset(remedy.back, remedy.run) : temporal.people.goOn(),
-      );
+      this.agenda.after(1, async () => {
+        if (remedy.kind === 'reset') await temporal.reset(remedy.back, remedy.run);
+        else temporal.people.goOn({ kind: 'go on', promptMs: 0 });
+      });
     return true;
   }
 

@@ -1,0 +1,70 @@
+/**
+ * Looks at the service for money that came back, for commands that do not need the service otherwise: where they cannot ask it,
+ * they say so and show the rest.
+ */
+import type { Ending } from '../domain/endings.ts';
+import type { RunName } from '../domain/references.ts';
+import { withDevEnvironment } from '../config/dev-environment.ts';
+import type { FailedPayments } from '../operations/follow/came-back.ts';
+import type { RunView } from '../operations/follow/read-run.ts';
+import type { Place } from '../operations/place.ts';
+import type { Output } from './terminal/output.ts';
+
+/** What the service says has failed; null: it was not read. `ending`: how the command ends by that alone. */
+export type Looked = { readonly failed: FailedPayments | null; readonly ending: Ending };
+
+export const NOT_LOOKED: Looked = { failed: null, ending: 'done' };
+
+/**
+ * Looks over the payments of the last days.
+ * @param run only as far back as records of this run can be; null: of any run
+ */
+export async function lookForFailed(output: Output, place: Place, run: RunName | null): Promise<Looked> {
+  const { env, cwd, now } = output.io;
+  const set = await withDevEnvironment(env, cwd);
+  if (!set['CAMBIST_BASE_URL'] && !set['CAMBIST_KEY_FILE']) {
+    output.note('Money that came back is not looked for: CAMBIST_BASE_URL and CAMBIST_KEY_FILE are not set.');
+    return NOT_LOOKED;
+  }
+  try {
+    // The client of the service is loaded only now.
+    const { readSettings } = await import('./arguments.ts');
+    const { atService } = await import('../operations/preflight.ts');
+    const { lookSince, readFailedPayments } = await import('../operations/follow/look-for-failed.ts');
+    const { recordsSince } = await import('../operations/follow/refresh.ts');
+    const settings = await readSettings(output);
+    if (settings.mode !== place.mode) {
+      output.note(`Money that came back is not looked for: the service is set for ${settings.mode}.`);
+      return NOT_LOOKED;
+    }
+    const sinceMs = Math.max(lookSince(now()), run === null ? 0 : recordsSince(run));
+    const { facts } = settings;
+    const failed = await atService(settings, (service, address) =>
+      readFailedPayments(service, address, { facts, sinceMs }),
+    );
+    if (failed.sinceMs > sinceMs)
+      output.note(`Money that came back was looked for since ${new Date(failed.sinceMs).toISOString()}.`);
+    return { failed, ending: 'done' };
+  } catch (error) {
+    const { failureOf } = await import('../operations/failure-of.ts');
+    const { problems, ending } = failureOf(error);
+    output.note('Whether money came back is not known:');
+    for (const problem of problems) output.warn(problem);
+    return { failed: null, ending };
+  }
+}
+
+/** The same run, with the payments that came back as the service says them now. */
+export async function viewWithCameBack<View extends RunView>(
+  output: Output,
+  place: Place,
+  view: View,
+): Promise<View> {
+  const { report, facts } = view;
+  if (!report.payments.some(({ outcome }) => outcome === 'PAID')) return view;
+  const { lookSince, withCameBack } = await import('../operations/follow/look-for-failed.ts');
+  const nowMs = output.io.now();
+  if (facts.closedAtMs !== null && facts.closedAtMs < lookSince(nowMs)) return view;
+  const { failed } = await lookForFailed(output, place, facts.run);
+  return failed === null ? view : { ...view, report: withCameBack(report, failed, nowMs) };
+}

@@ -1,0 +1,73 @@
+/**
+ * When a trade was made and a payment was sent is what the service's records say, whatever is reset. When it settled and when
+ * it was paid no record says: it is when the run saw it, and nothing where the run found it so.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { END, GO_ON, LOST_REPLY, reset, story, type Glimpse } from '../machines/model/story.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+const ms = (text: string | null | undefined): number => Date.parse(text ?? assert.fail('It has no time.'));
+
+function timesOf({ report }: Glimpse) {
+  const [leg] = report.legs;
+  const [payment] = report.payments;
+  assert.ok(leg !== undefined && payment !== undefined, 'There is a leg, and a payment.');
+  return { ...leg, ...payment };
+}
+
+/** A time that tells when the service made something is the record's own. */
+function assertOfTheRecords(end: Glimpse): void {
+  const { tradedAt, sentAt } = timesOf(end);
+  assert.deepEqual(
+    [ms(tradedAt), ms(sentAt)],
+    [ms(end.trades[0]?.createdAt), ms(end.withdrawals[0]?.createdAt)],
+  );
+}
+
+test('given a plain day, then the report says when it was traded, settled, sent and paid', async () => {
+  const end = await story().given({}).play();
+  assertOfTheRecords(end);
+  const { tradedAt, settledAt, sentAt, paidAt } = timesOf(end);
+  const times = [tradedAt, settledAt, sentAt, paidAt].map(ms);
+  assert.deepEqual(
+    times,
+    times.toSorted((a, b) => a - b),
+    'one after the other',
+  );
+});
+
+test('given a lost reply to the withdrawal, then it was sent when the service made it, not when the run found it', async () => {
+  assertOfTheRecords(
+    await story()
+      .given({ withdrawal: [LOST_REPLY] })
+      .play(),
+  );
+});
+
+test('given a completed run, when it is reset to its beginning hours later, then what it finds paid has no time of its own', async () => {
+  const end = await story()
+    .given({})
+    .when({ ...END, plusMs: HOUR_MS }, reset(99))
+    .play();
+  assertOfTheRecords(end);
+  const { settledAt, paidAt, outcome } = timesOf(end);
+  assert.deepEqual([outcome, settledAt, paidAt], ['PAID', null, null]);
+});
+
+test('given a payment that a completed run saw paid, when the run is started again, then the time of the record stays', async () => {
+  const end = await story()
+    .given({})
+    .when({ ...END, plusMs: HOUR_MS }, GO_ON)
+    .play();
+  assertOfTheRecords(end);
+});
+
+test('given a run that goes on in new histories, then it says when it saw the settlement and the payment', async () => {
+  const end = await story().given({ longHistory: 4 }).play();
+  assertOfTheRecords(end);
+  const { settledAt, paidAt } = timesOf(end);
+  assert.ok(ms(settledAt) <= ms(paidAt));
+});
