@@ -189,7 +189,7 @@ function broughtNothing(record: PaymentRecord, leg: string, found: LegRecord | u
     return {
       code: 'LEG_NOT_TRADED',
       item,
-      message: `Leg "${leg}" brings no ${currency}: when the plan was made, nothing was there to sell.`,
+      message: `Leg "${leg}" brings no ${currency}: when the plan was made, there was nothing to sell.`,
       fix: 'Bring money in and start another run, or pay it by a policy that sells a fixed amount.',
     };
   const problem = whyNothing(found);
@@ -219,6 +219,6 @@ function overLimit({ payment }: PaymentRecord, message: string): Problem {
     code: 'OVER_LIMIT',
     item: payment.id,
     message,
-    fix: 'The money stays as a balance. Pay it by another run, with a limit that was raised on purpose.',
+    fix: 'The money stays in the balance. If it is to be paid all the same, raise the limit, and pay it by another run.',
   };
 }

@@ -27,6 +27,7 @@ import {
   type Look,
   type PaymentIdentity,
 } from './lookups.ts';
+import { moneyText } from '../currencies.ts';
 import { add, compare, isDecimal, isPositive } from '../money.ts';
 import type { Payment } from '../plan/plan.ts';
 import type { Withdrawal } from '../service/records.ts';
@@ -447,8 +448,8 @@ function* noteOpening(
   return waits(triedAgain(state), 'service', backoffMs(state.tries), {
     code: 'INSTRUCTIONS_AWAY',
     item: payment.id,
-    message: `That payment "${payment.id}" goes on under ~${generation} could not be kept in Temporal.`,
-    fix: 'Nothing to do: it tries again by itself, and sends nothing before.',
+    message: `Temporal could not record that payment "${payment.id}" goes on under its next reference, ~${generation}. Nothing is sent before that.`,
+    fix: 'Nothing to do: the run tries again by itself, and sends nothing before that.',
   });
 }
 
@@ -769,7 +770,7 @@ function nothingToPay(payment: Payment, amount: string): Problem {
   return {
     code: 'NOTHING_TO_PAY',
     item: payment.id,
-    message: `The amount of payment "${payment.id}" comes to ${amount} ${payment.currency}.`,
+    message: `After rounding, the amount of payment "${payment.id}" is ${moneyText(amount, payment.currency)}.`,
     fix: 'Convert more, so that something is left after rounding.',
   };
 }
@@ -779,8 +780,8 @@ function looksPaid(payment: Payment, recordId: string | null): Problem {
   return {
     code: 'LOOKS_PAID',
     item: payment.id,
-    message: `${which} pays what payment "${payment.id}" would pay, to the same account, and no run of ours accounts for it.`,
-    fix: 'A person decides: approve it with `npx cambist run … --go-on look-alikes` to pay it as well, or use `npx cambist resolve`: --executed with its id if it is this payment, --not-executed if it is not to be paid.',
+    message: `${which} pays the same amount to the same account as payment "${payment.id}" would, and no run of Cambist has made it.`,
+    fix: 'If it is another payment, and this one is to be paid too: `npx cambist run … --go-on look-alikes`. Else decide with `npx cambist resolve`: --executed with its id if it is this payment, --not-executed if this one is not to be paid.',
   };
 }
 
@@ -788,7 +789,7 @@ function windowPassed(payment: Payment, untilMs: number): Problem {
   return {
     code: 'WINDOW_PASSED',
     item: payment.id,
-    message: `Payment "${payment.id}" was not sent by ${new Date(untilMs).toISOString()}; after that its key is too old to be safe.`,
+    message: `Payment "${payment.id}" was not sent by ${new Date(untilMs).toISOString()}. After that it is too late: the service could forget its key, and pay twice.`,
     fix: 'Pay it in a new run.',
   };
 }
@@ -800,8 +801,8 @@ function recordTaken(payment: Payment, id: string): Problem {
   return {
     code: 'RECORD_TAKEN',
     item: payment.id,
-    message: `The service says that withdrawal ${id} is payment "${payment.id}", but another payment of this run counts it as its own.`,
-    fix: 'A person finds out which of the two was made. If the record was named for the other one by mistake, say "not executed" of this one: the record stays with the other.',
+    message: `The service says that withdrawal ${id} is payment "${payment.id}", but a person has named it for another payment of this run.`,
+    fix: 'Find out which of the two payments was made. If it is the other one, say of this one that it was not executed: `npx cambist resolve`, --not-executed.',
   };
 }
 

@@ -435,12 +435,12 @@ test('a record that a person says is not the payment’s stops it no more; the s
   const left = said([notThis(twin.id)], [other, twin]);
   assert.match(
     left.kind === 'wait' ? left.wait.problem.message : left.kind,
-    /withdrawal wtd_8 carries no tag/,
+    /withdrawal wtd_8 has no reference/,
   );
   const both = said([], [other, twin]);
   assert.match(
     both.kind === 'wait' ? both.wait.problem.message : both.kind,
-    /withdrawals wtd_8, wtd_9 carry no tag/,
+    /withdrawals wtd_8, wtd_9 have no reference/,
   );
   // It carries the payment's tag, or the service gave it for the payment.
   assert.equal(said([notThis(WITHDRAWAL.id)], [WITHDRAWAL]).kind, 'accepted');
