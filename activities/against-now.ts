@@ -71,7 +71,7 @@ async function neverSentOf(
 
 function notNoted(chunk: number): Problem {
   return makeProblem('INSTRUCTIONS_AWAY', null, {
-    message: `That payments of chunk ${chunk} can be paid after all could not be kept in Temporal.`,
+    message: `Temporal could not record that payments of chunk ${chunk} can be paid after all.`,
   });
 }
 

@@ -175,12 +175,12 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   return proven.kind === 'wait' ? proven : { ...ready, state: proven.state };
 }
 
-/** What this call may have forgotten. A send that this history shows, and that is in doubt, counts more than any proof. */
+/** What this call may have forgotten. A doubt that this history already has stays, whatever is proven. */
 function recalledBy<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
   before: State,
 ): ReturnType<typeof recall> {
-  return subject.isNeverSent && before.doubt === null ? 'fresh' : recall(subject.context, before, subject);
+  return subject.isNeverSent ? 'fresh' : recall(subject.context, before, subject);
 }
 
 /**
