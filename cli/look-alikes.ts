@@ -1,35 +1,50 @@
 /**
- * Look-alikes of a batch on the command line. The person sees them before the batch starts, and approves them by
- * `--go-on NAME` or at the terminal. Without an approval nothing is started.
+ * What looks like payments of a run, on the command line. The person sees it before the run starts. Look-alikes of a batch are approved
+ * by `--go-on NAME` or at the terminal. What other runs of ours have paid under other names is approved, in live, by `--again NAME`, or
+ * by its name at the terminal. Without an approval nothing is started.
  */
-import { runName } from '../domain/references.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import { readOurs } from '../operations/decide/claims.ts';
 import { acceptLookAlikes, type GoOn } from '../operations/decide/go-on.ts';
-import { approvalOf, seeLookAlikes, type SeenLookAlikes } from '../operations/batches/look-alikes.ts';
+import {
+  approvalOf,
+  hasKnownPayments,
+  seeLookAlikes,
+  type SeenLookAlikes,
+  type SeenMadeBefore,
+} from '../operations/batches/look-alikes.ts';
+import type { Place } from '../operations/place.ts';
 import type { AskedStart } from '../operations/start/run-policy.ts';
 import type { Output } from './terminal/output.ts';
-import { headOf, lineOf, textOf } from './views/look-alikes-text.ts';
+import { beforeHead, beforeLine, beforeText, headOf, lineOf, textOf } from './views/look-alikes-text.ts';
 
 /**
  * Checked before a start, and when a person approves look-alikes of an open run.
- * @param of `approver`: null: no person approves. @throws CommandFailure where a withdrawal looks like a payment, and no person
- * approves exactly what looks so now
+ * @param of `approver`: null: no person approves. `again`: the name of a list of payments that were made before; null: none
+ * @throws CommandFailure where a withdrawal looks like a payment, and no person approves exactly what looks so now
  */
 export async function heedLookAlikes(
   output: Output,
   asked: AskedStart,
-  { approver, by }: { readonly approver: GoOn | null; readonly by: string },
+  {
+    approver,
+    by,
+    again,
+  }: { readonly approver: GoOn | null; readonly by: string; readonly again: string | null },
 ): Promise<void> {
-  const { batch, place, run } = asked;
-  if (batch === null) return;
+  const { batch, place, run, policyFile } = asked;
+  const { policy } = policyFile;
+  if (batch === null && (policy.kind === 'payout' || !hasKnownPayments(policy))) return;
   const ours = await readOurs(place, run);
   // Once the batch has a plan, the plan holds the payments with look-alikes until a person approves them. The start need not
   // wait.
   if (approver === null && ours.madeAtMs !== null) return;
   const { settings, now } = asked;
-  const found = await seeLookAlikes({ settings, run, batch: batch.file, ours, now });
+  const file = batch?.file ?? null;
+  const { alike: found, before } = await seeLookAlikes({ settings, run, policy, batch: file, ours, now });
+  if (before !== null && ours.madeAtMs === null) await heedMadeBefore(output, asked, before, again);
   if (found === null) return;
   const said = approvalOf(found, approver?.item ?? null);
   if (said === 'approved before') {
@@ -42,6 +57,35 @@ export async function heedLookAlikes(
   if (approver !== null) output.note(...textOf(found));
   await acceptLookAlikes(place, run, approved, { ...found, seen: ours.seen });
   output.note(`Approved by ${approved.by}: none of them is a payment of this batch.`);
+}
+
+/** In sandbox the person is told. In live the same payments are made again only by the name of their list. */
+export async function heedMadeBefore(
+  output: Output,
+  { place, run }: { readonly place: Pick<Place, 'mode'>; readonly run: RunName },
+  before: SeenMadeBefore,
+  again: string | null,
+): Promise<void> {
+  const { ask } = output.io;
+  const isAsked = place.mode === 'LIVE' && again !== before.name;
+  if (!isAsked || ask !== null) output.note(...beforeText(before));
+  if (!isAsked) return;
+  const answer = ask === null ? '' : await ask(`If they are to be made all the same, type ${before.name}: `);
+  if (answer.trim() === before.name) return;
+  throw new CommandFailure('refused by us', [
+    {
+      code: 'MADE_BEFORE',
+      place: runName(run),
+      message: `${beforeHead(before)} Nothing was started.`,
+      fix: `Look at them. If they are to be made all the same, type it with --again ${before.name}; --yes does not answer this. If not, take them out.`,
+    },
+    ...before.first.map((one): Trouble => ({
+      code: 'PAID_ALREADY',
+      place: null,
+      message: beforeLine(one),
+      fix: '',
+    })),
+  ]);
 }
 
 async function askFor(

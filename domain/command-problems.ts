@@ -305,7 +305,7 @@ export const REFUSALS = {
   },
   RESULTS_UNWRITABLE: {
     ending: 'bad input',
-    sentence: 'The results of a batch cannot be written where `--out` says.',
+    sentence: 'The results of a batch, or its corrected file, cannot be written where `--out` says.',
     advice: 'Name a file in a folder that you may write to; the run is what it is, and goes on.',
   },
   FILE_UNREADABLE: {
@@ -353,6 +353,17 @@ export const REFUSALS = {
     ending: 'refused by us',
     sentence: 'A withdrawal pays the same account the same amount as a payment of the batch.',
     advice: 'See LOOKALIKES.',
+  },
+  MADE_BEFORE: {
+    ending: 'refused by us',
+    sentence: 'Other runs have made the same payments under other names.',
+    advice:
+      'Look at them. If they are to be made all the same, type it with --again and the name of the list; --yes does not answer this.',
+  },
+  PAID_ALREADY: {
+    ending: 'refused by us',
+    sentence: 'Another run has paid the same amount to the same account under another name.',
+    advice: 'See MADE_BEFORE.',
   },
   BATCH_ROW_NEW: {
     ending: 'refused by us',

@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { cacheFolderOf, installWithGo } from './lib/go-program.mjs';
 import { withLock } from './lib/lock.mjs';
 import { ScriptFailed } from './lib/main.mjs';
-import { CommandFailed, run, step } from './lib/steps.mjs';
+import { CommandFailed, run, say, step } from './lib/steps.mjs';
 
 /** The release of Temporal's command line tool that Cambist is tested with; it holds server 1.29.1. */
 export const TEMPORAL_VERSION = '1.5.1';
@@ -81,10 +81,13 @@ export async function ensureTemporal({ downloadBase = DOWNLOAD_BASE } = {}) {
     if (existsSync(cachedPath())) return cachedPath();
     const tried = [`'temporal' on the PATH: ${(await findOnPath()).problem}`];
     const ways = [
-      { name: 'official download', get: (/** @type {string} */ into) => download(downloadBase, into) },
+      {
+        name: `official download, ${archiveAt(downloadBase) ?? downloadBase}`,
+        get: (/** @type {string} */ into) => download(downloadBase, into),
+      },
       { name: "build by 'go install'", get: buildWithGo },
     ];
-    for (const { name, get } of ways) {
+    for (const [at, { name, get }] of ways.entries()) {
       const into = join(cacheFolder(), 'unfinished');
       rmSync(into, { recursive: true, force: true });
       mkdirSync(into);
@@ -96,7 +99,9 @@ export async function ensureTemporal({ downloadBase = DOWNLOAD_BASE } = {}) {
         renameSync(made, cachedPath());
         return cachedPath();
       } catch (error) {
-        tried.push(`${name}: ${reasonOf(error)}`);
+        const failed = `${name}: ${reasonOf(error)}`;
+        tried.push(failed);
+        if (at + 1 < ways.length) say(failed);
       } finally {
         rmSync(into, { recursive: true, force: true });
       }
@@ -137,22 +142,36 @@ async function readServerVersion(path) {
   return version.slice(1).map(Number);
 }
 
+function machine() {
+  return { platform: PLATFORMS[process.platform], arch: ARCHITECTURES[process.arch] };
+}
+
+/**
+ * The address of this machine's archive; null: there is none for it.
+ *
+ * @param {string} base
+ */
+function archiveAt(base) {
+  const { platform, arch } = machine();
+  if (!platform || !arch) return null;
+  const ending = platform === 'windows' ? 'zip' : 'tar.gz';
+  return `${base}/v${TEMPORAL_VERSION}/temporal_cli_${TEMPORAL_VERSION}_${platform}_${arch}.${ending}`;
+}
+
 /**
  * @param {string} base
  * @param {string} into
  */
 async function download(base, into) {
-  const platform = PLATFORMS[process.platform];
-  const arch = ARCHITECTURES[process.arch];
-  if (!platform || !arch) throw new Error(`there is none for ${process.platform} on ${process.arch}`);
+  const { platform, arch } = machine();
+  const url = archiveAt(base);
+  if (url === null) throw new Error(`there is none for ${process.platform} on ${process.arch}`);
   const digest = process.env[DIGEST_VARIABLE]?.toLowerCase() || DIGESTS[`${platform}_${arch}`];
   if (!digest)
     throw new Error(
       `no SHA-256 is known for ${platform} on ${arch}, and nothing is downloaded unchecked; name it in ${DIGEST_VARIABLE}`,
     );
   await step(`Downloading the Temporal dev server ${TEMPORAL_VERSION}`, async (phase) => {
-    const ending = platform === 'windows' ? 'zip' : 'tar.gz';
-    const url = `${base}/v${TEMPORAL_VERSION}/temporal_cli_${TEMPORAL_VERSION}_${platform}_${arch}.${ending}`;
     const stop = new AbortController();
     let timer = setTimeout(() => stop.abort(new Error('no answer within 8 s')), CONNECT_TIMEOUT_MS);
     try {
@@ -207,8 +226,18 @@ function executableName() {
 /** @param {unknown} error */
 function reasonOf(error) {
   if (!(error instanceof Error)) return String(error);
-  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  const cause = error.cause instanceof Error ? ` (${messageOf(error.cause)})` : '';
   const output =
     error instanceof CommandFailed && error.output ? `\n${error.output.replaceAll(/^/gm, '      ')}` : '';
   return `${error.message}${cause}${output}`;
+}
+
+/**
+ * Node tries each address of a host, and then has a message only for each of them.
+ *
+ * @param {Error} error
+ */
+function messageOf(error) {
+  const each = error instanceof AggregateError ? error.errors : [];
+  return error.message || each.map((one) => (one instanceof Error ? one.message : String(one))).join('; ');
 }

@@ -8,6 +8,7 @@ import { createServer, Socket } from 'node:net';
 import { ensureTemporal } from '#temporal-binary';
 import { Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../workflows/names.ts';
+import { CLOSED_TO_BROWSERS, openUiDoor, type UiDoor } from './ui-door.ts';
 
 export type DevServerOptions = {
   /** Port of gRPC. Default: 7233, or any free one when that is taken. 0: any free one. A given port must be free. */
@@ -79,8 +80,13 @@ const KEPT_OUTPUT = 2_000;
  * could take any other port.
  */
 const [LOWEST_PORT, HIGHEST_PORT] = [15_000, 29_999] as const;
-/** The server chooses ports for its own parts, and may find that another program has taken one meanwhile. */
-const PORT_LOST = /Failed to start gRPC listener.*address already in use/;
+/**
+ * The server chooses ports for its own parts, and may find that another program has taken one meanwhile; so may one of
+ * the ports be taken that no browser reaches.
+ */
+const PORT_LOST = new RegExp(
+  `Failed to start gRPC listener.*address already in use|(UI|metrics) port (${CLOSED_TO_BROWSERS.join('|')})\\b`,
+);
 const STARTS_AT_MOST = 3;
 const PORTS_TRIED = 20;
 
@@ -104,36 +110,40 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
 
 async function startOnce(executable: string, options: DevServerOptions): Promise<DevServer> {
   const port = await choosePort(options.port, USUAL_PORT);
-  const uiPort = options.headless ? null : await choosePort(options.uiPort, USUAL_UI_PORT);
+  const ui = options.headless ? null : await choosePortsOfUi(options.uiPort);
   // On a terminal, the server gets a process group of its own. So Ctrl-C reaches the worker first, and this
   // program ends the server after it.
-  const child = spawn(executable, serverArguments(options, port, uiPort), {
+  const child = spawn(executable, serverArguments(options, port, ui), {
     detached: process.stdin.isTTY,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   endWithThisProcess(child);
   if (child.pid !== undefined) options.onSpawn?.(child.pid);
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  let door: UiDoor | null = null;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     child.kill(signal);
     const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
     await exited;
     clearTimeout(timer);
+    await door?.close();
   };
   const address = `${HOST}:${port}`;
   try {
     await untilServing(child, address);
+    if (ui !== null) door = await openUiDoor(HOST, ui.port, ui.innerPort);
   } catch (error) {
     await end('SIGKILL');
     throw error;
   }
   return {
     address,
-    uiUrl: uiPort === null ? null : `http://${HOST}:${uiPort}`,
+    uiUrl: ui === null ? null : `http://${HOST}:${ui.port}`,
     pid: child.pid ?? 0,
     exited,
     unref: () => {
       child.unref();
+      door?.unref();
       for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
     },
     stop: () => end('SIGTERM'),
@@ -141,7 +151,7 @@ async function startOnce(executable: string, options: DevServerOptions): Promise
   };
 }
 
-function serverArguments(options: DevServerOptions, port: number, uiPort: number | null): string[] {
+function serverArguments(options: DevServerOptions, port: number, ui: PortsOfUi | null): string[] {
   const settings = [
     // Off by default in server 1.29. Without it, each activity waits for a poll of its own, and quotes live only seconds.
     'system.enableActivityEagerExecution=true',
@@ -157,7 +167,7 @@ function serverArguments(options: DevServerOptions, port: number, uiPort: number
     `--ip=${HOST}`,
     `--port=${port}`,
     '--log-level=error',
-    uiPort === null ? '--headless' : `--ui-port=${uiPort}`,
+    ...(ui === null ? ['--headless'] : [`--ui-port=${ui.innerPort}`, `--metrics-port=${ui.metricsPort}`]),
     ...(options.dbFile === undefined ? [] : [`--db-filename=${options.dbFile}`]),
     ...settings.map((setting) => `--dynamic-config-value=${setting}`),
     ...attributes.map((name) => `--search-attribute=${name}=Keyword`),
@@ -208,7 +218,7 @@ function shorten(output: string): string {
 }
 
 /** A port that was asked for is used as it is. A usual port is replaced by any free one when it is taken. */
-async function choosePort(asked: number | undefined, usual: number): Promise<number> {
+export async function choosePort(asked: number | undefined, usual: number): Promise<number> {
   if (asked !== undefined && asked !== 0) return asked;
   if (asked === undefined && (await isFree(usual))) return usual;
   for (let tried = 0; tried < PORTS_TRIED; tried += 1) {
@@ -217,6 +227,23 @@ async function choosePort(asked: number | undefined, usual: number): Promise<num
     if (await isFree(port)) return port;
   }
   throw new DevServerFailed(`no free port on ${HOST}`, '');
+}
+
+/** `port`: of the door, which browsers use. No browser reaches the others, the UI itself and the server's counters. */
+type PortsOfUi = { readonly port: number; readonly innerPort: number; readonly metricsPort: number };
+
+async function choosePortsOfUi(asked: number | undefined): Promise<PortsOfUi> {
+  const port = await choosePort(asked, USUAL_UI_PORT);
+  const closed: number[] = [];
+  const first = randomInt(CLOSED_TO_BROWSERS.length);
+  for (const each of [...CLOSED_TO_BROWSERS.slice(first), ...CLOSED_TO_BROWSERS.slice(0, first)])
+    if (closed.length < 2 && (await isFree(each))) closed.push(each);
+  const [innerPort, metricsPort] = closed;
+  if (innerPort !== undefined && metricsPort !== undefined) return { port, innerPort, metricsPort };
+  throw new DevServerFailed(
+    `each port that browsers leave alone is taken (${CLOSED_TO_BROWSERS.join(', ')})`,
+    '',
+  );
 }
 
 /** Whether this process can listen on the port. */

@@ -21,7 +21,7 @@ import { lookingText, unseenOf } from '../domain/run/progress.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
 import { shownFirst, type Waiting } from '../domain/waits.ts';
-import { adviceOf } from '../domain/writes/step.ts';
+import { adviceOf, meaningOf } from '../domain/writes/step.ts';
 
 /** The details show at most this many waits or problems, and this many items. The report shows all of them. */
 const MOST_LINES = 20;
@@ -188,8 +188,8 @@ export function unpaidLines(
   const others = notPaid - shown.reduce((sum, { payments }) => sum + payments, 0);
   return [
     ...shown.map(({ code, payments }) => {
-      const why = code === stopped?.code ? `${stopped.message} ` : '';
-      return `\`${code}\` ${paymentsText(payments)}: ${why}${withNames(adviceOf(code), run)}`;
+      const why = code === stopped?.code ? stopped.message : meaningOf(code);
+      return `\`${code}\` ${paymentsText(payments)}: ${why} ${withNames(adviceOf(code), run)}`;
     }),
     ...(others > 0 && unpaid.length > 0 ? [othersText(others)] : []),
   ];

@@ -2,7 +2,7 @@
  * `cambist check FILE…`: every mistake of policies and of the files that they name, offline; with `--batch` also every
  * mistake of a batch file, to its last row.
  */
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import {
   batchOption,
@@ -15,19 +15,23 @@ import {
   type BatchOptions,
 } from '../batch.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { correctBatch } from '../../operations/batches/correct.ts';
 import type { BatchFile } from '../../operations/batches/file.ts';
 import type { CheckedBatch, Told } from '../../operations/batches/check.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
+import type { Correction } from '../../language/batch/corrections.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import type { Output } from '../terminal/output.ts';
 import { readPolicyFile, readDecimals } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, paragraphOf, wrap } from '../terminal/text.ts';
-import { batchTable } from '../views/batch-text.ts';
+import { nonEmpty } from '../terminal/options.ts';
+import { requireOut, type OutOption } from '../out.ts';
+import { batchTable, correctionsTable } from '../views/batch-text.ts';
 import { countsOf, kindsOf } from '../views/kinds.ts';
 
-type CheckOptions = JsonOption & BatchOptions;
+type CheckOptions = JsonOption & BatchOptions & OutOption & { readonly fix?: boolean };
 
 export function addCheck(command: Command, session: Session): void {
   command
@@ -39,9 +43,21 @@ export function addCheck(command: Command, session: Session): void {
     .addOption(batchOption())
     .addOption(expectCountOption())
     .addOption(expectTotalOption())
+    .addOption(
+      new Option(
+        '--fix',
+        'correct the batch file where the right text is certain, never an amount by a guess; lists each correction',
+      ),
+    )
+    .addOption(
+      new Option('--out <file>', 'with --fix: write the corrected file, which is checked then').argParser(
+        nonEmpty,
+      ),
+    )
     .action((files: string[], options: CheckOptions) =>
-      act(session, options, (output) => {
+      act(session, options, async (output) => {
         requireTogether(files, options);
+        await requireOut(output, options);
         return checkFiles(output, files, options);
       }),
     );
@@ -49,6 +65,7 @@ export function addCheck(command: Command, session: Session): void {
     examples: [
       'npx cambist check policies/mxn-supplier.yaml',
       'npx cambist check policies/*.yaml --json',
+      'npx cambist check policies/contractors.yaml --batch november.csv --fix --out november-fixed.csv',
       'npx cambist check policies/contractors.yaml --batch policies/batches/contractors.csv \\\n      --expect-count 5 --expect-total "1560.50 EUR" --expect-total "2400 USD" \\\n      --expect-total "16500 MXN" --expect-total "980 GBP"',
     ],
     endings: ['done', 'bad input', 'configuration'],
@@ -58,15 +75,21 @@ export function addCheck(command: Command, session: Session): void {
 /** @throws CommandFailure for an option that needs another one */
 function requireTogether(files: readonly string[], options: CheckOptions): void {
   requireBatchOfTotals(options);
-  if (options.batch === undefined || files.length === 1) return;
-  throw new CommandFailure('bad input', [
-    {
-      code: 'BAD_COMMAND_LINE',
-      place: '--batch',
-      message: 'a batch is checked with one policy',
-      fix: 'Name only its own policy.',
-    },
-  ]);
+  const { batch, fix, out } = options;
+  if (fix === true && batch === undefined)
+    throw badOption(
+      '--fix',
+      'it corrects a batch, and none is named',
+      'Name the file of payments by --batch.',
+    );
+  if (out !== undefined && fix !== true)
+    throw badOption('--out', 'only a corrected file is written', 'Add --fix, or leave --out out.');
+  if (batch !== undefined && files.length !== 1)
+    throw badOption('--batch', 'a batch is checked with one policy', 'Name only its own policy.');
+}
+
+function badOption(place: string, message: string, fix: string): CommandFailure {
+  return new CommandFailure('bad input', [{ code: 'BAD_COMMAND_LINE', place, message, fix }]);
 }
 
 async function checkFiles(output: Output, files: readonly string[], options: CheckOptions): Promise<Ending> {
@@ -75,17 +98,18 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
   const problems: Trouble[] = [];
   const warnings: Trouble[] = [];
   let batch: CheckedBatch | null = null;
+  let corrections: readonly Correction[] | null = null;
   const checked: {
     file: string;
     ok: boolean;
     policy: { name: string; kind: string; environment: string; hash: string } | null;
   }[] = [];
   for (const file of files) {
-    const read = await readPolicyFile(file, { cwd: io.cwd, decimals, nowMs: io.now() });
-    const { policyFile } = read;
+    const loaded = await readPolicyFile(file, { cwd: io.cwd, decimals, nowMs: io.now() });
+    const { policyFile } = loaded;
     const policy = policyFile?.policy;
-    problems.push(...read.problems);
-    warnings.push(...read.warnings);
+    problems.push(...loaded.problems);
+    warnings.push(...loaded.warnings);
     checked.push({
       file,
       ok: policyFile !== null,
@@ -99,11 +123,11 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
               hash: policyFile?.hash ?? '',
             },
     });
-    show(output, { count: read.problems.length, first: read.problems }, '');
-    show(output, { count: read.warnings.length, first: read.warnings }, WARNING);
+    show(output, { count: loaded.problems.length, first: loaded.problems }, '');
+    show(output, { count: loaded.warnings.length, first: loaded.warnings }, WARNING);
     const verdict =
       policy === undefined
-        ? paint.bad(count(read.problems.length, 'mistake'))
+        ? paint.bad(count(loaded.problems.length, 'mistake'))
         : `${paint.good('ok')} (${policy.kind}, ${policy.environment})`;
     output.show(`${plain(file)}: ${verdict}`);
     if (options.batch === undefined) continue;
@@ -113,7 +137,12 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
     }
     refuseBatch(options, policyFile.policy);
     if (!isPayout(policyFile)) continue;
-    batch = await checkBatchFile(output, { file: options.batch, cwd: io.cwd, policyFile, decimals }, options);
+    const asGiven = { file: options.batch, cwd: io.cwd, policyFile, decimals };
+    if (options.fix === true) corrections = await correct(output, asGiven, options.out ?? null);
+    // Only what was corrected is written, and then the new file is the one that counts.
+    const isWritten = options.out !== undefined && corrections !== null && corrections.length > 0;
+    const toCheck = isWritten ? { ...asGiven, file: options.out } : asGiven;
+    batch = await checkBatchFile(output, toCheck, options);
     problems.push(...batch.mistakes.first);
     warnings.push(...batch.warnings.first);
   }
@@ -129,6 +158,7 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
         mistakes: batch.mistakes.count,
         warnings: batch.warnings.count,
         notListed: { mistakes: leftOut(batch.mistakes), warnings: leftOut(batch.warnings) },
+        ...(corrections !== null && { corrections }),
       },
     }),
     problems,
@@ -141,6 +171,24 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
 /** How many problems are counted and not shown. */
 function leftOut({ count: all, first }: Told): number {
   return all - first.length;
+}
+
+/** Lists what is corrected, and writes it where a new file is named. */
+async function correct(output: Output, batch: BatchFile, out: string | null): Promise<readonly Correction[]> {
+  const { width } = output;
+  const corrections = await correctBatch(batch, out);
+  const made = count(corrections.length, 'correction');
+  if (corrections.length === 0) output.say(`${batch.file}: nothing to correct that is certain.`);
+  else {
+    output.show(`${correctionsTable(corrections, width)}\n`);
+    output.say(
+      out === null
+        ? `${batch.file}: ${made} can be made. Nothing is written: name a new file by --out.`
+        : `${out}: ${batch.file} with ${made}.`,
+      '',
+    );
+  }
+  return corrections;
 }
 
 async function checkBatchFile(

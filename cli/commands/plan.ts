@@ -19,12 +19,18 @@ import { readPolicy, readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { indicativePrices, type IndicativePrice } from '../../operations/start/indicative-price.ts';
 import { compileNow, requireCompiled } from '../../operations/start/compile-now.ts';
-import { seeLookAlikes, type SeenLookAlikes } from '../../operations/batches/look-alikes.ts';
+import {
+  hasKnownPayments,
+  seeLookAlikes,
+  type SeenLookAlikes,
+  type SeenMadeBefore,
+  type SeenWithdrawals,
+} from '../../operations/batches/look-alikes.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { explainPlan, planDocument } from '../views/plan-text.ts';
 import { shortfallOf } from '../views/shortfall-text.ts';
-import { textOf } from '../views/look-alikes-text.ts';
+import { beforeText, textOf } from '../views/look-alikes-text.ts';
 import { unpayableDocument, unpayableLines } from '../views/unpayable-text.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
@@ -77,11 +83,12 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
   output.remark(remark);
   const made = requireCompiled(result);
   const prices = options.quote === true ? await indicativePrices(settings, made, input.observation) : [];
-  const alike =
-    batch === null ? null : await seeLookAlikes({ settings, run, batch, ours: null, now: io.now });
+  const seen = hasKnownPayments(policy)
+    ? await seeLookAlikes({ settings, run, policy, batch, ours: null, now: io.now })
+    : { alike: null, before: null };
   const unpayable =
     batch === null || made.batch === null ? [] : await firstUnpayable(batch, made.batch, SHOWN);
-  return show(output, { file, batch, made, input, prices, alike, unpayable });
+  return show(output, { file, batch, made, input, prices, ...seen, unpayable });
 }
 
 /** At most this many payments of each reason that cannot be paid are named. */
@@ -104,6 +111,22 @@ function documentOf({ records, payments, sums, first }: SeenLookAlikes) {
   return { lookAlikes: { records, payments, sums, first: shown } };
 }
 
+function beforeDocument({ payments, near, sums, first }: SeenMadeBefore) {
+  const shown = first.map(({ payment: [item, account, currency, amount], made, isNear, others }) => ({
+    item,
+    account,
+    currency,
+    amount,
+    isNear,
+    run: made.run,
+    madeAs: made.item,
+    withdrawalId: made.record.id,
+    createdAt: made.record.createdAt,
+    others,
+  }));
+  return { madeBefore: { payments, near, sums, first: shown } };
+}
+
 function show(
   output: Output,
   of: {
@@ -112,11 +135,10 @@ function show(
     readonly made: Plan;
     readonly input: CompileInput;
     readonly prices: readonly IndicativePrice[];
-    readonly alike: SeenLookAlikes | null;
     readonly unpayable: readonly UnpayableRow[];
-  },
+  } & SeenWithdrawals,
 ): Ending {
-  const { file, batch, made, input, prices, alike, unpayable } = of;
+  const { file, batch, made, input, prices, alike, before, unpayable } = of;
   const shortfall = shortfallOf(made, input.observation);
   // A plan without a leg and without a batch waits for no money.
   const waits = made.rules.shortfall === 'hold' && (made.legs.length > 0 || made.batch !== null);
@@ -125,12 +147,14 @@ function show(
     ...planDocument(made, input, prices),
     ...(made.batch !== null && unpayableDocument(made.batch, unpayable)),
     ...(alike !== null && documentOf(alike)),
+    ...(before !== null && beforeDocument(before)),
   };
   output.document({ ...document, exitCode: EXIT_CODES[ending] });
   output.show(explainPlan(plain(made), plain(input), plain(prices), output));
   if (batch !== null && unpayable.length > 0 && made.batch !== null)
     output.say('', ...unpayableLines(batch.file, made.batch, unpayable));
   if (alike !== null) output.say('', ...textOf(alike), NOT_ASKED);
+  if (before !== null) output.say('', ...beforeText(before));
   const isTraded = input.observation.trades.length > 0;
   const next = isTraded ? 'It has traded already; how it stands:' : 'To run it:';
   const ofBatch = batch === null ? '' : ` --batch ${batch.file} --id ${made.run.id}`;

@@ -25,7 +25,8 @@ import type { BatchFile } from '../../operations/batches/file.ts';
 import { requireSameBatch } from '../../operations/batches/same-batch.ts';
 import { viewWithCameBack } from '../came-back.ts';
 import { batchOption, readBatchToRun, refuseBatch, type BatchOption } from '../batch.ts';
-import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
+import { requireOut, type OutOption } from '../out.ts';
+import { outOption, saveResults } from '../results.ts';
 
 type ReportOptions = JsonOption &
   BatchOption &

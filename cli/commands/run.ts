@@ -50,7 +50,8 @@ import { viewWithCameBack } from '../came-back.ts';
 import { follow } from '../follow.ts';
 import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { heedLookAlikes } from '../look-alikes.ts';
-import { outOption, requireOut, saveResults, type OutOption } from '../results.ts';
+import { requireOut, type OutOption } from '../out.ts';
+import { outOption, saveResults } from '../results.ts';
 import { clockOf } from '../terminal/clock.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
@@ -76,7 +77,7 @@ type RunOptions = JsonOption &
     readonly id?: string;
     readonly detach?: true;
     readonly wait?: true;
-    readonly again?: true;
+    readonly again?: string | true;
     readonly yes?: true;
   };
 
@@ -130,7 +131,12 @@ export function addRun(command: Command, session: Session): void {
       'who starts it or says so; default: the login, but required with --pay-again and with look-alikes',
       statement,
     )
-    .option('--again', 'yes, one more run of a date on which the policy has moved money already')
+    .option(
+      '--again [list]',
+      'yes, one more run of a date on which the policy has moved money already; with the name of a list: these payments, ' +
+        'which other runs have made under other names, are to be made all the same',
+      nonEmpty,
+    )
     .option('--yes', 'do not ask before live money moves')
     .action((file: string, options: RunOptions) =>
       act(session, options, (output) => run(output, file, options)),
@@ -181,7 +187,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
     isNamed: options.id !== undefined,
     goOn: approver === null ? goOn : null,
     insteadOf: insteadOfAsked(options, { run: { policy: policy.name, id }, kind: policy.kind }),
-    again: options.again === true,
+    again: options.again !== undefined,
     batch,
     onSubmitted: submissionCount(output, batch),
     now: caller.now,
@@ -224,7 +230,7 @@ async function bringAbout(use: Use): Promise<Ending> {
       case 'open': {
         await submitMissing(asked);
         if (approver !== null) {
-          await heedLookAlikes(output, asked, { approver, by: approver.by });
+          await heedLookAlikes(output, asked, { approver, by: approver.by, again: null });
           await wakeRun(place, name);
         }
         if (goOn !== null) {
@@ -245,7 +251,11 @@ async function bringAbout(use: Use): Promise<Ending> {
         if (remarks.length > 0) output.note(...remarks);
         if (facts !== null && goOn !== null) await tellTriedAgain(use, facts);
         const instead = await tellInstead(output, asked);
-        await heedLookAlikes(output, asked, { approver, by: options.by ?? loginName() });
+        await heedLookAlikes(output, asked, {
+          approver,
+          by: options.by ?? loginName(),
+          again: typeof options.again === 'string' ? options.again : null,
+        });
         const foreseen = await foresee(asked);
         if (foreseen !== null) await tellForeseen(use, foreseen);
         const shown = place.mode === 'LIVE' ? await confirm(use, () => tellMoves(use, foreseen)) : null;

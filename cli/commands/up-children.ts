@@ -60,6 +60,13 @@ export class UpChildren {
     this.#write();
   }
 
+  /** Takes a process off that has ended: its number may belong to another one soon. */
+  remove(pid: number): void {
+    const at = this.#children.indexOf(pid);
+    if (at >= 0) this.#children.splice(at, 1);
+    this.#write();
+  }
+
   forget(): Promise<void> {
     return rm(this.#file, { force: true });
   }

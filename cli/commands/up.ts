@@ -1,13 +1,10 @@
 /**
  * `cambist up`: everything that a person needs for a first try. Temporal and the sandbox belong to this process. The worker
- * is a process of its own, so that it can be killed and started again. Ctrl-C ends all of them, the worker first.
+ * is a process of its own, which can be killed: another one is started. Ctrl-C ends all of them, the worker first.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { DEV_ENVIRONMENT_FILE, DEV_KEY_FILE, devFilesFolder, isHere } from '../../config/dev-environment.ts';
@@ -15,12 +12,12 @@ import { USUAL_PORT as TEMPORAL_PORT, startDevServer, type DevServer } from '../
 import { taskQueueOf } from '../../config/task-queue.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import type { Ending } from '../../domain/endings.ts';
-import { CommandFailure } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
 import { untilInterrupted } from '../terminal/ready.ts';
 import { holderOf } from './port-holder.ts';
 import { USUAL_PORT, openSandbox } from './sandbox.ts';
 import { UP_FILE, UpChildren } from './up-children.ts';
+import { KeptWorker, spawnWorker } from './up-worker.ts';
 
 /** A person who sets one of these variables has a service (see `withDevEnvironment`). */
 const SET_BY_HAND = ['CAMBIST_BASE_URL', 'CAMBIST_KEY_FILE', 'CAMBIST_READ_KEY_FILE', 'CAMBIST_APP_MODE'];
@@ -63,13 +60,9 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
   const closing: (() => Promise<unknown>)[] = [() => children.forget()];
   try {
     const isKept = await prepareData(io.cwd, fresh);
-    const temporal = io.env['TEMPORAL_ADDRESS']
-      ? null
-      : await startDevServer({
-          dbFile: join(io.cwd, TEMPORAL_DATA),
-          onSpawn: (pid) => children.add(pid),
-        });
+    const temporal = await startTemporal(output, children);
     if (temporal !== null) closing.unshift(() => temporal.stop());
+    output.step('Starting the sandbox …');
     const { sandbox, stop } = await openSandbox({ keyFile, statePath: join(io.cwd, SANDBOX_DATA) });
     closing.unshift(stop);
     const { baseUrl, adminUrl } = sandbox;
@@ -82,26 +75,36 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
     const serviceFile = join(io.cwd, SERVICE_FILE);
     await writeFile(serviceFile, SERVICE_FACTS, { mode: 0o600 });
     await writeFile(devFile, `${JSON.stringify(variables, null, 2)}\n`, { mode: 0o600 });
-    const worker = startWorkerProcess(
-      workerEnvironment(io.env, variables, { keyFile, serviceFile, cwd: io.cwd }),
-      io.cwd,
-    );
-    closing.unshift(() => endProcess(worker));
-    if (worker.pid !== undefined) children.add(worker.pid);
-    await untilReady(worker);
-    showReady(output, { variables, temporal, worker, adminUrl, keyFile, isKept });
-    void once(worker, 'exit').then(() =>
-      output.note('The worker ended. Start another one with `npx cambist worker`; runs wait for it.'),
-    );
+    output.step('Starting a worker …');
+    const environment = workerEnvironment(io.env, variables, { keyFile, serviceFile, cwd: io.cwd });
+    const worker = new KeptWorker({
+      spawn: () => spawnWorker(binFile(), environment, io.cwd),
+      onSpawn: (pid) => children.add(pid),
+      onGone: (pid) => children.remove(pid),
+      say: (line) => output.note(line),
+    });
+    closing.unshift(() => worker.stop());
+    await worker.start();
+    showReady(output, { variables, temporal, workerPid: worker.pid ?? 0, adminUrl, keyFile, isKept });
     const temporalEnded = temporal === null ? new Promise<never>(() => {}) : temporal.exited;
     const isOver = await Promise.race([interrupted.then(() => true), temporalEnded.then(() => false)]);
-    worker.removeAllListeners('exit');
     if (!isOver) output.note('The Temporal dev server ended by itself.');
     return isOver ? 'done' : 'infrastructure';
   } finally {
     output.note('Ending …');
     for (const close of closing) await close().catch(() => undefined);
   }
+}
+
+/** Null where the person has named a server, which is used instead. */
+async function startTemporal(output: Output, children: UpChildren): Promise<DevServer | null> {
+  const { cwd, env } = output.io;
+  if (env['TEMPORAL_ADDRESS']) {
+    output.step(`Using the Temporal at ${env['TEMPORAL_ADDRESS']} (TEMPORAL_ADDRESS).`);
+    return null;
+  }
+  output.step('Starting a Temporal dev server …');
+  return startDevServer({ dbFile: join(cwd, TEMPORAL_DATA), onSpawn: (pid) => children.add(pid) });
 }
 
 /**
@@ -197,72 +200,26 @@ function binFile(): string {
   return join(here, isBuilt ? '../../..' : '../..', 'bin', 'cambist.mjs');
 }
 
-/** The worker gets a process group of its own: Ctrl-C reaches only this process, which then ends the worker in order. */
-function startWorkerProcess(env: NodeJS.ProcessEnv, cwd: string): ChildProcess {
-  const worker = spawn(process.execPath, [binFile(), 'worker', '--json'], {
-    cwd,
-    env,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  process.once('exit', () => worker.kill('SIGKILL'));
-  return worker;
-}
-
-/** Resolves when the worker has printed its line `ready`. Its own messages go to stderr. */
-async function untilReady(worker: ChildProcess): Promise<void> {
-  const ready = new Promise<boolean>((resolve) => {
-    worker.once('error', () => resolve(false));
-    worker.once('close', () => resolve(false));
-    if (worker.stdout === null) return resolve(false);
-    createInterface({ input: worker.stdout }).on('line', (line) => {
-      if (line.includes('"ready"')) resolve(true);
-    });
-  });
-  if (await ready) return;
-  throw new CommandFailure('infrastructure', [
-    {
-      code: 'WORKER_FAILED',
-      place: null,
-      message: 'the worker did not start; what it said stands above',
-      fix: 'Mend what it names, then try again.',
-    },
-  ]);
-}
-
-/** A worker may take this long to finish its work. */
-const END_LIMIT_MS = 8_000;
-
-async function endProcess(worker: ChildProcess): Promise<void> {
-  if (worker.exitCode !== null || worker.signalCode !== null) return;
-  const ended = once(worker, 'exit');
-  worker.kill('SIGTERM');
-  const timer = setTimeout(() => worker.kill('SIGKILL'), END_LIMIT_MS);
-  await ended;
-  clearTimeout(timer);
-}
-
 function showReady(
   output: Output,
   parts: {
     readonly variables: Record<string, string>;
     readonly temporal: DevServer | null;
-    readonly worker: ChildProcess;
+    readonly workerPid: number;
     readonly adminUrl: string;
     readonly keyFile: string;
     readonly isKept: boolean;
   },
 ): void {
-  const { variables, temporal, worker, adminUrl, keyFile, isKept } = parts;
+  const { variables, temporal, workerPid, adminUrl, keyFile, isKept } = parts;
   const temporalAddress = variables['TEMPORAL_ADDRESS'] ?? output.io.env['TEMPORAL_ADDRESS'] ?? '';
-  const pid = worker.pid ?? 0;
   const uiUrl = temporal?.uiUrl ?? null;
   if (output.isJson) {
     const ready = {
       ready: 'up',
       temporal: { address: temporalAddress, uiUrl },
       sandbox: { baseUrl: variables['CAMBIST_BASE_URL'], adminUrl },
-      worker: { pid },
+      worker: { pid: workerPid },
       keyFile,
       environmentFile: DEV_ENVIRONMENT_FILE,
       isKept,
@@ -276,7 +233,7 @@ function showReady(
       `  Temporal     ${temporalAddress}`,
       ...(uiUrl === null ? [] : [`  Temporal UI  ${uiUrl}`]),
       `  sandbox      ${variables['CAMBIST_BASE_URL'] ?? ''}  (admin ${adminUrl})`,
-      `  worker       process ${pid}`,
+      `  worker       process ${workerPid}`,
       `  key          ${keyFile}`,
       `  data         .cambist/${isKept ? ', with what was there before (`npx cambist up --fresh` starts anew)' : ', kept for the next time'}`,
       '',

@@ -47,7 +47,9 @@ async function work(output: Output): Promise<Ending> {
   for (const warning of settings.warnings) output.note(`warning: ${warning}`);
   // The SDK's runtime also listens to signals, and shuts the worker down on the first one.
   const logger = new DefaultLogger('WARN', (entry) => output.log(logLine(entry), logRecord(entry)));
-  Runtime.install({ logger });
+  // The SDK's native part would write to the console by itself, in colours and in a form of its own.
+  const logging = { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } as const;
+  Runtime.install({ logger, telemetryOptions: { logging } });
   const patience = { ms: PATIENCE_MS, say: (message: string) => output.note(message) };
   const identity = workerIdentity(packageVersion(), { pid: process.pid, host: hostname() });
   const worker = await startWorker({ settings, env, patience, identity });

@@ -1,7 +1,9 @@
-/** The sums of a batch, and how it stands, as tables with one line for each currency. */
+/** The sums of a batch, and how it stands, as tables with one line for each currency; and the corrections of its file. */
 import { decimalsOf } from '../../domain/currencies.ts';
 import type { BatchStanding } from '../../domain/run/progress.ts';
+import type { Correction } from '../../language/batch/corrections.ts';
 import type { CurrencyTotal } from '../../language/batch/totals.ts';
+import { quoted } from '../../language/text/printable.ts';
 import { table } from '../terminal/text.ts';
 import { amountText } from './amount-text.ts';
 
@@ -24,6 +26,33 @@ export function batchTable(
     }),
     width,
   );
+}
+
+/** More corrections than a person reads. */
+const MOST_CORRECTIONS = 1_000;
+
+/** Each correction of a batch file, with its row in a spreadsheet and its payment. */
+export function correctionsTable(corrections: readonly Correction[], width: number): string {
+  const shown = corrections.slice(0, MOST_CORRECTIONS);
+  const listed = table(
+    [
+      { title: 'ROW', right: true },
+      { title: 'PAYMENT' },
+      { title: 'COLUMN' },
+      { title: 'WAS' },
+      { title: 'NOW' },
+    ],
+    shown.map(({ row, payment, column, was, now }) => [
+      `${row}`,
+      payment ?? '',
+      column,
+      quoted(was),
+      quoted(now),
+    ]),
+    width,
+  );
+  const more = corrections.length - shown.length;
+  return more === 0 ? listed : `${listed}\n… and ${more} more; --json lists them.`;
 }
 
 /**

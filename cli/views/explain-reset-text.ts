@@ -66,7 +66,7 @@ function safetyText({ safetyWait, isUnplanned, items }: ResetExplained): string 
       : `Safety wait: yes, ${which}, about ${span(safetyWait.lastsMs)}; the worker goes by its own service file.`;
   const hasPaymentToTry = items.some(({ kind, fate }) => kind === 'payment' && fate === 'is tried again');
   return hasPaymentToTry
-    ? `${ofTrades} A payment that cannot be sent even then waits until no earlier send of it can appear, a day by default: mend its cause first.`
+    ? `${ofTrades} A payment that may have been sent, and cannot be sent even then, waits until no earlier send of it can appear, a day by default: mend its cause first.`
     : ofTrades;
 }
 

@@ -17,6 +17,7 @@ import { sentence } from '../../language/text/printable.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
 import { capital, count, wrap, type Paint } from '../terminal/text.ts';
 import { limitTexts, money, rateText } from './amount-text.ts';
+import { closedDayLines } from './closed-days-text.ts';
 import { costText, expectedTable } from './cost-text.ts';
 import {
   decisionLines,
@@ -155,6 +156,7 @@ function remarksOf(plan: Plan): readonly string[] {
           `What is bought on ${date} and settles ${rules.quote.settlement} may come as late as ${minuteText(settledMs)}, less than a day before withdrawals stop. With one holiday in between it comes too late: run it earlier in the week.`,
         ]
       : []),
+    ...closedDayLines(plan),
   ];
 }
 

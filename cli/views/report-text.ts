@@ -382,7 +382,7 @@ function kindText(
   const noun = problems.every(({ item }) => payments.has(item ?? '')) ? 'payment' : 'item';
   const more = problems.length - most;
   return [
-    wrap(`${first.code}, ${count(problems.length, noun)}: ${clock.retold(sentence(first.fix))}`, width),
+    wrap(`${count(problems.length, noun)}, ${first.code}: ${clock.retold(sentence(first.fix))}`, width),
     ...problems.slice(0, most).map(({ item, message }) => {
       const payment = payments.get(item ?? '');
       const what = payment === undefined ? '' : `${whatOf(payment)}. `;

@@ -236,8 +236,8 @@ export function paidElsewhere(
   return other === null || name === undefined || !names.has(name) ? null : [name, other.run];
 }
 
-/** What was found and holds payments until a person lets it go by the name of its list: `--go-on NAME`. */
-export type FoundList = 'lost-runs' | 'look-alikes';
+/** What was found, and stops payments until a person lets them go by the name of its list: `--go-on NAME`, or `--again NAME`. */
+export type FoundList = 'lost-runs' | 'look-alikes' | 'made-before';
 
 /**
  * The name of a list. With it, a person accepts exactly what is in this list: one more record or run, and the name is another.
@@ -252,7 +252,7 @@ export function nameOfFound(
 }
 
 /** The kind of list that `--go-on` names; null: it names an item of a plan. */
-export function foundListOf(name: string): FoundList | null {
+export function foundListOf(name: string): Exclude<FoundList, 'made-before'> | null {
   const [, list] = /^(lost-runs|look-alikes)-[\w-]{12}$/.exec(name) ?? [];
   return list === 'lost-runs' || list === 'look-alikes' ? list : null;
 }

@@ -48,7 +48,12 @@ export class Alike {
   }
 
   has(record: Withdrawal): boolean {
-    return record.tag === null && this.#keys.has(keyOfRecord(record));
+    return record.tag === null && this.couldBe(record);
+  }
+
+  /** The same, whatever name of ours the record carries. */
+  couldBe(record: Withdrawal): boolean {
+    return this.#keys.has(keyOfRecord(record));
   }
 }
 

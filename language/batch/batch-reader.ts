@@ -10,16 +10,7 @@ import type { BatchFormat, Limits, Money, PayoutPolicy, PolicyRules } from '../.
 import type { Destinations } from '../load-destinations.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint } from '../text/yaml-source.ts';
-import {
-  accountComplaint,
-  currencyComplaint,
-  otherCellComplaint,
-  ownCellComplaint,
-  readAmount,
-  readId,
-  type Complain,
-  type Read,
-} from './cells.ts';
+import { otherCellComplaint, ownCellComplaint, readersOf, type Complain, type Read } from './cells.ts';
 import { destinationComplaint } from './destinations.ts';
 import { Findings } from './findings.ts';
 import type { LineText, Piece, RowPiece } from './pieces.ts';
@@ -66,6 +57,7 @@ export class BatchReader {
   readonly findings: Findings;
   readonly #rules: BatchRules;
   readonly #format: BatchFormat;
+  readonly #readers: ReturnType<typeof readersOf>;
   readonly #own: ReadonlySet<string>;
   readonly #source: PlainBytes;
   /** The lines on which each id, and each payment of an amount to an account, was seen first. */
@@ -80,6 +72,7 @@ export class BatchReader {
   constructor(chunks: AsyncIterable<Uint8Array>, rules: BatchRules) {
     this.#rules = rules;
     this.#format = rules.policy.payout.format;
+    this.#readers = readersOf(this.#format, rules.decimals);
     this.#own = new Set(Object.values(this.#format.columns));
     this.#source = new PlainBytes(chunks, this.#format.encoding);
     this.findings = new Findings(rules.file, rules.mostFindings, (at) => this.#alsoOf(at));
@@ -173,15 +166,12 @@ export class BatchReader {
       currency: currencyColumn,
       amount: amountColumn,
     } = this.#format.columns;
-    const { decimals } = this.#rules;
     const before = this.findings.mistakes.count;
-    const id = this.#cell(piece, idColumn, (text) => readId(text, this.#format));
-    const account = this.#cell(piece, accountColumn, (text) => accountComplaint(text) ?? text);
-    const currency = this.#cell(piece, currencyColumn, (text) => currencyComplaint(text, decimals) ?? text);
-    const { numbers } = this.#format;
-    const value = this.#cell(piece, amountColumn, (text) =>
-      readAmount(text, { currency, decimals, numbers }),
-    );
+    const read = this.#readers;
+    const id = this.#cell(piece, idColumn, read.id);
+    const account = this.#cell(piece, accountColumn, read.account);
+    const currency = this.#cell(piece, currencyColumn, read.currency);
+    const value = this.#cell(piece, amountColumn, (text) => read.amount(text, currency));
     const others: Record<string, string> = Object.create(null) as Record<string, string>;
     for (const [column, text] of Object.entries(piece.cells)) {
       if (this.#own.has(column)) continue;

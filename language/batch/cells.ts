@@ -1,6 +1,6 @@
 /** What the cells of a payment may contain, and the complaint about a cell that may not. */
 import { decimalsOf, KNOWN_CURRENCIES, type Decimals } from '../../domain/currencies.ts';
-import type { BatchFormat, BatchNumbers } from '../../domain/policy.ts';
+import type { BatchColumns, BatchFormat, BatchNumbers } from '../../domain/policy.ts';
 import { isPart } from '../../domain/references.ts';
 import {
   amountReason,
@@ -40,7 +40,7 @@ export function idOf(text: string, { slugs }: Pick<BatchFormat, 'slugs'>): strin
   return bare.replaceAll(/[^A-Za-z0-9_-]+/g, '-').replaceAll(/^[-_]+|-+$/g, '');
 }
 
-export function readId(text: string, format: Pick<BatchFormat, 'slugs'>): Read {
+function readId(text: string, format: Pick<BatchFormat, 'slugs'>): Read {
   const id = idOf(text, format);
   if (isPart(id)) return id;
   if (format.slugs)
@@ -63,12 +63,27 @@ export function readId(text: string, format: Pick<BatchFormat, 'slugs'>): Read {
 
 const MOST_ID_CHARACTERS = 64;
 
-export function accountComplaint(text: string): Verdict {
+/** How each cell that Cambist reads is read. */
+export function readersOf(
+  format: BatchFormat,
+  decimals: Decimals,
+): {
+  readonly [What in Exclude<keyof BatchColumns, 'amount'>]: (text: string) => Read;
+} & { readonly amount: (text: string, currency: string | null) => Read } {
+  return {
+    id: (text) => readId(text, format),
+    account: (text) => accountComplaint(text) ?? text,
+    currency: (text) => currencyComplaint(text, decimals) ?? text,
+    amount: (text, currency) => readAmount(text, { currency, decimals, numbers: format.numbers }),
+  };
+}
+
+function accountComplaint(text: string): Verdict {
   return ACCOUNT.safeParse(text).success ? null : () => adviceOf(ACCOUNT, text);
 }
 
 /** The code must be known. Otherwise the run would ask the service about a mistyped code payment by payment. */
-export function currencyComplaint(text: string, decimals: Decimals): Verdict {
+function currencyComplaint(text: string, decimals: Decimals): Verdict {
   if (KNOWN.has(text) || Object.hasOwn(decimals, text)) return null;
   if (!CURRENCY.safeParse(text).success) return () => adviceOf(CURRENCY, text);
   return () => unknownCurrency(text);
@@ -85,7 +100,7 @@ function adviceOf(schema: typeof ACCOUNT, text: string): Complaint {
  * An amount greater than zero, as the policy says that the file writes it: digits with at most one point. It has no more decimals than
  * its currency, where that is known; zeros behind these are cut off, since nothing is lost.
  */
-export function readAmount(
+function readAmount(
   text: string,
   { currency, decimals, numbers }: { currency: string | null; decimals: Decimals; numbers: BatchNumbers },
 ): Read {
@@ -168,6 +183,42 @@ const STYLES = [
   },
   { pattern: /^[0-9]+,[0-9]{1,2}$/, numbers: '{ decimal: "," }' },
 ] as const;
+
+/** A text without the blanks and invisible characters around it. */
+export function trimmed(text: string): string {
+  return text.replaceAll(/^[\s\p{Cf}]+|[\s\p{Cf}]+$/gu, '');
+}
+
+/**
+ * What a cell says without a doubt, though it is not written as it should be: without blanks and invisible characters around it, a
+ * currency in capitals, an amount without a plus or zeros in front, and with a digit on both sides of its point. `read` says whether
+ * that is right. Null: the cell has no mistake, or another one. An amount is never guessed at.
+ */
+export function certainText(
+  what: keyof BatchColumns,
+  text: string,
+  { read, decimal }: { readonly read: (text: string) => Read; readonly decimal: string },
+): string | null {
+  if (ownCellComplaint(text) === null && typeof read(text) === 'string') return null;
+  const certain = rewritten(what, trimmed(text), decimal);
+  const isRight = ownCellComplaint(certain) === null && typeof read(certain) === 'string';
+  return isRight && certain !== '' && certain !== text ? certain : null;
+}
+
+function rewritten(what: keyof BatchColumns, text: string, decimal: string): string {
+  switch (what) {
+    case 'id':
+    case 'account':
+      return text;
+    case 'currency':
+      return text.toUpperCase();
+    case 'amount': {
+      const digits = text.replace(/^\+/, '').replace(/^0+(?=[0-9])/, '');
+      const started = digits.startsWith(decimal) ? `0${digits}` : digits;
+      return started.endsWith(decimal) ? started.slice(0, -1) : started;
+    }
+  }
+}
 
 /** Refuses in every column a formula that a spreadsheet would run, and a character that hides what is paid. */
 export function otherCellComplaint(text: string): Verdict {

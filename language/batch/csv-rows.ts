@@ -250,7 +250,7 @@ const SWALLOWED: Complaint = {
 };
 
 /** Where each cell of a row stands, quotes included. */
-function placesOf(text: string, separator: Separator): readonly Place[] {
+export function placesOf(text: string, separator: Separator): readonly Place[] {
   const places: Place[] = [];
   for (let start = 0; start <= text.length;) {
     const end = endOfCell(text, start, separator);

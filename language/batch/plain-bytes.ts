@@ -123,6 +123,18 @@ export class PlainBytes {
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
+/**
+ * The encoding by its exact name, as the first bytes of a file tell it. The byte order mark tells the order of UTF-16; without it the
+ * low byte comes first, as in files of Windows.
+ */
+export function labelOf(
+  beginning: Uint8Array,
+  encoding: BatchEncoding,
+): Exclude<BatchEncoding, 'utf-16'> | 'utf-16le' | 'utf-16be' {
+  if (encoding !== 'utf-16') return encoding;
+  return beginning[0] === 0xfe && beginning[1] === 0xff ? 'utf-16be' : 'utf-16le';
+}
+
 /** The text in UTF-8. A character that is broken becomes U+FFFD. */
 async function* inUtf8(
   chunks: AsyncIterable<Uint8Array>,
@@ -130,10 +142,7 @@ async function* inUtf8(
 ): AsyncGenerator<Uint8Array> {
   let decoder: InstanceType<typeof TextDecoder> | null = null;
   for await (const chunk of chunks) {
-    // The byte order mark tells the order of UTF-16; without it the low byte comes first, as in files of Windows.
-    decoder ??= new TextDecoder(chunk[0] === 0xfe && chunk[1] === 0xff ? 'utf-16be' : encoding, {
-      ignoreBOM: true,
-    });
+    decoder ??= new TextDecoder(labelOf(chunk, encoding), { ignoreBOM: true });
     yield Buffer.from(decoder.decode(chunk, { stream: true }));
   }
   yield Buffer.from(decoder?.decode() ?? '');

@@ -130,7 +130,7 @@ function unknownCalendar(found: string, names: ReadonlyMap<string, string>): Com
     message: `${quoted(found)} is not a calendar of days off that Cambist knows`,
     fix:
       code === undefined
-        ? 'write a country by its ISO code, with a part of it where it has holidays of its own: FR, US-NY; or list the dates'
+        ? 'write a country by its ISO code, with a part of it where it has holidays of its own: FR, US-NY; a payment system: T2, fedwire, chaps, sic; or list the dates'
         : `did you mean \`${code}\` (${names.get(code) ?? ''})?`,
   };
 }

@@ -1,12 +1,16 @@
 /**
- * Look-alikes of a batch, as commands show them before it starts: the service's list, compared with the file. The run looks
- * again itself. If it finds more of them, it holds only the payments that they look like. Needs no Temporal.
+ * Withdrawals that look like payments of a run, as commands show them before it starts: the service's list, compared with the
+ * payments. The look-alikes of a batch are those of which no run of ours knows. The run looks for them again itself, and if it finds
+ * more of them, it holds only the payments that they look like. What other runs of ours have made under other names only the command
+ * asks about. Needs no Temporal.
  */
 import { sumsOf } from '../../domain/plan/amounts.ts';
 import { Alike, LOOK_ALIKE, LookAlikes, mayCount, ownSince } from '../../domain/writes/look-alikes.ts';
-import { nameOfFound } from '../../domain/run/claims.ts';
+import type { BatchPayment } from '../../domain/batch.ts';
+import { accountedFor, nameOfFound, type Claim } from '../../domain/run/claims.ts';
+import { madeByTag, Repeats, type Made, type MadeBefore } from '../../domain/run/made-before.ts';
 import type { LookAlikeApproval } from '../../domain/people/instructions.ts';
-import type { Money } from '../../domain/policy.ts';
+import type { Money, Policy } from '../../domain/policy.ts';
 import type { RunName } from '../../domain/references.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import { dateOfRunId, sendWindowsOf, todayIn } from '../../calendar/business-date.ts';
@@ -35,8 +39,26 @@ export type SeenLookAlikes = {
   readonly isApproved: boolean;
 };
 
-/** At most this many look-alikes are shown. */
-const SHOWN = 50;
+/** Payments that other runs of ours have made already, under other names. */
+export type SeenMadeBefore = {
+  /** The name of the list, as of `nameOfFound`. */
+  readonly name: string;
+  readonly payments: number;
+  readonly sums: readonly Money[];
+  /** How many of them have names that differ only in capitals, zeros in front, or signs. */
+  readonly near: number;
+  /** Those first, and then in the order of the file. */
+  readonly first: readonly MadeBefore[];
+};
+
+/** What the list of withdrawals shows. Null: nothing. */
+export type SeenWithdrawals = {
+  readonly alike: SeenLookAlikes | null;
+  readonly before: SeenMadeBefore | null;
+};
+
+/** At most this many look-alikes, and this many payments that were made before, are shown. */
+const SHOWN = { alike: 50, before: 20 };
 
 /** What Temporal says of a batch and of our other runs. */
 export type Ours = {
@@ -45,49 +67,112 @@ export type Ours = {
   readonly seen: number;
   /** When the batch was planned, epoch milliseconds; null: it has no plan. */
   readonly madeAtMs: number | null;
-  /** Ids of those records that belong to runs of ours. */
-  readonly accountFor: (records: readonly Withdrawal[]) => Promise<readonly string[]>;
+  /** Whose these records are, which carry no name of ours. */
+  readonly claims: (records: readonly Withdrawal[]) => Promise<readonly Claim[]>;
 };
 
 type LookAlikesQuestion = {
   readonly settings: Settings;
   readonly run: RunName;
-  readonly batch: BatchFile;
+  readonly policy: Policy;
+  /** The file of a payout; null for other kinds. */
+  readonly batch: BatchFile | null;
   /** What Temporal says; null: the command does not ask Temporal, so a record without a tag may be one of ours. */
   readonly ours: Ours | null;
   readonly now: () => number;
 };
 
-/** Null: no record looks like a payment. @throws CommandFailure when the service cannot be read */
-export async function seeLookAlikes({
-  settings,
-  run,
-  batch,
-  ours,
-  now,
-}: LookAlikesQuestion): Promise<SeenLookAlikes | null> {
-  const { policy } = batch.policyFile;
-  const sinceMs = now() - policy.payout.rules.dedupeMs;
+/** Where a policy has no `dedupe` of its own: so far back a withdrawal counts. */
+const DEDUPE_MS = 30 * 86_400_000;
+
+/** Whether a policy has payments that can look like others before the run starts. */
+export function hasKnownPayments(policy: Policy): boolean {
+  return policy.kind === 'payout' || fixedPayments(policy).length > 0;
+}
+
+/** @throws CommandFailure when the service cannot be read */
+export async function seeLookAlikes(asked: LookAlikesQuestion): Promise<SeenWithdrawals> {
+  const { settings, run, policy, batch, ours, now } = asked;
+  const sinceMs = now() - (policy.kind === 'payout' ? policy.payout.rules.dedupeMs : DEDUPE_MS);
   const approval = ours?.approval ?? null;
   const alike = new Alike();
   let rows = 0;
-  for await (const { payments } of chunksOfFile(batch)) {
+  for await (const payments of paymentsOf(asked)) {
     alike.add(payments);
     rows += payments.length;
   }
   const oldestMs = Math.min(sinceMs, approval?.sinceMs ?? Infinity);
-  const records = await listed(settings, alike, oldestMs);
-  if (records.length === 0) return null;
+  const all = await listed(settings, alike, oldestMs);
+  const records = all.filter((record) => alike.has(record));
   const { failed: failedWords } = settings.facts.withdrawalStatuses;
   const { opensAtMs } = sendWindowsOf(dateOfRunId(run.id) ?? todayIn(policy.zone, now()), policy.zone);
   // A record that is newer than the plan may be a payment of the batch itself.
   const ownSinceMs = Math.min(ownSince(settings.facts, opensAtMs), ours?.madeAtMs ?? Infinity);
-  const asked = records.filter((record) => mayCount(record, { failedWords, ownSinceMs }));
-  if (asked.length === 0) return null;
-  const accounted = ours === null ? [] : await ours.accountFor(asked);
-  const judging = { records, accounted: new Set(accounted), failedWords, sinceMs, ownSinceMs, approval };
-  const judged = new LookAlikes(judging, hashOfTexts);
-  return heldAgainst(judged, batch, rows);
+  const unnamed = records.filter((record) => mayCount(record, { failedWords, ownSinceMs }));
+  const claims = ours === null || unnamed.length === 0 ? [] : await ours.claims(unnamed);
+  const judging = {
+    records,
+    accounted: new Set(accountedFor(claims)),
+    failedWords,
+    sinceMs,
+    ownSinceMs,
+    approval,
+  };
+  const owners = new Map(claims.map(({ recordId, by }) => [recordId, by]));
+  const made = all.flatMap((record): readonly Made[] => {
+    if (failedWords.includes(record.status) || Date.parse(record.createdAt) < sinceMs) return [];
+    const by = owners.get(record.id);
+    const one = by?.kind === 'item' ? { record, run: by.run, item: by.item } : madeByTag(record);
+    return one === null ? [] : [one];
+  });
+  return {
+    alike:
+      batch === null || unnamed.length === 0
+        ? null
+        : await heldAgainst(new LookAlikes(judging, hashOfTexts), batch, rows),
+    before: made.length === 0 ? null : await madeBefore(new Repeats(run, made), asked),
+  };
+}
+
+/** The payments whose amounts are known before the run starts, in parts. */
+async function* paymentsOf({
+  policy,
+  batch,
+}: Pick<LookAlikesQuestion, 'policy' | 'batch'>): AsyncGenerator<readonly BatchPayment[]> {
+  if (batch === null) yield fixedPayments(policy);
+  else for await (const { payments } of chunksOfFile(batch)) yield payments;
+}
+
+function fixedPayments(policy: Policy): readonly BatchPayment[] {
+  if (policy.kind !== 'convert') return [];
+  const { buy } = policy.convert;
+  return policy.withdraw.flatMap(({ id, account, amount }): readonly BatchPayment[] =>
+    amount.kind === 'fixed' ? [[id, account, buy, amount.value]] : [],
+  );
+}
+
+/** Reads the payments once more, and compares them with what our other runs have made. */
+async function madeBefore(repeats: Repeats, asked: LookAlikesQuestion): Promise<SeenMadeBefore | null> {
+  const money: Money[] = [];
+  const members = new Set<string>();
+  const near: MadeBefore[] = [];
+  const others: MadeBefore[] = [];
+  for await (const payments of paymentsOf(asked)) {
+    for (const found of payments.flatMap((payment) => repeats.of(payment) ?? [])) {
+      const [id, , currency, value] = found.payment;
+      money.push({ currency, value });
+      members.add(`${id} ${found.made.record.id} ${found.others}`);
+      (found.isNear ? near : others).push(found);
+    }
+  }
+  if (money.length === 0) return null;
+  return {
+    name: nameOfFound('made-before', [...members], hashOfTexts),
+    payments: money.length,
+    sums: sumsOf(money),
+    near: near.length,
+    first: [...near, ...others].slice(0, SHOWN.before),
+  };
 }
 
 /**
@@ -109,7 +194,7 @@ async function listed(settings: Settings, alike: Alike, sinceMs: number): Promis
   try {
     const { records, stopped } = await scanList(client.listWithdrawals, {
       sinceMs,
-      wanted: (record) => Date.parse(record.createdAt) >= sinceMs && alike.has(record),
+      wanted: (record) => Date.parse(record.createdAt) >= sinceMs && alike.couldBe(record),
     });
     if (stopped !== null) throw serviceFailure(stopped, address);
     return records;
@@ -155,7 +240,7 @@ async function heldAgainst(
       records.map(({ record }) => ({ currency: record.currency, value: record.withdrawalAmount })),
     ),
     payments,
-    first: records.slice(0, SHOWN),
+    first: records.slice(0, SHOWN.alike),
     approval: { ...bounds, groups },
     isApproved,
   };

@@ -1,13 +1,10 @@
 /**
- * Writes the outcome of each payment of a batch behind its row, into a new file. The file gets its name only when it is
- * complete, so that no person or program ever reads half of it. Rows are written as they are read: memory does not grow with
- * the batch.
+ * Writes the outcome of each payment of a batch behind its row, into a new file. Rows are written as they are read: memory does not
+ * grow with the batch.
  */
-import { access, constants, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join } from 'node:path';
-import { runName, type RunName } from '../../domain/references.ts';
 import type { RowResult } from '../../language/batch/results.ts';
 import { openBytes, type BatchFile } from './file.ts';
+import { writeNewFile } from '../new-file.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { readPayments, type TracedPayment } from '../follow/read-run.ts';
@@ -15,9 +12,6 @@ import type { RunFacts } from '../follow/runs.ts';
 
 /** The result of a row about which the run says nothing yet. */
 const PENDING: RowResult = { outcome: 'PENDING' };
-
-/** This many lines are written at once. */
-const LINES = 500;
 
 /**
  * @param out the file's name as given; relative to the folder in which the command runs
@@ -30,33 +24,11 @@ export async function writeResults(
 ): Promise<number> {
   const opened = await openBytes(batch);
   if (!opened.ok) throw new CommandFailure('bad input', [opened.problem]);
-  const path = pathOf(batch, out);
-  const beside = `${path}.${process.pid}.part`;
   const { resultLines } = await import('../../language/batch/results.ts');
   const results = new Results(readPayments(place, facts));
   const { zone, payout } = batch.policyFile.policy;
   const lines = resultLines(opened.chunks, { format: payout.format, zone }, (id) => results.of(id));
-  try {
-    const file = await open(beside, 'w').catch((error: unknown) => {
-      throw unwritable(out, error, facts.run);
-    });
-    try {
-      let some: string[] = [];
-      const write = async (): Promise<void> => {
-        await file.write(some.join(''));
-        some = [];
-      };
-      for await (const line of lines) if (some.push(line) >= LINES) await write();
-      await write();
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(beside, path);
-  } catch (error) {
-    await rm(beside, { force: true });
-    throw isOfFiles(error) ? unwritable(out, error, facts.run) : error;
-  }
+  await writeNewFile(batch, { out, run: facts.run }, lines);
   return results.asked;
 }
 
@@ -85,38 +57,4 @@ class Results {
     this.#next = null;
     return result;
   }
-}
-
-/** Checks before anything moves that the results can be written. @throws CommandFailure when they cannot */
-export async function requireWritable(batch: Pick<BatchFile, 'file' | 'cwd'>, out: string): Promise<void> {
-  const path = pathOf(batch, out);
-  if (path === pathOf(batch, batch.file)) throw unwritable(out, new Error('it is the batch file itself'));
-  try {
-    await access(dirname(path), constants.W_OK);
-  } catch (error) {
-    throw unwritable(out, error);
-  }
-  const there = await stat(path).catch(() => null);
-  if (there !== null && !there.isFile()) throw unwritable(out, new Error('it is no file'));
-}
-
-function pathOf({ cwd }: Pick<BatchFile, 'cwd'>, file: string): string {
-  return isAbsolute(file) ? file : join(cwd, file);
-}
-
-function isOfFiles(error: unknown): boolean {
-  return error instanceof Error && 'syscall' in error && 'path' in error;
-}
-
-/** @param run absent: it is not known yet */
-function unwritable(out: string, error: unknown, run?: RunName): CommandFailure {
-  if (error instanceof CommandFailure) return error;
-  return new CommandFailure('bad input', [
-    {
-      code: 'RESULTS_UNWRITABLE',
-      place: out,
-      message: `the results cannot be written: ${error instanceof Error ? error.message : String(error)}`,
-      fix: `Name a file in a folder that you may write to. A run that was started goes on; \`npx cambist report ${run === undefined ? 'RUN' : runName(run)} --batch FILE --out FILE\` writes them at any time.`,
-    },
-  ]);
 }

@@ -7,7 +7,6 @@ import type { Client } from '@temporalio/client';
 import { approvalIn, newestSaid } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { runName, runOf, type RunName } from '../../domain/references.ts';
-import { accountedFor } from '../../domain/run/claims.ts';
 import type { Mode, Trade, Withdrawal } from '../../domain/service/records.ts';
 import { dateOfRunId, sendWindowsOf } from '../../calendar/business-date.ts';
 import { createClient, type Settings } from '../../config/config.ts';
@@ -85,7 +84,7 @@ async function hasPaymentLike(
     const alike = new Alike();
     alike.add(chunk.payments);
     // A tag does not count here: it is not known which payments the chunk has made.
-    if (alike.has({ ...record, tag: null })) return true;
+    if (alike.couldBe(record)) return true;
   }
   return false;
 }
@@ -98,8 +97,7 @@ export async function readOurs(place: Place, run: RunName): Promise<Ours> {
     approval: approvalIn(kept),
     seen: newestSaid(kept.instructions, 'run'),
     madeAtMs: (await readFirstPlan(client, mode, run))?.madeAtMs ?? null,
-    accountFor: async (records) =>
-      accountedFor(await claimsOf(client).whose({ mode, run }, records, LOOK_ALIKES_WITHIN_MS)),
+    claims: (records) => claimsOf(client).whose({ mode, run }, records, LOOK_ALIKES_WITHIN_MS),
   };
 }
 

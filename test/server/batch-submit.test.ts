@@ -330,7 +330,7 @@ test('a plan of a batch tells its sums and what cannot be paid, and starts nothi
   );
   assert.match(
     said,
-    /Of 5 payments, 4 cannot be paid and would not be funded: 1 payment, ACCOUNT_MISSING: .* (\S+\.csv):5: gone, 5\.00 EUR to wac_NotRegistered1\. .* is not in the service's list\. 3 payments, ACCOUNT_CURRENCY: .* \1:2: inv-1, 1\.50 EUR to wac_7Hk2mQ9vT4xR\. Withdrawal account "wac_7Hk2mQ9vT4xR" does not take EUR\./,
+    /Of 5 payments, 4 cannot be paid and would not be funded: 1 payment, ACCOUNT_MISSING: .* (\S+\.csv):5: gone, 5\.00 EUR to wac_NotRegistered1\. The service does not know .*\. 3 payments, ACCOUNT_CURRENCY: .* \1:2: inv-1, 1\.50 EUR to wac_7Hk2mQ9vT4xR\. Withdrawal account "wac_7Hk2mQ9vT4xR" does not take EUR\./,
   );
   const document = documentOf(await command(stage, [...typed, '--json'])) as {
     readonly batch: unknown;

@@ -207,7 +207,7 @@ describe('what people decide', { concurrency: 8 }, () => {
       await run(policy, ...AGAIN),
       4,
       'PAYMENT_COULD_STAND',
-      new RegExp(`withdrawal ${twin} carries no tag`),
+      new RegExp(`withdrawal ${twin} has no reference`),
     );
     stage.sandbox.setStatus({ id: twin, status: 'RETURNED', money: 'returned' });
     stage.sandbox.clearFaults(fault);
@@ -387,7 +387,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     const other = await payByHand(policy, { tag: `${policy.reference}~2`, amount: '500.00' });
     await reportWhen(policy, ({ problems }) => problems.some(({ code }) => code === 'RECORD_DIFFERS'));
     const named = await resolve(policy, 'supplier', '--executed', other, ...ANA);
-    assertProblem(named, 4, 'RECORD_DIFFERS', /its amount is 500\.00, planned was 18500/);
+    assertProblem(named, 4, 'RECORD_DIFFERS', /its amount is 500\.00, and the plan says 18500/);
     const decided = await resolve(policy, 'supplier', ...GONE);
     assertExit(decided, 0);
     assert.match(

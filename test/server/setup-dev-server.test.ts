@@ -1,22 +1,16 @@
 // The dev server as `cambist up` and the tests use it: started, reached, killed, and started again on its file.
 
 import assert from 'node:assert/strict';
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { findTemporal } from '#temporal-binary';
 import { Client, Connection } from '@temporalio/client';
 import { DevServerFailed, startDevServer, type DevServer } from '../../worker/dev-server.ts';
+import { CLOSED_TO_BROWSERS } from '../../worker/ui-door.ts';
 import { testServerAddress, uniqueName } from '../support/dev-server.ts';
+import { NO_PROC, answeringElsewhere, openPorts, statusOf } from '../support/open-ports.ts';
 
 test('the shared server knows the search attributes of Cambist', async () => {
   await withClient(await testServerAddress(), async (client) => {
@@ -60,22 +54,33 @@ test('the web page answers, and stopping twice is no mistake', async () => {
   await server.exited;
 });
 
-const NO_PROC = process.platform === 'linux' ? false : 'the open ports of a process are listed on Linux only';
+test('no page from elsewhere gets an answer of any HTTP port', { skip: NO_PROC }, async (t) => {
+  const server = await startDevServer({ port: 0, uiPort: 0 });
+  t.after(() => server.kill());
+  assert.ok(server.uiUrl);
+  const door = Number(new URL(server.uiUrl).port);
+  const ports = openPorts(server.pid);
+  assert.ok(
+    ports.includes(portOf(server)) && ports.length > 3,
+    'the UI, the HTTP API and the counters have ports',
+  );
+  assert.ok(!ports.includes(door), 'the port of the UI that people use is not the server’s own');
+  assert.deepEqual(await answeringElsewhere([...ports, door]), []);
+  const { host } = new URL(server.uiUrl);
+  const namespaces = (headers: Readonly<Record<string, string>>): Promise<number | null> =>
+    statusOf(door, { path: '/api/v1/namespaces', headers });
+  assert.equal(await namespaces({ host }), 200);
+  assert.equal(await namespaces({ host, origin: server.uiUrl }), 200);
+  assert.equal(await namespaces({ host, origin: 'http://elsewhere.example' }), 403);
+  assert.equal(await namespaces({ host: 'localhost.elsewhere.example' }), 403);
+});
 
-test('no port starts a run for a web page', { skip: NO_PROC }, async () => {
-  const server = await startDevServer({ port: 0, headless: true });
-  try {
-    const ports = openPorts(server.pid);
-    assert.ok(ports.includes(portOf(server)) && ports.length > 1, 'the HTTP API has a port of its own');
-    const statuses = await Promise.all(ports.map(startedByWebPage));
-    assert.ok(statuses.includes(403), `one port refuses it: ${statuses.join(', ')}`);
-    assert.deepEqual(
-      statuses.filter((status) => status !== null && status < 400),
-      [],
-    );
-  } finally {
-    await server.kill();
-  }
+test('no browser goes to the ports of the UI itself: the Fetch standard, as Node has it, forbids them', async () => {
+  for (const port of CLOSED_TO_BROWSERS)
+    await assert.rejects(fetch(`http://127.0.0.1:${port}/`), ({ cause }: Error) => {
+      assert.match(String(cause), /bad port/, String(port));
+      return true;
+    });
 });
 
 test('a port that was asked for and is taken is named in the error', async () => {
@@ -116,37 +121,6 @@ async function withClient(address: string, use: (client: Client) => Promise<void
     await use(new Client({ connection }));
   } finally {
     await connection.close();
-  }
-}
-
-/** The status of a start by the HTTP API, as a browser would send it; null where no HTTP is spoken. */
-async function startedByWebPage(port: number): Promise<number | null> {
-  const id = uniqueName('web-page');
-  const response = await fetch(`http://127.0.0.1:${port}/api/v1/namespaces/default/workflows/${id}`, {
-    method: 'POST',
-    headers: { 'content-type': 'text/plain' },
-    body: JSON.stringify({ workflowType: { name: 'run' }, taskQueue: { name: 'cambist-sandbox' } }),
-  }).catch(() => null);
-  await response?.body?.cancel();
-  return response?.status ?? null;
-}
-
-/** The TCP ports on which a process listens. */
-function openPorts(pid: number): readonly number[] {
-  const sockets = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
-  const inodes = new Set(sockets.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []));
-  const rows = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1);
-  const listening = rows.map((row) => row.trim().split(/\s+/)).filter((row) => row[3] === '0A');
-  return listening
-    .filter((row) => inodes.has(row[9] ?? ''))
-    .map((row) => Number.parseInt(row[1]?.split(':')[1] ?? '', 16));
-}
-
-function linkOf(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return '';
   }
 }
 

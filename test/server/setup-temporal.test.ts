@@ -13,16 +13,18 @@ import { ensureTemporal, findTemporal, TemporalUnavailable } from '../../scripts
 const RECENT = 'temporal version 0.0.0-DEV (Server 1.29.1, UI 2.42.1)';
 const OLD = 'temporal version 1.0.0 (Server 1.24.2, UI 2.28.0)';
 /** Nothing listens there: the official download cannot be reached. */
-const NOWHERE = 'http://127.0.0.1:9';
+const NOWHERE = 'http://127.0.0.1:1799';
 
 const environment = { ...process.env };
 let folder = '';
 let bin = '';
 let cached = '';
+let said: string[] = [];
 
 beforeEach(() => {
   // What it says it does would read as if it were done here.
-  mock.method(process.stderr, 'write', () => true);
+  said = [];
+  mock.method(process.stderr, 'write', (text: string) => said.push(text) > 0);
   folder = mkdtempSync(join(tmpdir(), 'cambist-setup-'));
   bin = join(folder, 'bin');
   mkdirSync(bin);
@@ -70,7 +72,7 @@ test('a download with another SHA-256 is neither unpacked nor kept', async (t) =
   const downloadBase = await serveArchive(t);
   await assert.rejects(
     ensureTemporal({ downloadBase }),
-    /official download: its SHA-256 is [0-9a-f]{64}, not [0-9a-f]{64}/,
+    /official download, http:\/\/127\.\S+\/v1\.5\.1\/\S+: its SHA-256 is [0-9a-f]{64}, not [0-9a-f]{64}/,
   );
   assert.equal(existsSync(cached), false);
 });
@@ -104,7 +106,13 @@ test('when no way works, the error names each that was tried and three that mend
   await assert.rejects(ensureTemporal({ downloadBase: NOWHERE }), (error) => {
     assert.ok(error instanceof TemporalUnavailable);
     assert.match(error.message, /holds server 1\.24, older than 1\.29/);
-    assert.match(error.message, /official download: fetch failed \(.+\)/);
+    const [download = ''] = /official download, .*/.exec(error.message) ?? [];
+    assert.match(
+      download,
+      /, http:\/\/127\.0\.0\.1:1799\/v1\.5\.1\/temporal_cli_\S+: fetch failed \(connect ECONNREFUSED 127\.0\.0\.1:1799\)$/,
+    );
+    // It is said at once, before the next way is tried, which may take minutes.
+    assert.ok(said.includes(`${download}\n`));
     assert.match(error.message, /build by 'go install': no Go toolchain on the PATH/);
     assert.match(error.message, /1\. .*TEMPORAL_ADDRESS[^]*2\. .*PATH[^]*3\. .*Go/);
     return true;

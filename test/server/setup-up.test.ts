@@ -10,6 +10,7 @@ import { test, type TestContext } from 'node:test';
 import { holderOf } from '../../cli/commands/port-holder.ts';
 import { UpChildren } from '../../cli/commands/up-children.ts';
 import { assertExit, commandProcess, documentOf, startCommand, type Started } from '../support/commands.ts';
+import { NO_PROC, answeringElsewhere, openPorts } from '../support/open-ports.ts';
 import { ROOT } from '../support/root.ts';
 
 /** What it says when it is ready. */
@@ -28,11 +29,12 @@ type Place = {
 const LIMIT = { timeout: 600_000 };
 
 test(
-  'the other commands in its folder find it, a second one is refused, and a hang-up ends all of it',
+  'the other commands in its folder find it, a second one is refused, a worker that dies is followed by another, no page from elsewhere gets an answer, and a hang-up ends all of it',
   LIMIT,
   async (t) => {
     const place = placeFor(t);
     const first = startUp(place);
+    await first.says(/^Starting a Temporal dev server …\nStarting the sandbox …\nStarting a worker …$/m);
     const { worker } = await readyOf(first);
     const listed = await commandProcess(place, ['list', '--json']);
     assertExit(listed, 0);
@@ -42,12 +44,19 @@ test(
     const second = await commandProcess(place, ['up', '--json']);
     assertExit(second, 4);
     assert.match(second.stdout, /"UP_ALREADY"/);
+    const pids = [first.process.pid ?? 0, ...childrenIn(place.folder)];
+    if (NO_PROC === false) assert.deepEqual(await answeringElsewhere(pids.flatMap(openPorts)), []);
 
+    process.kill(worker.pid, 'SIGKILL');
+    await first.says(/\(process \d+\) ended by SIGKILL; runs wait\.\s+Starting\s+another/);
+    await first.says(/Another worker takes the work: process \d+\./);
+    const left = childrenIn(place.folder);
+    assert.deepEqual([left.length, left.includes(worker.pid)], [2, false]);
     first.process.kill('SIGHUP');
     assertExit(await first.ended, 0);
     assert.deepEqual(
       [
-        isAlive(worker.pid),
+        left.some(isAlive),
         ...['dev.json', 'up.json'].map((name) => existsSync(join(place.folder, '.cambist', name))),
       ],
       [false, false, false],

@@ -1,6 +1,6 @@
 /** `check --batch` on a terminal: what the guide shows is what is printed, and what options are refused. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -164,3 +164,54 @@ for (const [argv, said] of REFUSED) {
     assert.match(stderr.replaceAll(/\s+/g, ' '), said);
   });
 }
+
+const TO_CORRECT = `ref;account;ccy;amount\r
+inv-1042;wac_7Hk2mQ9vT4xR;mxn; 16500.00\r
+inv-1043;wac_EuR5epaLive1;EUR;1.250,00\r
+`;
+
+test('--fix lists what is certain, writes it into a new file as the guide shows, and checks that one', async () => {
+  const file = fileOf('november.csv', TO_CORRECT);
+  const out = join(FOLDER, 'fixed.csv');
+  const { exitCode, stdout } = await cambist('check', POLICY, '--batch', file, '--fix', '--out', out);
+  assert.equal(exitCode, 2);
+  const words = (all: string): string => all.replaceAll(`${FOLDER}/`, '').replaceAll(/\s+/g, ' ');
+  assert.equal(words(stdout), words(shown('Corrections')));
+  assert.equal(readFileSync(file, 'utf8'), TO_CORRECT);
+  const written = readFileSync(out, 'utf8');
+  assert.equal(written, TO_CORRECT.replace('mxn; 16500', 'MXN;16500'));
+  const again = await cambist('check', POLICY, '--batch', out, '--fix', '--out', join(FOLDER, 'none.csv'));
+  assert.match(again.stdout, /fixed\.csv: nothing to correct that is certain\.\n/);
+  assert.equal(existsSync(join(FOLDER, 'none.csv')), false);
+});
+
+test('--fix alone writes nothing, and --out never names the batch itself', async () => {
+  const file = fileOf('itself.csv', TO_CORRECT.replace('1.250,00', '1250.00'));
+  const listed = await cambist('check', POLICY, '--batch', file, '--fix', '--json');
+  assert.equal(listed.exitCode, 2);
+  const { batch }: { batch: { file: string; corrections: unknown } } = JSON.parse(listed.stdout);
+  assert.equal(batch.file, file);
+  assert.deepEqual(batch.corrections, [
+    { line: 2, row: 2, payment: 'inv-1042', column: 'ccy', now: 'MXN', was: 'mxn' },
+    { line: 2, row: 2, payment: 'inv-1042', column: 'amount', now: '16500.00', was: ' 16500.00' },
+  ]);
+  const link = join(FOLDER, 'link.csv');
+  symlinkSync(file, link);
+  for (const out of [file, link]) {
+    const { exitCode, stderr } = await cambist('check', POLICY, '--batch', file, '--fix', '--out', out);
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /RESULTS_UNWRITABLE[^]*it is the batch\s+file itself/);
+  }
+  assert.match(readFileSync(file, 'utf8'), /;mxn; 16500/);
+  const good = await cambist('check', POLICY, '--batch', file, '--fix', '--out', join(FOLDER, 'good.csv'));
+  assert.equal(good.exitCode, 0);
+  assert.match(good.stdout, /good\.csv: ok, 2 payments/);
+});
+
+test('--fix without a batch, and --out without --fix, are refused', async () => {
+  for (const options of [['--fix'], ['--batch', SAMPLE, '--out', 'x.csv']]) {
+    const { exitCode, stderr } = await cambist('check', POLICY, ...options);
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /^BAD_COMMAND_LINE --(?:fix|out): /);
+  }
+});

@@ -182,7 +182,7 @@ const TRADES: readonly (readonly [name: string, record: Partial<Trade>, differen
     /its reference is "p\.2026-11-21\.usd-mxn-2"/,
   ],
   ['other currencies', { buyCurrency: 'BRL' }, /it sells USD for BRL/],
-  ['another amount', { sellAmount: '1000.01' }, /its sell amount is 1000\.01, planned was 1000\.00/],
+  ['another amount', { sellAmount: '1000.01' }, /its sell amount is 1000\.01, and the plan says 1000\.00/],
   ['the other side', { sellAmount: null, buyAmount: '17250.00' }, /its sell amount is not given/],
   ['another leg’s trade', { id: 'tde_other' }, /the record of another leg/],
   ['an older trade', { createdAt: '2026-11-20T23:49:00Z' }, /before the run's date began/],
@@ -199,7 +199,10 @@ for (const [name, record, difference] of TRADES) {
 test('the amount of a leg that came from balances is in the plan, and counts too', () => {
   const amount = { side: 'sell', value: '1000.00', fixed: false } as const;
   const planned: LegSubject = { ...A_LEG, leg: { ...LEG, amount } };
-  assert.match(legDifferences(planned, { ...TRADE, sellAmount: '900' })[0] ?? '', /planned was 1000\.00/);
+  assert.match(
+    legDifferences(planned, { ...TRADE, sellAmount: '900' })[0] ?? '',
+    /and the plan says 1000\.00/,
+  );
   const forgotten: LegSubject = { ...A_LEG, leg: { ...LEG, amount: null } };
   assert.deepEqual(legDifferences(forgotten, { ...TRADE, sellAmount: '900' }), []);
 });
@@ -302,7 +305,7 @@ test('a record with the item’s name that contradicts the plan may be decided o
   assert.deepEqual(seen, {
     kind: 'contradicts',
     record: other,
-    difference: 'its amount is 1.00, planned was 17250.00',
+    difference: 'its amount is 1.00, and the plan says 17250.00',
     couldBe: [],
   });
   const cut = await checkNotExecuted(serviceOf({ withdrawals: [other], cut: true }), A_PAYMENT);

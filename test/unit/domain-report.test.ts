@@ -169,7 +169,7 @@ test('a run of which something was cancelled is called so, also by a later start
 });
 
 test('a run is held by everything but the pace of the service, and says by what', () => {
-  const holds: readonly WaitReason[] = ['money', 'doubt', 'configuration', 'opening', 'person'];
+  const holds: readonly WaitReason[] = ['money', 'doubt', 'configuration', 'opening', 'settlement', 'person'];
   for (const reason of holds) {
     const state = stateOf([PAYMENT]);
     for (const record of state.payments) record.waiting = waiting(reason);
@@ -185,24 +185,6 @@ test('a run is held by everything but the pace of the service, and says by what'
   for (const record of state.legs) record.waiting = waiting('service');
   assert.equal(makeReport(state).status, 'RUNNING');
   assert.deepEqual(makeReport(state).problems, []);
-});
-
-test('a run waits for a settlement in good time, and is held by a late one', () => {
-  for (const [code, status] of [
-    ['AWAITING_SETTLEMENT', 'RUNNING'],
-    ['SETTLEMENT_LATE', 'HELD'],
-    ['WITHDRAWAL_LATE', 'HELD'],
-  ] as const) {
-    const state = stateOf([PAYMENT]);
-    const wait = waiting('settlement');
-    for (const record of state.legs) record.waiting = { ...wait, problem: { ...wait.problem, code } };
-    const report = makeReport(state);
-    assert.equal(report.status, status, code);
-    assert.deepEqual(
-      report.problems.map((problem) => problem.code),
-      [code],
-    );
-  }
 });
 
 test('the rate of a leg is what it bought by what it sold', () => {
@@ -461,6 +443,22 @@ function reportOfOne(payment: typeof PAYMENT) {
   return makeReport(state).payments[0] ?? assert.fail('There is no payment.');
 }
 
+test('a run that was reset says of what an earlier one may have done that it is looking, until it has looked', () => {
+  const state = stateOf([PAYMENT]);
+  const steps = (isAgain: boolean): readonly string[] =>
+    progressPage(state, 0, isAgain).progress.items.map(({ step }) => step);
+  assert.deepEqual(steps(false), ['made', 'quoting', 'to be sent']);
+  assert.deepEqual(steps(true), ['made', 'looking whether it was traded', 'to be sent']);
+  for (const { stage } of state.payments) if (stage.kind === 'unsent') stage.release = { unwanted: null };
+  assert.deepEqual(steps(true), ['made', 'looking whether it was traded', 'looking whether it was sent']);
+  assert.equal(lookingIn(progressPage(state, 0, true).progress), 2);
+  for (const { stage } of [...state.legs, ...state.payments]) {
+    assert.ok(stage.kind === 'converting' || stage.kind === 'unsent');
+    Object.assign(stage, { state: { ...stage.state, knownIn: 'r2' } });
+  }
+  assert.deepEqual(steps(true), ['made', 'quoting', 'to be sent']);
+});
+
 test('every advice that a known run shows has its name, and its item’s, in the commands', () => {
   const codes = [...Object.keys(PROBLEMS), ...Object.keys(DECISIONS)] as (keyof typeof PROBLEMS)[];
   const placeholder = /`npx cambist [^`]*\b(RUN|ITEM|OLD)\b/;
@@ -490,18 +488,4 @@ test('every advice that a known run shows has its name, and its item’s, in the
 test('what the policy does by itself is not explained to a run that has the rule', () => {
   assert.equal(moneyAdvice({ shortfall: 'hold' }, 'USD'), 'Bring USD in; the run goes on by itself.');
   assert.match(moneyAdvice({ shortfall: 'skip' }, 'USD'), /`shortfall: hold`/);
-});
-
-test('a run that was reset says of what an earlier one may have done that it is looking, until it has looked', () => {
-  const state = stateOf([PAYMENT]);
-  const steps = (isAgain: boolean): readonly string[] =>
-    progressPage(state, 0, isAgain).progress.items.map(({ step }) => step);
-  assert.deepEqual(steps(false), ['made', 'quoting', 'to be sent']);
-  assert.deepEqual(steps(true), ['made', 'looking whether it was traded', 'looking whether it was sent']);
-  assert.equal(lookingIn(progressPage(state, 0, true).progress), 2);
-  for (const { stage } of [...state.legs, ...state.payments]) {
-    assert.ok(stage.kind === 'converting' || stage.kind === 'unsent');
-    Object.assign(stage, { state: { ...stage.state, knownIn: 'r2' } });
-  }
-  assert.deepEqual(steps(true), ['made', 'quoting', 'to be sent']);
 });

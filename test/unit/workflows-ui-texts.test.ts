@@ -245,9 +245,9 @@ test('a batch says with which codes payments have ended unpaid, how many each, a
     chunkOf(2, 99, [MISSING, { code: 'BATCH_STOPPED', payments: 92 }]),
   ];
   const lines = [
-    '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, mend it, then type `npx cambist replay p.2026-11-21`, or reset the run.',
-    '- `ACCOUNT_MISSING` 14 payments: Register the account at the service, then type `npx cambist replay p.2026-11-21`, or reset the run.',
-    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: Correct the account, amount or pair at the service, then type `npx cambist replay p.2026-11-21`, or reset the run. A payment that is refused as before goes on by `npx cambist run POLICY --go-on ITEM`.',
+    '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, and mend it. Then type `npx cambist replay p.2026-11-21`, or reset the run.',
+    '- `ACCOUNT_MISSING` 14 payments: The service does not know the withdrawal account of a payment. Register the account at the service, then type `npx cambist replay p.2026-11-21`, or reset the run.',
+    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: The service says: the account is not in use. Correct the account, amount or pair at the service, then type `npx cambist replay p.2026-11-21`, or reset the run. If a payment is then refused as before: `npx cambist run POLICY --go-on ITEM`.',
     '- All of them, one by one: `npx cambist report p.2026-11-21`.',
   ].join('\n');
   assert.ok(detailsOf(state).includes(`\n${lines}\n`), detailsOf(state));

@@ -1,0 +1,196 @@
+/**
+ * What of a batch file can be corrected without a doubt: cells and names of columns that say one thing, and are not written as they
+ * should be. The bytes of everything else stay as they are.
+ */
+import type { Decimals } from '../../domain/currencies.ts';
+import type { BatchColumns, BatchFormat } from '../../domain/policy.ts';
+import type { Place } from '../text/yaml-source.ts';
+import { certainText, readersOf, trimmed } from './cells.ts';
+import { layoutOf, placesOf, type CsvLayout } from './csv-rows.ts';
+import type { LineText, Piece, RowPiece } from './pieces.ts';
+import { labelOf, PlainBytes } from './plain-bytes.ts';
+import { readPieces } from './read-pieces.ts';
+
+/** One corrected cell, or name of a column. */
+export type Correction = {
+  /** From 1. */
+  readonly line: number;
+  /** Its row in a spreadsheet, from 1. */
+  readonly row: number;
+  /** The id of the payment, as it is read now; null: the first line, or a payment whose id cannot be read. */
+  readonly payment: string | null;
+  /** The column, by its name in the policy. */
+  readonly column: string;
+  readonly was: string;
+  readonly now: string;
+};
+
+export type Corrected = { readonly bytes: Uint8Array; readonly corrections: readonly Correction[] };
+
+/** The corrected bytes of a batch file; the same bytes where there is nothing to correct. */
+export async function corrected(
+  bytes: Uint8Array,
+  format: BatchFormat,
+  decimals: Decimals,
+): Promise<Corrected> {
+  // The rows of a file are read only where the names of its columns are right.
+  let isNamed = false;
+  const named = await correctedOnce(bytes, format, (piece) => {
+    // Each column that is missing is a mistake of its own, of the same line.
+    if (isNamed || piece.kind !== 'mistake' || piece.complaint.mistake !== 'COLUMN_MISSING') return [];
+    isNamed = true;
+    return inColumnNames(piece, format.columns, layoutOf(beginningOf(bytes, format)).separator);
+  });
+  const read = readersOf(format, decimals);
+  const rows = await correctedOnce(named.bytes, format, (piece) =>
+    piece.kind === 'row' ? inRow(piece, format, read) : [],
+  );
+  return { bytes: rows.bytes, corrections: [...named.corrections, ...rows.corrections] };
+}
+
+/** A correction, and the text that takes the place of a part of its piece. */
+type Placed = { readonly correction: Correction; readonly place: Place };
+
+async function correctedOnce(
+  bytes: Uint8Array,
+  format: BatchFormat,
+  correct: (piece: Piece) => readonly Placed[],
+): Promise<Corrected> {
+  const source = new PlainBytes(wholeOf(bytes), format.encoding);
+  const found: Placed[] = [];
+  for await (const piece of readPieces(source, format, () => {})) found.push(...correct(piece));
+  if (found.length === 0) return { bytes, corrections: [] };
+  return withCorrections(bytes, found, { label: labelOf(bytes, format.encoding), isJson: source.isJson });
+}
+
+/** More text than a first line has. */
+const BEGINNING_BYTES = 64 * 1024;
+
+function beginningOf(bytes: Uint8Array, { encoding }: BatchFormat): string {
+  return new TextDecoder(labelOf(bytes, encoding)).decode(bytes.subarray(0, BEGINNING_BYTES));
+}
+
+async function* wholeOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}
+
+/** The names of columns that are there with blanks around them, or in other capitals. */
+function inColumnNames(
+  piece: LineText,
+  columns: BatchColumns,
+  separator: CsvLayout['separator'],
+): readonly Placed[] {
+  const cells = placesOf(piece.text, separator).map((place) => cellAt(piece, place));
+  const names = cells.map(({ was }) => was);
+  const missing = Object.values(columns).filter((column) => !names.includes(column));
+  return cells.flatMap((cell): readonly Placed[] => {
+    const [column] = missing.filter((one) => isSameName(cell.was, one));
+    const isOnly = column !== undefined && names.filter((name) => isSameName(name, column)).length === 1;
+    return isOnly ? [placed(piece, cell, { payment: null, column, now: column })] : [];
+  });
+}
+
+function isSameName(name: string, column: string): boolean {
+  return trimmed(name).toLowerCase() === column.toLowerCase();
+}
+
+function inRow(
+  piece: RowPiece,
+  { columns, numbers: { decimal } }: BatchFormat,
+  read: ReturnType<typeof readersOf>,
+): readonly Placed[] {
+  const now = (what: keyof BatchColumns, currency: string | null): string => {
+    const text = piece.cells[columns[what]] ?? '';
+    const isText = piece.odd.get(columns[what]) === undefined;
+    return (
+      (isText ? certainText(what, text, { read: (one) => read[what](one, currency), decimal }) : null) ?? text
+    );
+  };
+  const currency = now('currency', null);
+  const id = read.id(now('id', null));
+  const found = (['id', 'account', 'currency', 'amount'] as const).flatMap((what): readonly Placed[] => {
+    const column = columns[what];
+    const text = now(what, currency);
+    // A quote inside a cell is written otherwise than it is read.
+    if (text === (piece.cells[column] ?? '') || text.includes('"')) return [];
+    const cell = cellAt(piece, piece.placeOf(column));
+    return [placed(piece, cell, { payment: typeof id === 'string' ? id : null, column, now: text })];
+  });
+  return found.toSorted((one, other) => one.place.start - other.place.start);
+}
+
+type Cell = { readonly was: string; readonly place: Place };
+
+/** The text of a cell, and its place without the quotes around it. */
+function cellAt({ text }: LineText, { start, end }: Place): Cell {
+  const isQuoted = text[start] === '"' && text[end - 1] === '"' && end - start > 1;
+  const place = isQuoted ? { start: start + 1, end: end - 1 } : { start, end };
+  return { was: text.slice(place.start, place.end), place };
+}
+
+function placed(
+  { line, row = line }: LineText,
+  { was, place }: Cell,
+  of: Pick<Correction, 'payment' | 'column' | 'now'>,
+): Placed {
+  return { correction: { line, row, ...of, was }, place };
+}
+
+/** The bytes, with each correction in the place of what was there. */
+function withCorrections(
+  bytes: Uint8Array,
+  found: readonly Placed[],
+  { label, isJson }: { readonly label: Label; readonly isJson: boolean },
+): Corrected {
+  const decoded = new TextDecoder(label, { ignoreBOM: true }).decode(bytes);
+  // The readers count lines, and give places, in the text behind a byte order mark.
+  const mark = decoded.startsWith('\u{FEFF}') ? 1 : 0;
+  const ends = decoded.matchAll(isJson ? /\n/g : /\r\n|\n|\r/g);
+  const starts = [mark, ...Array.from(ends, (end) => end.index + end[0].length)];
+  const parts: Uint8Array[] = [];
+  const corrections: Correction[] = [];
+  let at = { character: 0, byte: 0 };
+  const bytesTo = (character: number): Uint8Array => {
+    const byte = at.byte + lengthOf(decoded.slice(at.character, character), label);
+    const part = bytes.subarray(at.byte, byte);
+    at = { character, byte };
+    return part;
+  };
+  for (const { correction, place } of found) {
+    const line = starts[correction.line - 1];
+    const text = encoded(correction.now, label);
+    if (line === undefined || text === null) continue;
+    parts.push(bytesTo(line + place.start), text);
+    bytesTo(line + place.end);
+    corrections.push(correction);
+  }
+  return { bytes: Buffer.concat([...parts, bytes.subarray(at.byte)]), corrections };
+}
+
+type Label = ReturnType<typeof labelOf>;
+
+function lengthOf(text: string, label: Label): number {
+  switch (label) {
+    case 'utf-8':
+      return Buffer.byteLength(text);
+    case 'windows-1252':
+      return text.length;
+    case 'utf-16le':
+    case 'utf-16be':
+      return text.length * 2;
+  }
+}
+
+/** The bytes of a text; null: the encoding has no such characters, or none that are known here. */
+function encoded(text: string, label: Label): Uint8Array | null {
+  switch (label) {
+    case 'utf-8':
+      return Buffer.from(text);
+    case 'windows-1252':
+      return /^[\u0020-\u007E\u00A0-\u00FF]*$/.test(text) ? Buffer.from(text, 'latin1') : null;
+    case 'utf-16le':
+      return Buffer.from(text, 'utf16le');
+    case 'utf-16be':
+      return Buffer.from(text, 'utf16le').swap16();
+  }
+}

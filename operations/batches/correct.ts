@@ -1,0 +1,28 @@
+/** Corrects a batch file where the right text is certain, into a new file. */
+import type { Correction } from '../../language/batch/corrections.ts';
+import { CommandFailure } from '../failure.ts';
+import { openBytes, type BatchFile } from './file.ts';
+import { writeNewFile } from '../new-file.ts';
+
+/**
+ * @param out the new file's name as given; it is written only where there is something to correct. Null: nothing is written
+ * @throws CommandFailure when a file cannot be read or written
+ */
+export async function correctBatch(batch: BatchFile, out: string | null): Promise<readonly Correction[]> {
+  const opened = await openBytes(batch);
+  if (!opened.ok) throw new CommandFailure('bad input', [opened.problem]);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of opened.chunks) chunks.push(chunk);
+  const { corrected } = await import('../../language/batch/corrections.ts');
+  const { bytes, corrections } = await corrected(
+    Buffer.concat(chunks),
+    batch.policyFile.policy.payout.format,
+    batch.decimals,
+  );
+  if (out !== null && corrections.length > 0) await writeNewFile(batch, { out }, oneOf(bytes));
+  return corrections;
+}
+
+async function* oneOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}
