@@ -169,7 +169,7 @@ test('a run of which something was cancelled is called so, also by a later start
 });
 
 test('a run is held by everything but the pace of the service, and says by what', () => {
-  const holds: readonly WaitReason[] = ['money', 'doubt', 'configuration', 'opening', 'settlement', 'person'];
+  const holds: readonly WaitReason[] = ['money', 'doubt', 'configuration', 'opening', 'person'];
   for (const reason of holds) {
     const state = stateOf([PAYMENT]);
     for (const record of state.payments) record.waiting = waiting(reason);
@@ -185,6 +185,24 @@ test('a run is held by everything but the pace of the service, and says by what'
   for (const record of state.legs) record.waiting = waiting('service');
   assert.equal(makeReport(state).status, 'RUNNING');
   assert.deepEqual(makeReport(state).problems, []);
+});
+
+test('a run waits for a settlement in good time, and is held by a late one', () => {
+  for (const [code, status] of [
+    ['AWAITING_SETTLEMENT', 'RUNNING'],
+    ['SETTLEMENT_LATE', 'HELD'],
+    ['WITHDRAWAL_LATE', 'HELD'],
+  ] as const) {
+    const state = stateOf([PAYMENT]);
+    const wait = waiting('settlement');
+    for (const record of state.legs) record.waiting = { ...wait, problem: { ...wait.problem, code } };
+    const report = makeReport(state);
+    assert.equal(report.status, status, code);
+    assert.deepEqual(
+      report.problems.map((problem) => problem.code),
+      [code],
+    );
+  }
 });
 
 test('the rate of a leg is what it bought by what it sold', () => {
