@@ -174,12 +174,12 @@ function countedText({ payments, problems }: Report): string {
 const NO_ITEMS: Readonly<Record<Report['status'], string>> = {
   COMPLETED: 'There was nothing to do.',
   PARTIAL: 'Nothing was planned.',
-  FAILED: 'No plan was made; nothing was sent.',
-  CANCELLED: 'It was cancelled before there was a plan; nothing was sent.',
-  HELD: 'There is no plan yet; nothing was sent.',
-  RUNNING: 'There is no plan yet; nothing was sent.',
-  TERMINATED: 'It was ended in Temporal before there was a plan; nothing was sent.',
-  TIMED_OUT: 'It was ended in Temporal before there was a plan; nothing was sent.',
+  FAILED: 'Not started: no plan could be made. Nothing was sent.',
+  CANCELLED: 'It was cancelled before there was a plan. Nothing was sent.',
+  HELD: 'There is no plan yet. Nothing was sent.',
+  RUNNING: 'There is no plan yet. Nothing was sent.',
+  TERMINATED: 'It was ended in Temporal before there was a plan. Nothing was sent.',
+  TIMED_OUT: 'It was ended in Temporal before there was a plan. Nothing was sent.',
 };
 
 function settledText({ settled, settledAt }: ReportLeg, clock: Clock): string {

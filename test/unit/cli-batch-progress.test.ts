@@ -312,7 +312,7 @@ test('a held batch leads with the sums that are missing, and then tells what els
   };
   assert.equal(
     sentenceOf('HELD', { held, waiting }),
-    'mxn-supplier.2026-11-21 is held (601 of 1501 items done) by WITHDRAWAL_INSUFFICIENT_BALANCE since 05:59:00 America/Mexico_City: Short of 69322.71 GBP (54 payments wait; 69334.71 GBP are needed, 12.00 GBP are there); it looks again by itself at 06:01:00. Bring GBP in; the run goes on by itself. 57 wait: 54 money missing, 3 in doubt.',
+    'mxn-supplier.2026-11-21 is held (601 of 1501 items done) by WITHDRAWAL_INSUFFICIENT_BALANCE since 05:59:00 America/Mexico_City: Short of 69322.71 GBP (54 payments wait; 69334.71 GBP are needed, 12.00 GBP are there); it looks again by itself at 06:01:00. Bring GBP in; the run then goes on by itself. 57 wait: 54 money missing, 3 in doubt.',
   );
 });
 

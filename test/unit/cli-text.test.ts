@@ -340,11 +340,11 @@ test('a safety wait names its end in UTC, and the day where it is another one', 
   const at = (text: string): number => Date.parse(text);
   assert.equal(
     safetyWaitText(at('2026-11-21T20:37:36.004Z'), at('2026-11-21T20:34:00Z')),
-    'safety wait until 20:37:37 UTC; nothing for you to do',
+    'safety wait until 20:37:37 UTC, to be sure that nothing was sent before; nothing for you to do',
   );
   assert.equal(
     safetyWaitText(at('2026-11-22T00:01:00Z'), at('2026-11-21T23:58:00Z')),
-    'safety wait until 2026-11-22 00:01:00 UTC; nothing for you to do',
+    'safety wait until 2026-11-22 00:01:00 UTC, to be sure that nothing was sent before; nothing for you to do',
   );
 });
 

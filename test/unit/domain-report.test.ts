@@ -504,6 +504,6 @@ test('every advice that a known run shows has its name, and its item’s, in the
 });
 
 test('what the policy does by itself is not explained to a run that has the rule', () => {
-  assert.equal(moneyAdvice({ shortfall: 'hold' }, 'USD'), 'Bring USD in; the run goes on by itself.');
+  assert.equal(moneyAdvice({ shortfall: 'hold' }, 'USD'), 'Bring USD in; the run then goes on by itself.');
   assert.match(moneyAdvice({ shortfall: 'skip' }, 'USD'), /`shortfall: hold`/);
 });
