@@ -6,7 +6,7 @@ import type { Balances, Exposure } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import type { ServiceFacts } from '../../domain/service/facts.ts';
 import { explainWithCode } from '../../domain/writes/step.ts';
-import { amountText } from '../views/amount-text.ts';
+import { amountText, cellText } from '../views/amount-text.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
@@ -71,8 +71,8 @@ function balancesText(found: Balances, decimals: ServiceFacts['decimals'], width
     [{ title: 'CURRENCY' }, { title: 'WITHDRAWABLE', right: true }, { title: 'TOTAL', right: true }],
     plain(found.balances).map(({ currency, withdrawable, total }) => [
       currency,
-      amountText(withdrawable, decimalsOf(currency, decimals)),
-      amountText(total, decimalsOf(currency, decimals)),
+      cellText(withdrawable, decimalsOf(currency, decimals)),
+      cellText(total, decimalsOf(currency, decimals)),
     ]),
     width,
   );

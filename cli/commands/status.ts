@@ -16,7 +16,7 @@ import { pastLines, statusSentence, unblocking } from '../views/report-text.ts';
 import { haltRecord } from '../../operations/halt/switch.ts';
 import { pausedBesideRuns } from '../../operations/follow/paused.ts';
 import { parseRun } from '../../operations/named-run.ts';
-import { pastOf } from '../../operations/follow/past.ts';
+import { pastOf } from '../../operations/replay/past.ts';
 import { listRuns, requireRun } from '../../operations/follow/runs.ts';
 import { standingOf, type Standing } from '../../operations/follow/standing.ts';
 

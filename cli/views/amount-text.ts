@@ -1,10 +1,11 @@
 /**
- * How amounts and rates are written for people. No amount is rounded: an amount with more digits than its currency keeps
- * them.
+ * How amounts and rates are written for people. A sentence never rounds: an amount with more digits than its currency keeps
+ * them. A cell with a price, or with a balance of the service, has the decimals of the currency; the exact amount stands in the
+ * sentence of the trade and in JSON. What is paid has no more decimals than its currency anyway.
  */
-import { moneyText } from '../../domain/currencies.ts';
+import { decimalsOf, moneyText } from '../../domain/currencies.ts';
 import type { Limits } from '../../domain/policy.ts';
-import { divide, isDecimal, withDecimals } from '../../domain/money.ts';
+import { divide, equal, isDecimal, round, withDecimals } from '../../domain/money.ts';
 
 /** A person compares this many digits of a rate; `--json` has twelve. */
 const RATE_DIGITS = 6;
@@ -23,6 +24,20 @@ export function amountText(value: string, decimals: number): string {
 /** An amount with its currency, `18500.00 MXN`; `- MXN` while it is not known. */
 export function money(amount: string | null, currency: string): string {
   return amount === null ? `- ${currency}` : moneyText(amount, currency);
+}
+
+/** The amount of a cell. One that would be told as nothing keeps its digits. */
+export function cellText(value: string, decimals: number): string {
+  if (!isDecimal(value)) return value;
+  const rounded = round(value, decimals, 'half-even');
+  return withDecimals(equal(rounded, '0') ? value : rounded, decimals);
+}
+
+/** The amount of a cell with its currency; `- MXN` while it is not known. */
+export function cellMoney(amount: string | null, currency: string): string {
+  return amount === null
+    ? money(null, currency)
+    : `${cellText(amount, decimalsOf(currency, {}))} ${currency}`;
 }
 
 /** Each limit as the policy writes it: `400000.00 USD per trade`. */

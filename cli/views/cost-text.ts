@@ -7,7 +7,7 @@ import { isPositive, sum } from '../../domain/money.ts';
 import type { Leg } from '../../domain/plan/plan.ts';
 import type { ReportLeg } from '../../domain/run/report.ts';
 import { table } from '../terminal/text.ts';
-import { amountText, money, rateText } from './amount-text.ts';
+import { amountText, cellMoney, money, rateText } from './amount-text.ts';
 
 const BPS_DECIMALS = 2;
 
@@ -50,7 +50,7 @@ export function expectedTable(
           amount === null ? '-' : `${amount.side} ${money(amount.value, isSale ? sell : buy)}`,
           expected === null
             ? '-'
-            : money(isSale ? expected.buyAmount : expected.sellAmount, isSale ? buy : sell),
+            : cellMoney(isSale ? expected.buyAmount : expected.sellAmount, isSale ? buy : sell),
           expected === null ? '-' : rateText(expected.rate),
           expected?.cost ? costMoney(expected.cost) : '-',
           expected?.cost ? bpsText(expected.cost) : '-',
@@ -86,7 +86,9 @@ export function costsTable(
         return [
           id,
           planned === null ? '-' : `${planned.side} ${money(planned.value, isSale ? sell : buy)}`,
-          traded === null ? '-' : money(isSale ? traded.buyAmount : traded.sellAmount, isSale ? buy : sell),
+          traded === null
+            ? '-'
+            : cellMoney(isSale ? traded.buyAmount : traded.sellAmount, isSale ? buy : sell),
           cost === null ? '-' : costMoney(cost),
           cost === null ? '-' : bpsText(cost),
         ];

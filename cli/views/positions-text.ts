@@ -8,7 +8,7 @@ import type { Position } from '../../domain/plan/plan.ts';
 import { restraintText } from '../../domain/plan/restraints.ts';
 import { add, compare, equal, isPositive, subtract } from '../../domain/money.ts';
 import { table } from '../terminal/text.ts';
-import { amountText } from './amount-text.ts';
+import { amountText, cellText } from './amount-text.ts';
 
 type PositionAndAfter = Position & { readonly after: Left };
 /**
@@ -39,7 +39,7 @@ function rows<P>(positions: readonly P[], width: number, columns: readonly Colum
 export function positionsTable(positions: readonly Position[], width: number): string {
   return rows(positions, width, [
     CURRENCY,
-    ['BALANCE', (position) => inCurrency(position, position.withdrawable)],
+    ['BALANCE', (position) => cellOf(position, position.withdrawable)],
     ['PROJECTED', (position) => ifKnown(position, position.projected)],
     TARGET,
     BAND,
@@ -54,7 +54,7 @@ export function positionsTable(positions: readonly Position[], width: number): s
 export function leftTable(positions: readonly PositionAndAfter[], width: number): string {
   return rows(positions, width, [
     CURRENCY,
-    ['BALANCE', (position) => inCurrency(position, position.after.withdrawable)],
+    ['BALANCE', (position) => cellOf(position, position.after.withdrawable)],
     ['PROJECTED', (position) => ifKnown(position, position.after.projected)],
     TARGET,
     BAND,
@@ -69,9 +69,9 @@ export function leftTable(positions: readonly PositionAndAfter[], width: number)
 export function leftOfBatchTable(positions: readonly PositionAndPaid[], width: number): string {
   return rows(positions, width, [
     CURRENCY,
-    ['BALANCE', (position) => inCurrency(position, position.after.withdrawable)],
+    ['BALANCE', (position) => cellOf(position, position.after.withdrawable)],
     ['PROJECTED', (position) => ifKnown(position, position.after.projected)],
-    ['PAID', (position) => inCurrency(position, position.after.paid)],
+    ['PAID', (position) => cellOf(position, position.after.paid)],
     ['LEFT', (position) => ifKnown(position, position.after.left)],
   ]);
 }
@@ -91,8 +91,12 @@ function inCurrency({ currency }: Pick<Position, 'currency'>, amount: string): s
   return amountText(amount, decimalsOf(currency, {}));
 }
 
+function cellOf({ currency }: Pick<Position, 'currency'>, amount: string): string {
+  return cellText(amount, decimalsOf(currency, {}));
+}
+
 function ifKnown(position: Pick<Position, 'currency'>, amount: string | null): string {
-  return amount === null ? '?' : inCurrency(position, amount);
+  return amount === null ? '?' : cellOf(position, amount);
 }
 
 /** The target as the policy writes it: an amount, or `min …`, `max …`, `… to …`. */

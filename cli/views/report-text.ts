@@ -13,7 +13,7 @@ import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
 import { paragraphOf, count, table, wrap, type Paint } from '../terminal/text.ts';
-import { amountText, money, rateText } from './amount-text.ts';
+import { amountText, cellMoney, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 import { costsTable } from './cost-text.ts';
 import { reasonsText } from './reason-text.ts';
@@ -235,8 +235,8 @@ function legsTable(report: Report, width: number): string {
     ],
     report.legs.map((leg) => [
       leg.id,
-      money(leg.sellAmount, leg.sell),
-      money(leg.buyAmount, leg.buy),
+      cellMoney(leg.sellAmount, leg.sell),
+      cellMoney(leg.buyAmount, leg.buy),
       leg.rate === null ? '-' : rateText(leg.rate),
       leg.outcome,
     ]),

@@ -25,7 +25,7 @@ import { readLive } from '../batches/open-chunks.ts';
 import { answerOf, type AskingPlace } from './answers.ts';
 import { endedReport, readEnd } from './ended-report.ts';
 import { evidenceOf } from './instruction-evidence.ts';
-import { pastOf } from './past.ts';
+import { pastOf } from '../replay/past.ts';
 import { modeOf, type RunFacts } from './runs.ts';
 
 /** A run as it describes itself. */

@@ -168,7 +168,7 @@ test('results that could not be written are refused before anything moves', asyn
     [['--out', 'nowhere/results.csv'], /RESULTS_UNWRITABLE nowhere\/results\.csv/],
     [['--out', batch], /it is the batch file itself/],
     [['--out', '.'], /it is no file/],
-    [['--out', 'results.csv', '--detach'], /returns before there are results/],
+    [['--out', 'results.csv', '--detach'], /before there are results/],
   ] as const) {
     const refused = await command(stage, [...args, ...out]);
     assertExit(refused, 2);

@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import { moneyText } from '../../domain/currencies.ts';
 import { againstExpected, Totals } from '../../language/batch/totals.ts';
 import { sentLines } from '../../cli/views/sent-text.ts';
+import { cellMoney } from '../../cli/views/amount-text.ts';
+import { reportText } from '../../cli/views/report-text.ts';
 import { changeLines } from '../../cli/views/replay-text.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 
@@ -14,6 +16,21 @@ test('an amount has the decimals of its currency, more where it has more, and is
   assert.equal(moneyText('100', 'USD', { USD: 3 }), '100.000 USD');
   assert.equal(moneyText('no amount', 'USD'), 'no amount USD');
 });
+
+test('a cell has the decimals of the currency, and never tells something as nothing', () => {
+  assert.equal(cellMoney('17250.123456', 'MXN'), '17250.12 MXN');
+  assert.equal(cellMoney('17250.1', 'MXN'), '17250.10 MXN');
+  assert.equal(cellMoney('0.0012', 'USD'), '0.0012 USD');
+  assert.equal(cellMoney(null, 'USD'), '- USD');
+  const report = makeReportOf({ status: 'COMPLETED' });
+  const legs = report.legs.map((leg) => ({ ...leg, buyAmount: '18500.123456789' }));
+  const paint = { good: same, bad: same, warn: same, strong: same, faint: same };
+  const text = reportText({ report: { ...report, legs }, uiUrl: null, nowMs: 0, width: 200, paint });
+  assert.equal(text.split('18500.123456789 MXN').length, 2, 'the exact amount stands once');
+  assert.match(text, /^usd-mxn-1 +1000\.00 USD +18500\.12 MXN /m);
+});
+
+const same = (text: string): string => text;
 
 test('control totals are told with them', () => {
   const totals = new Totals();

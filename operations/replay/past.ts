@@ -7,7 +7,7 @@ import type { Report, ReportReset } from '../../domain/run/report.ts';
 import { describe } from '../../durable/described.ts';
 import { msOf, readEvents, readStart, type HistoryEvent } from '../../durable/history.ts';
 import { stateAttribute } from '../../workflows/names.ts';
-import { stateOf, type RunFacts } from './runs.ts';
+import { stateOf, type RunFacts } from '../follow/runs.ts';
 
 export type Past = Pick<Report, 'startedAt' | 'endedAt' | 'resets'>;
 
