@@ -120,6 +120,7 @@ class World {
       knownAs,
       isOver: () => this.isOver,
       isConducting: false,
+      heldBy: '',
     };
     this.end = conduct(this.course).then(
       () => (this.isEnded = true),
