@@ -6,8 +6,7 @@
 import { lanesOf } from '../batch.ts';
 import { makeProblem } from '../problems.ts';
 import { activityFailed } from './activity-failed.ts';
-import { hasHeard, isCanaryAccepted, isDone, type ChunkRecord } from './chunk-state.ts';
-import { shownWaits } from './report.ts';
+import { hasHeard, heldOf, isCanaryAccepted, isDone, type ChunkRecord } from './chunk-state.ts';
 import { StepFailed, failed, type Ports } from './ports.ts';
 import { stopOf } from './stop-rule.ts';
 import type { Reading } from './parts.ts';
@@ -27,6 +26,8 @@ export type Conducting = Pick<Reading, 'state' | 'pauses' | 'leaveLongHistory'> 
   /** The name by which the run's chunks know this Temporal run. */
   knownAs(runId: string): string;
   isOver(): boolean;
+  /** What payments wait for, as one text; empty: none waits for anything that people should know of. */
+  heldBy: string;
   /** True while the chunks are still read and told. */
   isConducting: boolean;
 };
@@ -40,30 +41,32 @@ const LONGEST_SILENCE_MS = 600_000;
 
 export async function conduct(run: Conducting): Promise<void> {
   run.isConducting = true;
-  await Promise.all([untilOver(run), readNowAndThen(run)]);
+  await Promise.all([untilOver(run), readNowAndThen(run), tellHeld(run)]);
 }
 
-/**
- * Reads all chunks that are not done now and then, however much some of them say: the news of one may be lost. When the run
- * begins to be held, the timer begins anew, since the text beside it tells people for what. It does so only once before the
- * next reading.
- */
+/** Reads all chunks that are not done now and then, however much some of them say: the news of one may be lost. */
 async function readNowAndThen(run: Conducting): Promise<void> {
   const { state, ports, news } = run;
-  for (let mayBeginAnew = true; ;) {
-    const wasHeld = isHeld(state);
-    const beginsToBeHeld = (): boolean => mayBeginAnew && !wasHeld && isHeld(state);
-    const isOther = (): boolean => !run.isConducting || beginsToBeHeld();
-    const isEarly = await ports.waitUntil(isOther, LONGEST_SILENCE_MS, 'Then it reads all open chunks');
-    if (!run.isConducting) return;
-    mayBeginAnew = !isEarly;
-    if (isEarly) continue;
+  for (;;) {
+    const isOver = (): boolean => !run.isConducting;
+    if (await ports.waitUntil(isOver, LONGEST_SILENCE_MS, 'Then it reads all open chunks')) return;
     for (const chunk of state.chunks) if (!isDone(chunk, state.knownAs)) news.add(chunk.number);
   }
 }
 
-function isHeld(state: RunState): boolean {
-  return shownWaits(state).length > 0;
+/**
+ * Starts a timer whenever payments begin to wait for something else: the text beside a timer says for what the run is held, and
+ * people see the newest one first.
+ */
+async function tellHeld(run: Conducting): Promise<void> {
+  const { ports } = run;
+  for (;;) {
+    await ports.waitUntil(() => !run.isConducting || run.heldBy !== '');
+    if (!run.isConducting) return;
+    const { heldBy } = run;
+    const isOther = (): boolean => !run.isConducting || run.heldBy !== heldBy;
+    await ports.waitUntil(isOther, LONGEST_SILENCE_MS, 'It looks again by itself');
+  }
 }
 
 async function untilOver(run: Conducting): Promise<void> {
@@ -115,6 +118,9 @@ async function untilOver(run: Conducting): Promise<void> {
       // A chunk that has ended with something undone is told, which starts it again.
       if (isClosed && !isDone(chunk, knownAs)) chunk.toldOf = -1;
     }
+    run.heldBy = heldOf(chunks)
+      .map(({ code, currency, payments }) => `${code} ${currency} ${payments}`)
+      .join();
     decide(run);
     ports.show();
   }

@@ -27,6 +27,7 @@ export class OpenRun implements Carrying {
   releases = 0;
   hasToldEnd = false;
   isConducting = false;
+  heldBy = '';
   readonly news = new Set<number>();
   /** A cancel that is being recorded as an instruction, or is recorded; null while there is none. */
   protected cancelKept: Promise<void> | null = null;

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { decodeOptionalSinglePayload } from '@temporalio/common/lib/internal-non-workflow/index.js';
 import { assertExit, command, flat, reportOf } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -119,6 +121,17 @@ shortfall: hold`;
 const RATES = { 'USD/EUR': '0.92', 'USD/MXN': '17.25' } as const;
 
 /** On a stage that must buy what it pays. */
+/** What stands beside the timers of a workflow, in order. */
+async function timersOf({ temporal: { client } }: Stage, workflowId: string): Promise<readonly string[]> {
+  const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
+  const started = (events ?? []).filter(({ timerStartedEventAttributes }) => timerStartedEventAttributes);
+  const { loadedDataConverter } = client.options;
+  const summaries = started.map(({ userMetadata }) =>
+    decodeOptionalSinglePayload<string>(loadedDataConverter, userMetadata?.summary),
+  );
+  return (await Promise.all(summaries)).map((summary) => summary ?? '');
+}
+
 async function withPoor(
   options: NonNullable<Parameters<typeof openStage>[0]>,
   work: (poor: Stage) => Promise<void>,
@@ -190,6 +203,26 @@ describe('a batch that must buy what it pays', { concurrency: 3 }, () => {
         /by SHORTFALL since .*: Short of 33\.34 USD \(133\.34 USD are needed, 100\.00 USD are there\); .*\. Bring USD in;/,
       );
       assert.deepEqual(told.missing, [{ currency: 'USD', needed: '133.34', there: '100', missing: '33.34' }]);
+    }));
+
+  test('a batch that waits for money says so beside the newest timers of its run and its chunk', () =>
+    withPoor({ balances: { USD: '100', EUR: '0', MXN: '0' } }, async (poor) => {
+      const rows = ['2000.00', '3000.50'].map((amount, index): Row => [
+        `b-${index}`,
+        ACCOUNTS.MXN,
+        'MXN',
+        amount,
+      ]);
+      const args = await putBatch(rows, 'fund: { mode: none }\nshortfall: hold', poor);
+      const ran = await command(poor, ['run', ...args, '--id', `${DATE}-held`, '--json']);
+      assertExit(ran, 8);
+      const runId = `sandbox/${reportOf(ran).run}`;
+      const held = 'HELD: 2 payments wait for 5,000.50 MXN.';
+      for (const [id, why] of [
+        [runId, 'It looks again by itself'],
+        [`${runId}/chunk-0001`, 'Looks again: 2 payments wait'],
+      ] as const)
+        await eventually(why, async () => (await timersOf(poor, id)).includes(`${held} ${why}`));
     }));
 
   test('a currency that never settles holds up its own payments alone, and says so', () =>

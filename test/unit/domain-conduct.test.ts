@@ -83,6 +83,8 @@ class World {
   readonly news = new Set<number>();
   readonly calls: ChunksCall[] = [];
   readonly chunks: { state: ChunkState | null; isClosed: boolean }[];
+  /** What stands beside the timers. */
+  readonly timers: string[] = [];
   runId = 'r1';
   fails = false;
   isHeld = false;
@@ -103,7 +105,10 @@ class World {
         const { runId } = this;
         return { chunks: call.read.map((number) => ({ number, ...this.#at(number) })), runId };
       },
-      waitUntil: time.waitUntil,
+      waitUntil: (holds, timeoutMs, why) => {
+        if (why !== undefined && !holds()) this.timers.push(why);
+        return time.waitUntil(holds, timeoutMs, why);
+      },
       nowMs: time.nowMs,
       historyIsLong: () => this.historyIsLong,
       show: () => {},
@@ -120,6 +125,7 @@ class World {
       knownAs,
       isOver: () => this.isOver,
       isConducting: false,
+      heldBy: '',
     };
     this.end = conduct(this.course).then(
       () => (this.isEnded = true),
@@ -471,4 +477,26 @@ test('when the run ends every chunk is told, 50 a call, and none is started agai
       [0, 10, 51, true],
     ],
   );
+});
+
+test('a timer begins whenever payments begin to wait for something else, so that its text can tell it', async () => {
+  const world = new World({ chunks: 2 });
+  await world.time.quiet();
+  const ofHeld = (): number => world.timers.filter((why) => why === 'It looks again by itself').length;
+  assert.equal(ofHeld(), 0);
+  const held = (payments: number): ToldState => ({
+    ...ACCEPTED,
+    held: [{ code: 'SHORTFALL', reason: 'money', currency: 'EUR', payments, value: '1', there: null }],
+  });
+  await world.say(1, held(2));
+  assert.equal(ofHeld(), 1);
+  await world.say(2, ACCEPTED);
+  assert.equal(ofHeld(), 1, 'nothing else waits');
+  await world.say(1, held(3));
+  assert.equal(ofHeld(), 2);
+  await world.say(1, ACCEPTED);
+  assert.equal(ofHeld(), 2);
+  await world.say(1, PAID);
+  await world.say(2, PAID);
+  assert.ok(world.isEnded, 'no timer keeps the run open');
 });
