@@ -175,12 +175,12 @@ export function withoutInstructions(error: unknown, run: RunName): Wait | null {
 
 function instructionsPaused({ workflowId }: InstructionsPaused): Problem {
   return makeProblem('INSTRUCTIONS_PAUSED', null, {
-    message: `A person has paused the workflow ${workflowId} in Temporal, so that no person can say anything about the run, a cancel included; nothing is sent meanwhile.`,
+    message: `Somebody has paused the workflow ${workflowId} in Temporal, so that nobody can say anything about the run, also not cancel it. Nothing is sent meanwhile.`,
   });
 }
 
 function instructionsMissing(run: RunName): Problem {
   return makeProblem('INSTRUCTIONS_MISSING', null, {
-    message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
+    message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more. Nothing is sent without it.`,
   });
 }

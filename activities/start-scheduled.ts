@@ -4,6 +4,7 @@
  * run is missed, and the answer says why. Moves nothing.
  */
 import { ApplicationFailure } from '@temporalio/common';
+import { REFUSALS } from '../domain/command-problems.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import { isPart } from '../domain/references.ts';
 import {
@@ -76,6 +77,6 @@ function missed({ nominalMs, startedAtMs }: ScheduledCall): Problem {
     code: 'SCHEDULE_MISSED',
     item: null,
     message: `The run of ${nominal} could not be started within ${minutes} min of ${new Date(startedAtMs).toISOString()}; nothing was started.`,
-    fix: 'If it is still wanted today, start it with `npx cambist schedule trigger`, or by `npx cambist run`.',
+    fix: REFUSALS.SCHEDULE_MISSED.advice,
   };
 }

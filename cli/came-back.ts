@@ -5,7 +5,7 @@
 import type { Ending } from '../domain/endings.ts';
 import type { RunName } from '../domain/references.ts';
 import { withDevEnvironment } from '../config/dev-environment.ts';
-import type { FailedPayments } from '../operations/follow/came-back.ts';
+import type { FailedPayments } from '../operations/watch/came-back.ts';
 import type { RunView } from '../operations/follow/read-run.ts';
 import type { Place } from '../operations/place.ts';
 import type { Output } from './terminal/output.ts';
@@ -30,7 +30,7 @@ export async function lookForFailed(output: Output, place: Place, run: RunName |
     // The client of the service is loaded only now.
     const { readSettings } = await import('./arguments.ts');
     const { atService } = await import('../operations/preflight.ts');
-    const { lookSince, readFailedPayments } = await import('../operations/follow/look-for-failed.ts');
+    const { lookSince, readFailedPayments } = await import('../operations/watch/look-for-failed.ts');
     const { recordsSince } = await import('../operations/follow/refresh.ts');
     const settings = await readSettings(output);
     if (settings.mode !== place.mode) {
@@ -62,7 +62,7 @@ export async function viewWithCameBack<View extends RunView>(
 ): Promise<View> {
   const { report, facts } = view;
   if (!report.payments.some(({ outcome }) => outcome === 'PAID')) return view;
-  const { lookSince, withCameBack } = await import('../operations/follow/look-for-failed.ts');
+  const { lookSince, withCameBack } = await import('../operations/watch/look-for-failed.ts');
   const nowMs = output.io.now();
   if (facts.closedAtMs !== null && facts.closedAtMs < lookSince(nowMs)) return view;
   const { failed } = await lookForFailed(output, place, facts.run);

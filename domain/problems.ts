@@ -372,7 +372,7 @@ export const PROBLEMS = {
   RECORD_DIFFERS: {
     ending: 'needs a human',
     sentence:
-      'The service has a record with the reference of this item, but it does not agree with the plan. Nothing is sent for the item.',
+      'The service has a record of this item that does not agree with the plan. Nothing is sent for the item.',
     advice: 'Compare the record with the plan, then decide with `npx cambist resolve`.',
   },
   RECORD_COULD_BE_IT: {

@@ -117,13 +117,13 @@ export function waitingOf(
 }
 
 /**
- * The one sentence for a safety wait, the same wherever it is shown: `safety wait until 20:37:37 UTC; nothing for you to
- * do`.
+ * The one sentence for a safety wait, the same wherever it is shown: `safety wait until 20:37:37 UTC, to be sure that nothing
+ * was sent before; nothing for you to do`.
  */
 export function safetyWaitText(safeAtMs: number, nowMs: number): string {
   const [date, time] = momentOf(Math.ceil(safeAtMs / 1_000) * 1_000);
   const [today] = momentOf(nowMs);
-  return `safety wait until ${date === today ? '' : `${date} `}${time} UTC; nothing for you to do`;
+  return `safety wait until ${date === today ? '' : `${date} `}${time} UTC, to be sure that nothing was sent before; nothing for you to do`;
 }
 
 /**
@@ -161,6 +161,12 @@ export function isShown(waiting: Waiting | null): waiting is Waiting {
   return waiting !== null && waiting.reason !== 'service';
 }
 
+/** True for a wait that holds its run: one that people should know, but no settlement in good time. */
+export function isHolding(waiting: Waiting | null): waiting is Waiting {
+  if (!isShown(waiting)) return false;
+  return waiting.reason !== 'settlement' || LATE.includes(waiting.problem.code);
+}
+
 /** The waits that people should know, the most important first. */
 export function shownFirst(waits: readonly (Waiting | null)[]): readonly Waiting[] {
   return waits
@@ -171,11 +177,15 @@ export function shownFirst(waits: readonly (Waiting | null)[]): readonly Waiting
 /** Codes of waits that have taken longer than usual. They end by themselves, but a person should know of them. */
 const LATE: readonly string[] = ['SETTLEMENT_LATE', 'WITHDRAWAL_LATE'];
 
+export function isLate(code: string): boolean {
+  return LATE.includes(code);
+}
+
 /** True for a wait that a person should look at. */
 export function needsSomebody(waiting: Waiting, nowMs: number): boolean {
   const { reason, problem } = waiting;
   if (reason === 'doubt') return !isShortDoubt(waiting, nowMs);
-  return WAIT_REASONS[reason].needsSomebody || LATE.includes(problem.code);
+  return WAIT_REASONS[reason].needsSomebody || isLate(problem.code);
 }
 
 /** A wait that only time ends needs no person for this long. */

@@ -24,7 +24,7 @@ import {
 import { HistoryIsLong } from '../domain/run/ports.ts';
 import { lookingText, progressPage } from '../domain/run/progress.ts';
 import { chunkPage, type ChunkResult } from '../domain/run/report.ts';
-import { newRunState } from '../domain/run/state.ts';
+import { newRunState, type RunState } from '../domain/run/state.ts';
 import { reads, writes } from './activities.ts';
 import { showStanding, showStep } from './current-details.ts';
 import {
@@ -50,7 +50,7 @@ export async function chunk(input: ChunkInput, carried: Carried | null = null): 
   requireHandedOn(carried);
   const name = { name: input.run.policy, hash: '' };
   const state = newRunState(input.run, chunkIdOf(input.mode, input.run, input.number), name);
-  const ports = portsOf(input, () => openChunk.standing);
+  const ports = portsOf(input, state, () => openChunk.standing);
   const openChunk = requireMade(() => new Chunk(input, state, ports, carried));
   setHandler(chunkQuery, () => chunkStateOf(openChunk.standing));
   setHandler(holdsQuery, (names) => openChunk.holds(names));
@@ -77,10 +77,10 @@ async function untilItsEnd(openChunk: Chunk): Promise<'ended' | 'history is long
   }
 }
 
-function portsOf(input: ChunkInput, standing: () => ChunkStanding): ChunkPorts {
+function portsOf(input: ChunkInput, state: RunState, standing: () => ChunkStanding): ChunkPorts {
   const { mode, run, number } = input;
   return {
-    ...sharedPorts(),
+    ...sharedPorts(state),
     readGo: (call) => orStepFailed('readGo', reads.readGo(call), isGoAnswer),
     tellCoordinator: async () => {
       try {

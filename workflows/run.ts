@@ -135,7 +135,7 @@ function temporalPorts(
   // A start has set the status `RUNNING`. A new history inherits the status that was shown last.
   let shown: string | null = carried === null ? 'RUNNING' : null;
   return {
-    ...sharedPorts(),
+    ...sharedPorts(state),
     readPlan: (call) => orStepFailed('readPlan', reads.readPlan(call), isPlanAnswer),
     readChunks: (call) => orStepFailed('readChunks', reads.readChunks(call), isChunksAnswer),
     requestQuote: (call) =>

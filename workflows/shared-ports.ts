@@ -2,13 +2,15 @@
 import { CancellationScope, workflowInfo } from '@temporalio/workflow';
 import { isConfirmed, isWithdrawalsAnswer } from '../domain/run/answer-shapes.ts';
 import type { Poll, SharedPorts } from '../domain/run/ports.ts';
+import type { RunState } from '../domain/run/state.ts';
 import type { Field } from '../domain/shape.ts';
 import { inTheTask, polls } from './activities.ts';
 import { orStepFailed } from './step-failed.ts';
-import { summaryOfWithdrawals } from './ui-texts.ts';
+import { summaryOfTimer, summaryOfWithdrawals } from './ui-texts.ts';
 import { waitUntil } from './wait-until.ts';
 
-export function sharedPorts(): SharedPorts {
+/** @param state of which the texts beside timers say for what the workflow is held */
+export function sharedPorts(state: RunState): SharedPorts {
   const info = workflowInfo();
   return {
     confirmOutcomes: (call) => orStepFailed('confirmOutcomes', polls.confirmOutcomes(call), isConfirmed),
@@ -17,7 +19,8 @@ export function sharedPorts(): SharedPorts {
       const poll = () => polls.awaitWithdrawals.executeWithOptions({ summary }, [call]);
       return untilGivenUp('awaitWithdrawals', poll, isWithdrawalsAnswer);
     },
-    waitUntil,
+    waitUntil: (holds, timeoutMs, why) =>
+      waitUntil(holds, timeoutMs, why === undefined ? why : summaryOfTimer(state, why)),
     nowMs: () => Date.now(),
     tellRun: (undone) => inTheTask.tellRun(undone),
     historyIsLong: () => workflowInfo().continueAsNewSuggested,

@@ -15,18 +15,27 @@ import type {
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
 import { withNames, type Problem } from '../domain/problems.ts';
-import { countsOf, heldOf, leftOutIn, unpaidOf, type Unpaid } from '../domain/run/chunk-state.ts';
-import { leadingWait } from '../domain/run/missing.ts';
+import {
+  countsOf,
+  heldIn,
+  heldOf,
+  leftOutIn,
+  mergedHeld,
+  unpaidOf,
+  type Held,
+  type Unpaid,
+} from '../domain/run/chunk-state.ts';
+import { leadingWait, missingIn } from '../domain/run/missing.ts';
 import { lookingText, unseenOf } from '../domain/run/progress.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
-import { shownFirst, type Waiting } from '../domain/waits.ts';
+import { shownFirst, type WaitReason, type Waiting } from '../domain/waits.ts';
 import { adviceOf, meaningOf } from '../domain/writes/step.ts';
 
 /** The details show at most this many waits or problems, and this many items. The report shows all of them. */
 const MOST_LINES = 20;
 /** Temporal takes 400 bytes beside an activity or a timer. */
-const LONGEST_SUMMARY = 120;
+const LONGEST_SUMMARY = 160;
 
 /** @param isCancelled the run is cancelled: the call sends nothing new, and finds out whether anything was sent before */
 export function summaryOfQuote(call: LegCall | TradedCall, isCancelled: boolean): string {
@@ -72,6 +81,53 @@ export function summaryOfWithdrawals({ items }: WithdrawalsCall): string {
   return `Until ${items.length} payments are paid`;
 }
 
+/** For what an item waits, behind "waits for". */
+const WAITS_FOR: Readonly<Record<WaitReason, string>> = {
+  halt: 'a person who types `resume`',
+  person: 'a person',
+  configuration: 'a configuration',
+  outage: 'the service or a worker that is away',
+  money: 'money',
+  doubt: 'the end of a doubt',
+  settlement: 'settlement',
+  turn: 'its turn',
+  opening: 'its date',
+  service: 'the service',
+};
+
+/**
+ * The text beside a timer. The newest timer stands on the first page of a workflow, also where no worker answers. So while the
+ * workflow is held, its text first says for what. It names no account.
+ * @param why what the timer is for
+ */
+export function summaryOfTimer(state: RunState, why: string): string {
+  if (statusOf(state) !== 'HELD') return why;
+  const [first] = shownFirst(shownWaits(state));
+  // A settlement that comes in good time holds nothing up.
+  if (first === undefined || first.problem.code === 'AWAITING_SETTLEMENT') return why;
+  return short(`HELD: ${heldBy(state, first)}. ${why}`);
+}
+
+function heldBy(state: RunState, { reason, problem: { code, item } }: Waiting): string {
+  const held = mergedHeld([...heldIn(state.payments), ...heldOf(state.chunks)]);
+  const same = held.filter((row) => row.reason === reason);
+  const payments = paymentsOf(same);
+  const more = paymentsOf(held) - payments;
+  const only = state.payments.find(({ waiting }) => waiting?.reason === reason)?.payment.id ?? '1 payment';
+  const who = payments > 1 ? `${payments} payments wait` : `${payments === 1 ? only : (item ?? 'it')} waits`;
+  const what =
+    reason === 'money' && payments > 0
+      ? missingIn([], same)
+          .map(({ needed, currency }) => money(needed, currency))
+          .join(' and ')
+      : `${WAITS_FOR[reason]} (${code})`;
+  return `${who} for ${what}${more === 0 ? '' : `; ${more} more wait`}`;
+}
+
+function paymentsOf(held: readonly Held[]): number {
+  return held.reduce((sum, { payments }) => sum + payments, 0);
+}
+
 /** What a run that has ended has left undone, and what a person can do then. */
 export function endOf(state: RunState): string {
   const { legs, payments, chunks, run } = state;
@@ -81,19 +137,19 @@ export function endOf(state: RunState): string {
   const all = outcomes.length + planned;
   const isCancelled = statusOf(state) === 'CANCELLED';
   if (done === all && leftIn(state).length > 0)
-    return `Ended: ${all === 0 ? 'no trade was planned' : 'every trade of the plan is made'}, and not every currency is at its target. Once the cause is mended, a run under another id computes from what is there then. The whole report: \`npx cambist report ${runName(run)}\`.`;
+    return `Ended: ${all === 0 ? 'no trade was planned' : 'every trade of the plan is made'}, and not every currency is at its target. Once the cause is mended, a run under another id computes from the balances at that time. The whole report: \`npx cambist report ${runName(run)}\`.`;
   const what =
     done === 0
       ? `nothing was traded or paid of ${all} item${all === 1 ? '' : 's'}`
       : `${done} of ${all} items ${done === 1 ? 'is' : 'are'} done, the others are not`;
   const next = isCancelled
-    ? `What was cancelled stays unsent until a person types \`npx cambist run POLICY --id ${run.id} --go-on\`.`
+    ? `What was cancelled is not sent until somebody types \`npx cambist run POLICY --id ${run.id} --go-on\`.`
     : `Mend the cause, then type \`npx cambist replay ${runName(run)}\`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice.`;
   return `${isCancelled ? 'Cancelled' : 'Ended'}: ${what}. ${next} The whole report: \`npx cambist report ${runName(run)}\`.`;
 }
 
 const BEING_CANCELLED =
-  ', being cancelled: what is under way ends first. What is not sent stays unsent until a person types `--go-on`.';
+  ', being cancelled: what is under way ends first. Nothing more is sent until somebody types `--go-on`.';
 
 /**
  * How each leg and payment stands, what the run waits for, and which command to type.

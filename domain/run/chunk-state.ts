@@ -117,7 +117,8 @@ export function chunkStateOf(chunk: ChunkStanding): ChunkState {
   };
 }
 
-function heldIn(payments: readonly PaymentRecord[]): readonly Held[] {
+/** What these payments wait for. */
+export function heldIn(payments: readonly PaymentRecord[]): readonly Held[] {
   return mergedHeld(
     payments.filter(isOpenPayment).flatMap(({ payment: { currency }, amount, waiting }): Held[] => {
       if (!isShown(waiting)) return [];

@@ -18,7 +18,7 @@ import { activityFailed } from './activity-failed.ts';
 import type { Call, ChunkInput, GoAnswer, GoCall, GoOf } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { ChunkStanding } from './chunk-state.ts';
-import { NO_RUN, isOpenPayment, paymentProblem } from './items.ts';
+import { NO_RUN, acceptedOf, isOpenPayment, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
 import { hasGoFrom, isPayerOfChunk } from './payer.ts';
@@ -75,6 +75,8 @@ export class Chunk implements Paying {
   #hasNews = false;
   /** How often in a row the question for the go has brought no answer to it. */
   #timesUnanswered = 0;
+  /** The go under which nothing was left to send now, and how many payments were accepted then. Null: not yet. */
+  #rested: { readonly runId: string; readonly accepted: number } | null = null;
   /** What was worth telling when the chunk last told the coordinator. */
   #told = '';
 
@@ -225,7 +227,7 @@ export class Chunk implements Paying {
     return {
       number: this.input.number,
       heard: this.#phase.go?.runId ?? null,
-      isSending: this.isSending,
+      isSending: this.#isFirstSending,
       payments,
       waiting,
       isAgain: this.#isAgain,
@@ -256,7 +258,23 @@ export class Chunk implements Paying {
     const ended = payments.flatMap((record) => paymentProblem(record)?.code ?? []);
     const waits = [waiting, ...payments.map((record) => record.waiting)].filter(isShown);
     const codes = new Set(waits.map(({ problem }) => problem.code));
-    return [this.#phase.go?.runId, this.isSending, this.isIdle(), ended.length, ...codes].join();
+    const { runId } = this.#phase.go ?? {};
+    return [
+      runId,
+      this.#isFirstSending,
+      this.#rested?.accepted,
+      this.isIdle(),
+      ended.length,
+      ...codes,
+    ].join();
+  }
+
+  /**
+   * True until the chunk has once sent all that it can under this go. When it then tries again what waits, every few minutes,
+   * the coordinator need not hear of it: the next chunks have had their turn.
+   */
+  get #isFirstSending(): boolean {
+    return this.isSending && this.#rested?.runId !== this.#phase.go?.runId;
   }
 
   get isSending(): boolean {
@@ -267,6 +285,8 @@ export class Chunk implements Paying {
     const { kind, go } = this.#phase;
     if (go === null || kind === 'over' || isSending === this.isSending) return;
     this.#phase = { kind: isSending ? 'paying' : 'following', go };
+    const accepted = this.state.payments.filter((record) => acceptedOf(record) !== null).length;
+    if (!isSending) this.#rested = { runId: go.runId, accepted };
     this.ports.show();
   }
 

@@ -7,6 +7,7 @@ import { lanesOf } from '../batch.ts';
 import { makeProblem } from '../problems.ts';
 import { activityFailed } from './activity-failed.ts';
 import { hasHeard, isCanaryAccepted, isDone, type ChunkRecord } from './chunk-state.ts';
+import { shownWaits } from './report.ts';
 import { StepFailed, failed, type Ports } from './ports.ts';
 import { stopOf } from './stop-rule.ts';
 import type { Reading } from './parts.ts';
@@ -42,14 +43,27 @@ export async function conduct(run: Conducting): Promise<void> {
   await Promise.all([untilOver(run), readNowAndThen(run)]);
 }
 
-/** Reads all chunks that are not done now and then, however much some of them say: the news of one may be lost. */
+/**
+ * Reads all chunks that are not done now and then, however much some of them say: the news of one may be lost. When the run
+ * begins to be held, the timer begins anew, since the text beside it tells people for what. It does so only once before the
+ * next reading.
+ */
 async function readNowAndThen(run: Conducting): Promise<void> {
   const { state, ports, news } = run;
-  for (;;) {
-    const isOver = (): boolean => !run.isConducting;
-    if (await ports.waitUntil(isOver, LONGEST_SILENCE_MS, 'Then it reads all open chunks')) return;
+  for (let mayBeginAnew = true; ;) {
+    const wasHeld = isHeld(state);
+    const beginsToBeHeld = (): boolean => mayBeginAnew && !wasHeld && isHeld(state);
+    const isOther = (): boolean => !run.isConducting || beginsToBeHeld();
+    const isEarly = await ports.waitUntil(isOther, LONGEST_SILENCE_MS, 'Then it reads all open chunks');
+    if (!run.isConducting) return;
+    mayBeginAnew = !isEarly;
+    if (isEarly) continue;
     for (const chunk of state.chunks) if (!isDone(chunk, state.knownAs)) news.add(chunk.number);
   }
+}
+
+function isHeld(state: RunState): boolean {
+  return shownWaits(state).length > 0;
 }
 
 async function untilOver(run: Conducting): Promise<void> {

@@ -2,7 +2,8 @@
  * What of a run needs a person, and how much of it an acknowledgement covers: only what its person has seen. Pure.
  */
 import { mainWait, type Progress } from './progress.ts';
-import { needsSomebody, type Waiting } from '../waits.ts';
+import { WAIT_REASONS, isLate, needsSomebody, type Waiting } from '../waits.ts';
+import type { Held } from './chunk-state.ts';
 import type { Instruction, Need } from '../people/instructions.ts';
 
 /** What needs a person by the progress of a run, and the wait that people should know first; null: none needs a person. */
@@ -13,15 +14,25 @@ export function needsIn(
   const { items, batch } = progress;
   const isNeeding = (waiting: Waiting): boolean => needsSomebody(waiting, nowMs);
   const needs = items.flatMap(({ kind, waiting }): readonly Need[] => {
-    if (waiting === null || !isNeeding(waiting)) return [];
-    if (kind !== 'batch' || batch === null) return [[waiting.problem.code, waiting.problem.item, 1]];
-    const { counts } = batch;
-    return [
-      [waiting.problem.code, null, Math.max(1, counts.waiting)],
-      ...(counts.needsHuman > 0 ? [['NEEDS_HUMAN', null, counts.needsHuman] as const] : []),
-    ];
+    const isOfBatch = kind === 'batch' && batch !== null;
+    const held = isOfBatch ? needsOfBatch(batch.held, waiting, nowMs) : [];
+    if (waiting === null || !isNeeding(waiting)) return held;
+    const { code, item } = waiting.problem;
+    if (held.some(([of]) => of === code)) return held;
+    return [[code, isOfBatch ? null : item, 1], ...held];
   });
   return { needs, first: mainWait(progress, isNeeding) };
+}
+
+/** How many payments wait with each code that needs a person. Of a doubt, only the wait of the batch tells how long it lasts. */
+function needsOfBatch(held: readonly Held[], waiting: Waiting | null, nowMs: number): readonly Need[] {
+  const isLongDoubt = waiting?.reason === 'doubt' && needsSomebody(waiting, nowMs);
+  const counts = new Map<string, number>();
+  for (const { code, reason, payments } of held) {
+    const isNeeding = reason === 'doubt' ? isLongDoubt : WAIT_REASONS[reason].needsSomebody || isLate(code);
+    if (isNeeding) counts.set(code, (counts.get(code) ?? 0) + payments);
+  }
+  return [...counts].map(([code, payments]) => [code, null, payments]);
 }
 
 /**

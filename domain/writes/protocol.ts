@@ -584,7 +584,7 @@ function differs<State extends SendState>(
   return waits(state, 'person', SLOW_LOOKUP_MS, {
     code: 'RECORD_DIFFERS',
     item: subject.item,
-    message: `Record ${record.id} of the service has the reference of ${subject.name}, but ${difference}. Nothing is sent for this item.`,
+    message: `Record ${record.id} of the service belongs to ${subject.name}, but ${difference}. Nothing is sent for this item.`,
     fix: 'Compare the record with the plan, then decide with `npx cambist resolve`.',
   });
 }

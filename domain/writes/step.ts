@@ -449,7 +449,7 @@ export function adviceFor(replyClass: ReplyClass, rules: Pick<PolicyRules, 'shor
 /** @param what what is lacking: a currency, or `money` */
 export function moneyAdvice({ shortfall }: Pick<PolicyRules, 'shortfall'>, what: string): string {
   return shortfall === 'hold'
-    ? `Bring ${what} in; the run goes on by itself.`
+    ? `Bring ${what} in; the run then goes on by itself.`
     : `Bring ${what} in, then type \`npx cambist replay RUN\`. With \`shortfall: hold\` a run waits for it.`;
 }
 

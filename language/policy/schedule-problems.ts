@@ -85,7 +85,7 @@ function checkTime(
   source.report(source.placeAt(AT), {
     mistake: 'CLOCK_CHANGE',
     message: `in ${zone} ${source.clean(AT) ?? ''} ${whenUnsafe(unsafe)}: clocks are changed there`,
-    fix: `write "${hours}:${String(unsafe.nearest.minute).padStart(2, '0')}", the nearest time that every day of the next two years has once`,
+    fix: `write "${hours}:${String(unsafe.nearest.minute).padStart(2, '0')}", the nearest time that comes once on every day of the next two years`,
   });
 }
 
@@ -117,7 +117,7 @@ async function checkDays(source: YamlSource, schedule: Schedule, today: string):
     message: isOver
       ? `the schedule is over: its last date was ${end}`
       : 'the schedule has no day on which the policy would be started',
-    fix: 'write a later `end`, or other days; or delete `schedule`: what a run does, and which run it is, stay the same',
+    fix: 'write a later `end`, or other days; or delete `schedule`; the runs of the policy stay the same',
   });
 }
 

@@ -218,9 +218,7 @@ function zoneComplaint({ text: found }: Written): Complaint {
     mistake: 'ZONE',
     message: `${quoted(found)} is not a time zone`,
     fix:
-      near === null
-        ? 'write a name of the IANA database, such as UTC or Europe/Paris'
-        : `did you mean \`${near}\`?`,
+      near === null ? 'write the name of a zone, such as UTC or Europe/Paris' : `did you mean \`${near}\`?`,
   };
 }
 

@@ -12,7 +12,7 @@ import { readInstructions } from '../../durable/instructions/read.ts';
 import { keepInstruction } from '../decide/keep-instruction.ts';
 import type { Place } from '../place.ts';
 import { ANSWER_LIMIT_MS } from '../follow/answers.ts';
-import { cameBackIn, type FailedPayment, type FailedPayments } from '../follow/came-back.ts';
+import { cameBackIn, type FailedPayment, type FailedPayments } from './came-back.ts';
 import { readOutline, readParts } from '../follow/read-run.ts';
 import { listRuns, requireRun, type RunFacts } from '../follow/runs.ts';
 import { readStuck } from '../follow/stuck.ts';
@@ -192,7 +192,7 @@ function oddMemo({ hasOddMemo }: RunFacts): Why | null {
   return {
     code: 'MEMO_UNREADABLE',
     message:
-      'Its memo in Temporal is in a form that Cambist cannot read, and did not write: find out who did.',
+      'Its memo in Temporal has a form that Cambist does not write and cannot read: find out who wrote it.',
   };
 }
 

@@ -156,7 +156,10 @@ describe('a run that has ended', AT_ONCE, () => {
         [['supplier', 'NOT_PAID', 'PAID', 'MXN']],
       );
       // The service keeps its refusal under the first key; what an earlier run may have sent under it was waited out.
-      assert.match(flat(ended.stderr), /Safety wait until \d\d:\d\d:\d\d UTC; nothing for you to do/);
+      assert.match(
+        flat(ended.stderr),
+        /Safety wait until \d\d:\d\d:\d\d UTC, to be sure that nothing was sent before; nothing for you to do/,
+      );
       assert.deepEqual(movedFor(stage, policy), {
         trades: [`${policy.runText}.usd-mxn-1`],
         withdrawals: [`${policy.runText}.supplier~2`],
@@ -561,7 +564,9 @@ describe('a run that has ended', AT_ONCE, () => {
           const ended = await replayOn(own, policy, ['--event', eventId, '--json']);
           assertExit(ended, 0);
           const [, end = ''] =
-            /Safety wait until (\S+) UTC; nothing for you to do/.exec(flat(ended.stderr)) ?? [];
+            /Safety wait until (\S+) UTC, to be sure that nothing was sent before; nothing for you to do/.exec(
+              flat(ended.stderr),
+            ) ?? [];
           const [day = ''] = new Date(beganAtMs).toISOString().split('T');
           const saidMs = Date.parse(`${day}T${end}Z`) - beganAtMs;
           // It begins a moment after the reset, and may end on the next day.

@@ -62,7 +62,7 @@ test('a run tells its story beside its events, in its details, and in the list',
     (events ?? []).map(({ userMetadata }) => textOf(userMetadata?.summary)),
   );
   for (const told of [
-    /^Looks again for usd-mxn-1: SHORTFALL$/,
+    /^HELD: usd-mxn-1 waits for money \(SHORTFALL\)\. Looks again for usd-mxn-1: SHORTFALL$/,
     /^Price for 1,000\.00 USD → MXN$/,
     /^Trade 1,000\.00 USD → MXN$/,
     /^Until the MXN of usd-mxn-1 have come$/,
@@ -145,7 +145,10 @@ test('the details of a run name the events of the reset dialog with their steps,
     assert.ok(step.includes(summaries.get(event) ?? ''), `${event} is ${summaries.get(event)}, not ${step}`);
   }
   assert.deepEqual(failed[0], [dialog.at(-1), 'The workflow ends']);
-  assert.deepEqual(held[0]?.[1], 'Looks again for usd-mxn-1: SHORTFALL');
+  assert.equal(
+    held[0]?.[1],
+    'HELD: usd-mxn-1 waits for money (SHORTFALL). Looks again for usd-mxn-1: SHORTFALL',
+  );
   assert.ok(failed.some(([, step]) => step === 'Price for 7,000.00 USD → MXN'));
   // The same words as in the whole table, and none left out that names a step.
   const explained = await command(stage, ['explain-reset', runName(run.name), '--json']);

@@ -137,7 +137,7 @@ test('the price of this moment stands beside what the guard allows, and is not t
   const taken = planOf({ guard }, {}, [price('17000')]);
   assert.match(
     taken.text,
-    /Price now: 17 MXN per USD \(17000\.00 MXN for 1000\.00 USD\), by a quote that is not traded\. The guard takes it\./,
+    /Price now: 17 MXN per USD \(17000\.00 MXN for 1000\.00 USD\), by a quote that is not traded\. The guard allows it\./,
   );
   assert.deepEqual(taken.document.legs[0]?.expected, {
     by: 'quote',
@@ -149,12 +149,12 @@ test('the price of this moment stands beside what the guard allows, and is not t
   assert.match(planOf({ guard }, {}, [price('16999.99')]).text, /The guard refuses it\./);
   assert.match(
     planOf({ guard }, {}, [price('21251')]).text,
-    /The guard takes it, and would take one that is a fifth worse/,
+    /The guard allows it, and would allow a price that is a fifth worse/,
   );
   const turned = planOf({ guard: '{ worst_rate: "17.00 USD per MXN" }' }, {}, [price('17000')]);
   assert.match(
     turned.text,
-    /The rate of the guard is upside down, so that it would take any price: nothing is traded\./,
+    /The rate of the guard is upside down, so that it would allow any price\. Nothing is traded\./,
   );
   assert.match(planOf({}, {}, [price('17000')]).text, /not traded\.\n/);
   const none: IndicativePrice = { leg: 'usd-mxn-1', kind: 'not quoted', why: 'The service answered NO.' };

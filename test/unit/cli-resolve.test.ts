@@ -134,9 +134,9 @@ const TRADED = worse.legs[0]?.tradeId ?? '';
 test('a trade that came out worse than planned is accepted by its own id only', () => {
   assert.equal(whyNotAccepted(worse, 'usd-mxn-1', TRADED), null);
   assert.match(whyNotAccepted(worse, 'usd-mxn-1', 'tde_2') ?? '', /its trade is tde_\w+, not tde_2/);
-  assert.match(whyNotAccepted(worse, 'supplier', TRADED) ?? '', /only trades are accepted/);
+  assert.match(whyNotAccepted(worse, 'supplier', TRADED) ?? '', /only trades can be accepted/);
   const fine = makeReportOf({ status: 'COMPLETED' });
-  assert.match(whyNotAccepted(fine, 'usd-mxn-1', TRADED) ?? '', /nothing is said against/);
+  assert.match(whyNotAccepted(fine, 'usd-mxn-1', TRADED) ?? '', /nothing is wrong with its trade/);
 });
 
 test('the status of a run that waits for an acceptance says what to type', () => {
@@ -216,8 +216,8 @@ const WITHDRAWALS: readonly (readonly [
   ['one of a later generation', { tag: `${PAYMENT.reference}~3` }, null],
   ['one without a tag', { tag: null }, null],
   ['one whose account is not shown', { tag: null, withdrawalAccountId: null }, null],
-  ['the tag of another item', { tag: 'p.2026-11-21.rent' }, /its tag is "p\.2026-11-21\.rent"/],
-  ['a tag that only begins alike', { tag: `${PAYMENT.reference}-2` }, /its tag is/],
+  ['the tag of another item', { tag: 'p.2026-11-21.rent' }, /its reference is "p\.2026-11-21\.rent"/],
+  ['a tag that only begins alike', { tag: `${PAYMENT.reference}-2` }, /its reference is/],
   ['another currency', { currency: 'EUR' }, /its currency is EUR/],
   ['another amount', { withdrawalAmount: '17250.01' }, /its amount is 17250\.01/],
   ['another account', { withdrawalAccountId: 'wac_2' }, /its account is wac_2/],

@@ -504,21 +504,36 @@ test('a coordinator that says nothing for 10 minutes is asked', async () => {
   assert.equal(world.asked.length, 2);
 });
 
-test('a coordinator is asked after 10 minutes, although the chunk tells it something each minute', async () => {
+test('a payment that is tried again each minute is no news for the coordinator, which is asked after 10 minutes', async () => {
   const world = new World();
   world.delays = ['inv-1'];
   await world.time.quiet();
-  for (let minute = 1; minute < 10; minute += 1) {
-    const { told } = world;
+  const tryAgain = async (): Promise<number> => {
     world.holds = ['inv-1'];
     await world.time.pass(MINUTE_MS);
     world.holds = [];
     await world.time.quiet();
-    assert.ok(world.told > told);
-  }
-  assert.equal(world.asked.length, 1);
+    return world.told;
+  };
+  // After more than a minute, people see that it waits.
+  const told = [await tryAgain(), await tryAgain()].at(-1);
+  for (let minute = 3; minute < 10; minute += 1) await tryAgain();
+  assert.deepEqual([world.sent.length, world.told, world.asked.length], [4 + 9, told, 1]);
   await world.time.pass(MINUTE_MS);
   assert.equal(world.asked.length, 2);
+});
+
+test('that a payment is accepted at a later try is news', async () => {
+  const world = new World();
+  world.delays = ['inv-1', 'inv-2'];
+  await world.time.quiet();
+  const { told } = world;
+  world.delays = ['inv-1'];
+  await world.time.pass(MINUTE_MS);
+  assert.equal(world.told, told + 1);
+  world.delays = [];
+  await world.time.pass(MINUTE_MS);
+  assert.ok(world.told > told + 1);
 });
 
 test('that the accepted payments cannot be followed is told, also after the run has given its go once more', async () => {

@@ -32,12 +32,28 @@ const progressOf = (...waits: readonly (Waiting | null)[]): Progress => ({
   batch: null,
 });
 
-const batchOf = (counts: { readonly waiting: number; readonly needsHuman: number }): Progress => {
+const batchOf = (counts: { readonly money: number; readonly person: number }): Progress => {
+  const row = { currency: 'GBP', value: '1', there: null } as const;
+  const held = [
+    { ...row, code: 'SHORTFALL', reason: 'money', payments: counts.money },
+    { ...row, code: 'RECORD_DIFFERS', reason: 'person', payments: counts.person },
+    { ...row, code: 'AWAITING_SETTLEMENT', reason: 'settlement', payments: 7 },
+    { ...row, code: 'IN_DOUBT', reason: 'doubt', payments: 2 },
+  ] as const;
   const standing = {
-    counts: { planned: 9, accepted: 0, paid: 0, notPaid: 0, open: 9, sent: 0, ...counts },
+    counts: {
+      planned: 9,
+      accepted: 0,
+      paid: 0,
+      notPaid: 0,
+      needsHuman: counts.person,
+      open: 9,
+      sent: 0,
+      waiting: 9,
+    },
     totals: [],
     unpaid: [],
-    held: [],
+    held: held.filter(({ payments }) => payments > 0),
     unseen: 0,
     waiting: waiting('SHORTFALL', 'inv-1'),
   };
@@ -86,9 +102,13 @@ test('an acknowledgement is about one state of one Temporal run', () => {
 });
 
 test('of a batch, an acknowledgement covers as many payments as it saw', () => {
-  const three = batchOf({ waiting: 3, needsHuman: 1 });
+  const three = batchOf({ money: 3, person: 1 });
+  assert.deepEqual(needsOf(three), [
+    ['SHORTFALL', null, 3],
+    ['RECORD_DIFFERS', null, 1],
+  ]);
   assert.ok(covers(three, three));
-  assert.ok(covers(three, batchOf({ waiting: 2, needsHuman: 0 })));
-  assert.ok(!covers(three, batchOf({ waiting: 4, needsHuman: 1 })));
-  assert.ok(!covers(three, batchOf({ waiting: 3, needsHuman: 2 })));
+  assert.ok(covers(three, batchOf({ money: 2, person: 0 })));
+  assert.ok(!covers(three, batchOf({ money: 4, person: 1 })));
+  assert.ok(!covers(three, batchOf({ money: 3, person: 2 })));
 });

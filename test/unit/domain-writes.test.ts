@@ -362,7 +362,12 @@ test('doubt that only time ends says when that is, the same at each look, and th
   const safeAtMs = (first.state.doubt?.lastSendMs ?? 0) + reset.facts.settleDoubtMs.trade;
   assert.equal(first.wait.safeAtMs, safeAtMs);
   const end = new Date(safeAtMs).toISOString().slice(11, 19);
-  assert.match(first.wait.problem.fix, new RegExp(`safety wait until ${end} UTC; nothing for you to do\\.$`));
+  assert.match(
+    first.wait.problem.fix,
+    new RegExp(
+      `safety wait until ${end} UTC, to be sure that nothing was sent before; nothing for you to do\\.$`,
+    ),
+  );
   const later = context({ attempt: { runId: 'run-2' }, nowMs: () => NOW + MINUTE_MS });
   const second = play(requestQuoteSteps(later, LEG, first.state)).result;
   assert.ok(second.kind === 'wait');

@@ -16,6 +16,7 @@ import {
   endOf,
   summaryOfPayments,
   summaryOfQuote,
+  summaryOfTimer,
   summaryOfTrade,
   unpaidInBatch,
   unpaidLines,
@@ -148,7 +149,7 @@ test('the details have each item with its outcome, what is waited for with the n
   // Not when it looks next, which may be several times before.
   assert.ok(
     detailsOf(state).includes(
-      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC; nothing for you to do. Since 2026-11-21 15:02 UTC.\n',
+      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC, to be sure that nothing was sent before; nothing for you to do. Since 2026-11-21 15:02 UTC.\n',
     ),
     detailsOf(state),
   );
@@ -204,7 +205,7 @@ test('what ended undone says in one sentence what is done, and what to do about 
   );
   assert.equal(
     endOf(endedWith(endedBy('CANCELLED'), paid)),
-    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled stays unsent until a person types `npx cambist run POLICY --id 2026-11-21 --go-on`. The whole report: `npx cambist report p.2026-11-21`.',
+    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled is not sent until somebody types `npx cambist run POLICY --id 2026-11-21 --go-on`. The whole report: `npx cambist report p.2026-11-21`.',
   );
   const details = detailsOf(endedWith(refused, paid));
   assert.match(details, /^\*\*PARTIAL\*\*\n\nEnded: 1 of 2 items is done/);
@@ -331,6 +332,90 @@ test('commands and options stay as they are typed', () => {
   for (const [text, markdown] of cases) assert.equal(asMarkdown(text), markdown);
 });
 
+/** A state of payments of 1,018,500 MXN each, of which the first ones wait so. */
+function waitingFor(...reasons: readonly Waiting['reason'][]): RunState {
+  const state = stateOf(reasons.map((_reason, index) => ({ ...PAYMENT, id: `inv-${index}` })));
+  for (const [index, reason] of reasons.entries()) {
+    const record = state.payments[index];
+    const problem: Problem = {
+      code: CODES[reason],
+      item: `inv-${index}`,
+      message: 'wac_7Hk2mQ9vT4xR',
+      fix: '',
+    };
+    if (record !== undefined) record.waiting = { reason, problem, wakeAtMs: 1 };
+  }
+  return state;
+}
+
+const CODES: Readonly<Record<Waiting['reason'], Problem['code']>> = {
+  halt: 'HALTED',
+  person: 'RECORD_DIFFERS',
+  configuration: 'STATUS_UNKNOWN',
+  outage: 'ACTIVITY_FAILED',
+  money: 'SHORTFALL',
+  doubt: 'IN_DOUBT',
+  settlement: 'AWAITING_SETTLEMENT',
+  turn: 'TURN_OF_ANOTHER',
+  opening: 'WINDOW_PASSED',
+  service: 'PLANNING',
+};
+
+test('beside the timers of a held workflow stands for what it is held, with sums and without accounts', () => {
+  const cases: readonly (readonly [RunState, string])[] = [
+    [waitingFor('money'), 'HELD: inv-0 waits for 1,018,500.00 MXN. Why'],
+    [waitingFor('money', 'money', 'money'), 'HELD: 3 payments wait for 3,055,500.00 MXN. Why'],
+    [waitingFor('person'), 'HELD: inv-0 waits for a person (RECORD_DIFFERS). Why'],
+    [
+      waitingFor('money', 'person', 'money'),
+      'HELD: inv-1 waits for a person (RECORD_DIFFERS); 2 more wait. Why',
+    ],
+    [waitingFor('settlement'), 'Why'],
+    [waitingFor('service'), 'Why'],
+    [stateOf([PAYMENT]), 'Why'],
+  ];
+  for (const [state, summary] of cases) assert.equal(summaryOfTimer(state, 'Why'), summary);
+  assert.ok(Buffer.byteLength(summaryOfTimer(waitingFor('person'), 'x'.repeat(500))) <= 400);
+});
+
+test('the run of a batch says for what the payments of its chunks wait, all of them together', () => {
+  const state = stateOf([]);
+  const chunkOf = (number: number, payments: number, value: string): ChunkRecord => {
+    const [record] = waitingFor('money').payments;
+    assert.ok(record !== undefined && record.waiting !== null);
+    const held = [
+      { code: 'SHORTFALL', reason: 'money', currency: 'GBP', payments, value, there: '12.00' },
+    ] as const;
+    const chunkState: ChunkState = {
+      number,
+      heard: 'r1/c',
+      isSending: false,
+      counts: {
+        planned: 500,
+        accepted: 0,
+        paid: 0,
+        notPaid: 0,
+        needsHuman: 0,
+        open: 500,
+        sent: 0,
+        waiting: payments,
+      },
+      totals: [],
+      waits: [record.waiting],
+      refusals: { refused: 0, sent: 0, inARow: null },
+      unpaid: [],
+      held,
+    };
+    const planned = { payments: 500, hash: 'h', unpayable: null };
+    return { number, planned, mayGo: true, toldOf: 0, state: chunkState, isClosed: false, waiting: null };
+  };
+  state.chunks = [chunkOf(1, 50, '69000.01'), chunkOf(2, 4, '334.70')];
+  assert.equal(
+    summaryOfTimer(state, 'Then it reads all open chunks'),
+    'HELD: 54 payments wait for 69,334.71 GBP. Then it reads all open chunks',
+  );
+});
+
 test('beside the timer of a safety wait stands its end, at each look the same', async () => {
   const beside: (string | undefined)[] = [];
   const nowMs = Date.parse('2026-11-21T20:35:00Z');
@@ -351,7 +436,7 @@ test('beside the timer of a safety wait stands its end, at each look the same', 
   await pauses.pause(waiter, { afterMs: 10_000, reason: 'doubt', problem, safeAtMs }, 0);
   await pauses.pause(waiter, { afterMs: 9_000, reason: 'doubt', problem }, 0);
   assert.deepEqual(beside, [
-    'usd-mxn-1: safety wait until 20:37:37 UTC; nothing for you to do',
+    'usd-mxn-1: safety wait until 20:37:37 UTC, to be sure that nothing was sent before; nothing for you to do',
     'Looks again for usd-mxn-1: IN_DOUBT',
   ]);
   assert.deepEqual(waiter.waiting, { reason: 'doubt', problem, wakeAtMs: nowMs + 9_000, sinceMs: nowMs });

@@ -7,7 +7,7 @@ import type { ServiceClient } from '../../service/client.ts';
 import { newestMsOf, readBack } from '../../service/list-scan.ts';
 import { serviceFailure } from '../preflight.ts';
 import { cameBackIn, type FailedPayment, type FailedPayments } from './came-back.ts';
-import { refreshReport } from './refresh.ts';
+import { refreshReport } from '../follow/refresh.ts';
 
 /** How far the look goes: payments of this many days, and no more than this many pages of a hundred. */
 export const LOOK = { days: 30, pages: 20 } as const;
