@@ -80,13 +80,10 @@ const KEPT_OUTPUT = 2_000;
  * could take any other port.
  */
 const [LOWEST_PORT, HIGHEST_PORT] = [15_000, 29_999] as const;
-/**
- * The server chooses ports for its own parts, and may find that another program has taken one meanwhile; so may one of
- * the ports be taken that no browser reaches.
- */
-const PORT_LOST = new RegExp(
-  `Failed to start gRPC listener.*address already in use|(UI|metrics) port (${CLOSED_TO_BROWSERS.join('|')})\\b`,
-);
+/** The server chooses ports for its own parts, and may find that another program has taken one meanwhile. */
+const PORT_LOST = /Failed to start gRPC listener.*address already in use/;
+/** So may one of the ports be taken that no browser reaches. */
+const CLOSED_PORT_LOST = new RegExp(`(:|port )(${CLOSED_TO_BROWSERS.join('|')}): .*address already in use`);
 const STARTS_AT_MOST = 3;
 const PORTS_TRIED = 20;
 
@@ -102,7 +99,9 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
       // The tries run one after the other on purpose.
       return await startOnce(executable, options);
     } catch (error) {
-      const isPortLost = error instanceof DevServerFailed && PORT_LOST.test(error.output);
+      const isPortLost =
+        error instanceof DevServerFailed &&
+        [PORT_LOST, CLOSED_PORT_LOST].some((lost) => lost.test(error.output));
       if (!isPortLost || start === STARTS_AT_MOST) throw error;
     }
   }

@@ -197,15 +197,19 @@ function __cambist_names
 end`;
 
 /** What is typed behind `npx cambist` is completed as behind `cambist`. */
-const FISH_NPX = `complete -c npx -n 'test (count (commandline -opc)) -eq 1' -a cambist
-complete -c npx -n 'test (count (commandline -opc)) -gt 1; and test (commandline -opc)[2] = cambist' -a "(complete -C (string replace -r '^ *npx +' '' -- (commandline -cp)))"`;
+const FISH_NPX = `complete -c npx -n 'test (count (commandline -opc)) -eq 1' -f -a cambist
+complete -c npx -n 'test (count (commandline -opc)) -gt 1; and test (commandline -opc)[2] = cambist' -f -a "(complete -C (string replace -r '^ *npx +' '' -- (commandline -cp)))"`;
 
 function fishScript(known: readonly Known[], behind = '__fish_use_subcommand'): string {
+  // A word of the line is the command already, unless none of these stands there.
+  const names = known.map(({ name }) => name).join(' ');
+  const before =
+    behind === '__fish_use_subcommand' ? behind : `${behind}; and not __fish_seen_subcommand_from ${names}`;
   const lines = known.flatMap(({ name, summary, flags, choices, source, commands }) => {
     const within = `${behind === '__fish_use_subcommand' ? '' : `${behind}; and `}__fish_seen_subcommand_from ${name}`;
     const offered = [...choices, ...(source === null ? [] : [`(__cambist_${source})`])];
     return [
-      `complete -c cambist -n ${conditionOf(behind)} -f -a ${name} -d ${quoted(summary)}`,
+      `complete -c cambist -n ${conditionOf(before)} -f -a ${name} -d ${quoted(summary)}`,
       ...flags.map(
         ({ flag, description, takesValue, source: values }) =>
           `complete -c cambist -n ${conditionOf(within)} -l ${flag.slice(2)} -d ${quoted(description)}` +

@@ -92,23 +92,34 @@ test('a port that was asked for and is taken is named in the error', async () =>
   });
 });
 
-test('a port of the server’s own parts that somebody else has taken meanwhile costs a second start, no failure', async () => {
+/** What the server says of them, word for word. */
+const LOST = [
+  'level=ERROR msg="Failed to start gRPC listener" err="listen tcp: bind: address already in use"',
+  '{"level":"FATAL","message":"listen tcp 127.0.0.1:1719: bind: address already in use"}',
+  'level=ERROR msg="can\'t set metrics port 6667: listen tcp 127.0.0.1:6667: bind: address already in use"',
+];
+
+test('ports of the server’s own parts that others have taken meanwhile cost a second start each, no failure', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'cambist-dev-server-'));
   const started = join(folder, 'started');
   const path = process.env['PATH'] ?? '';
-  const lost =
-    'level=ERROR msg="Failed to start gRPC listener" err="listen tcp: bind: address already in use"';
-  const script = [
-    '#!/bin/sh',
-    `if [ "$1" != server ] || [ -e '${started}' ]; then exec '${(await findTemporal()) ?? ''}' "$@"; fi`,
-    `touch '${started}'; echo '${lost}'; echo 'a stack' >&2; exit 2`,
-  ];
-  writeFileSync(join(folder, 'temporal'), script.join('\n'), { mode: 0o755 });
+  const temporal = (await findTemporal()) ?? '';
   process.env['PATH'] = `${folder}${delimiter}${path}`;
   try {
-    const server = await startDevServer({ port: 0, headless: true });
-    await server.kill();
-    assert.ok(existsSync(started));
+    for (const lost of LOST) {
+      rmSync(started, { force: true });
+      const script = [
+        '#!/bin/sh',
+        `if [ "$1" != server ] || [ -e '${started}' ]; then exec '${temporal}' "$@"; fi`,
+        `touch '${started}'; cat <<'END'\n${lost}\nEND`,
+        `echo 'a stack' >&2; exit 2`,
+      ];
+      writeFileSync(join(folder, 'temporal'), script.join('\n'), { mode: 0o755 });
+      // One after the other, since each changes the program.
+      const server = await startDevServer({ port: 0, headless: true });
+      await server.kill();
+      assert.ok(existsSync(started), lost);
+    }
   } finally {
     process.env['PATH'] = path;
     rmSync(folder, { recursive: true });

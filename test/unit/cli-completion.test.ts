@@ -119,7 +119,12 @@ test('zsh takes the same by its emulation of bash, fish has a line for each comm
     for (const { long, hidden } of command.options)
       if (!hidden)
         assert.ok(fish.includes(`from ${command.name()}' -l ${(long ?? '').slice(2)} -d '`), long ?? '');
-  assert.ok(fish.includes("-n '__fish_seen_subcommand_from schedule' -f -a next -d '"));
+  assert.match(
+    fish,
+    /-n '__fish_seen_subcommand_from schedule; and not __fish_seen_subcommand_from next apply [^']*' -f -a next -d '/,
+  );
+  assert.match(fish, /^complete -c npx .* = cambist' -f -a "\(complete -C /m);
+  assert.match(fish, /-n '__fish_seen_subcommand_from status' -f -a '\(__cambist_runs\)'$/m);
 });
 
 test('the version is that of the package', async () => {

@@ -36,8 +36,10 @@ class Pretended extends EventEmitter {
   }
 }
 
-/** Keeps a worker whose processes end at once, but for the first and the last. */
-function keeping(processes: readonly Pretended[]) {
+type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
+
+/** Keeps a worker by these processes, one after the other. */
+function keeping(processes: readonly Pretended[], wait: Pause = () => Promise.resolve()) {
   const told = new EventEmitter();
   const said: string[] = [];
   const pauses: number[] = [];
@@ -55,9 +57,9 @@ function keeping(processes: readonly Pretended[]) {
       said.push(line);
       told.emit('said');
     },
-    pause: (ms) => {
+    pause: (ms, signal) => {
       pauses.push(ms);
-      return Promise.resolve();
+      return wait(ms, signal);
     },
   });
   return { worker, told, said, pauses, alive };
@@ -101,4 +103,17 @@ test('a first worker that does not start is an error, and no other one is tried'
   });
   await worker.stop();
   assert.deepEqual(said, []);
+});
+
+test('one that is told to stop in a pause starts no other worker', async () => {
+  const first = new Pretended(11);
+  const { worker, told, said } = keeping([first], async (_ms, signal) => {
+    await once(signal, 'abort');
+  });
+  first.isReady();
+  await worker.start();
+  first.ends(1);
+  if (said.length === 0) await once(told, 'said');
+  await worker.stop();
+  assert.deepEqual([worker.pid, said.length], [null, 1]);
 });
