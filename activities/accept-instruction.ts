@@ -37,6 +37,6 @@ async function untrustedClock(deps: Deps): Promise<Problem | null> {
   // A reply that refuses tells the time as well.
   const isTold = reply.kind !== 'NOT_SENT' && reply.facts.serviceTimeMs !== null;
   if (reply.kind === 'DONE' || isTold) return skewOf(clockSkew.latestMs());
-  const fix = 'Say it again when the service answers: until then it is not known whether the clocks agree.';
+  const fix = 'Say it again when the service answers. Until then it is not known whether the clocks agree.';
   return problemOf(reply, '', fix);
 }

@@ -4,9 +4,10 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { firstHolders, isUnpayable, nameOfPayment } from '../domain/batch.ts';
-import type { LookAlikeApproval } from '../domain/people/instructions.ts';
+import { letGoOf, type LookAlikeApproval } from '../domain/people/instructions.ts';
 import { AccountBook } from '../domain/plan/batch-items.ts';
-import type { GoAnswer } from '../domain/run/calls.ts';
+import { makeProblem, type Problem } from '../domain/problems.ts';
+import type { GoOf } from '../domain/run/calls.ts';
 import { LOOK_ALIKE, ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { readAccounts } from '../service/observe.ts';
@@ -21,14 +22,57 @@ import {
 } from './claims.ts';
 import type { Deps } from './deps.ts';
 import { remembered, type ChunkMemory, type OfChunk } from './of-chunk.ts';
+import { withoutInstructions } from './said.ts';
 
-type Against = Pick<Extract<GoAnswer, { kind: 'go' }>, 'unpayable' | 'heldBy' | 'alike' | 'alikeIds'>;
+type Against = Pick<GoOf, 'unpayable' | 'neverSent' | 'heldBy' | 'alike' | 'alikeIds'>;
 
 /** One scan of the service's list answers both questions. */
 export async function againstNow(deps: Deps, memory: ChunkMemory, of: OfChunk): Promise<Against | Waits> {
   const [unpayable, alike] = await Promise.all([unpayableNow(deps, memory, of), alikeNow(deps, memory, of)]);
   if ('wait' in unpayable) return unpayable;
-  return 'wait' in alike ? alike : { ...unpayable, ...alike };
+  if ('wait' in alike) return alike;
+  const neverSent = await neverSentOf(deps, of, unpayable.unpayable);
+  return 'wait' in neverSent ? neverSent : { ...unpayable, ...neverSent, ...alike };
+}
+
+/** Soon, because the payments could leave now. */
+const NOTE_AGAIN_MS = 5_000;
+
+/**
+ * Payments that the plan has ended, and that nobody has let go since, were never sent. Those that can be paid now are *let go*:
+ * before the chunk hears of it, this is noted where no reset loses it. A plan that was made anew from what was found proves
+ * nothing, because the plan before it may have let any payment go.
+ * @param letters what stands against the payments now
+ */
+async function neverSentOf(
+  { instructions }: Pick<Deps, 'instructions'>,
+  { plan, planned, number }: OfChunk,
+  letters: string | null,
+): Promise<Pick<Against, 'neverSent'> | Waits> {
+  const { run, credentials, foundRecords } = plan;
+  const ended = (planned.unpayable ?? '')
+    .split('')
+    .flatMap((letter, place) => (isUnpayable(letter) ? place : []));
+  if (ended.length === 0 || foundRecords) return {};
+  const isStill = (place: number): boolean => isUnpayable(letters?.[place]);
+  try {
+    const known = letGoOf(await instructions.read(credentials.mode, run), number);
+    const places = ended.filter((place) => !isStill(place) && !known.has(place));
+    if (places.length > 0)
+      await instructions.note(credentials.mode, run, [{ kind: 'let go', chunk: number, places }]);
+    return { neverSent: ended.filter((place) => isStill(place) && !known.has(place)) };
+  } catch (error) {
+    // Without them, nothing is proven. What is to be let go waits until that is noted.
+    if (ended.every(isStill)) return {};
+    const away = { afterMs: NOTE_AGAIN_MS, reason: 'service', problem: notNoted(number) } as const;
+    return { wait: withoutInstructions(error, run) ?? away };
+  }
+}
+
+function notNoted(chunk: number): Problem {
+  return makeProblem('INSTRUCTIONS_AWAY', null, {
+    message: `That payments of chunk ${chunk} can be paid after all could not be kept in Temporal.`,
+  });
 }
 
 /**

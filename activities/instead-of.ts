@@ -81,14 +81,14 @@ function safetyMs({ facts }: Deps): number {
 
 function waits(name: string, safeAtMs: number, nowMs: number): NotObserved {
   const problem = makeProblem('INSTEAD_WAITS', null, {
-    message: `It is planned once nothing of ${name}, whose place it takes, can be under way any more.`,
+    message: `This run takes the place of ${name}. It is planned when nothing of ${name} can be under way any more.`,
     fix: `It goes on by itself: ${safetyWaitText(safeAtMs, nowMs)}.`,
   });
   return { kind: 'wait', wait: { afterMs: safeAtMs - nowMs + 1_000, reason: 'doubt', problem, safeAtMs } };
 }
 
 function found(name: string, what: string): NotObserved {
-  const message = `Something of ${name}, whose place this run takes, was executed or may have been: ${what}.`;
+  const message = `This run was to take the place of ${name}, but something of ${name} was executed, or may have been: ${what}. Nothing was sent.`;
   return { kind: 'refused', problems: [makeProblem('INSTEAD_FOUND', null, { message })] };
 }
 

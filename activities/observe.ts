@@ -106,7 +106,7 @@ async function turnFor(deps: Deps, policy: Policy, run: RunName): Promise<InTurn
     if (lagMs > 0) return { wait: listsLag(lagMs, null) };
     return { isTaken: true, others: await deps.turn.readReserved(answer.others) };
   }
-  const message = `Run ${answer.run} trades now: runs of one organisation take turns.`;
+  const message = `Run ${answer.run} trades now. Runs of one organisation take turns.`;
   const problem = makeProblem('TURN_OF_ANOTHER', null, { message });
   return { wait: { afterMs: 1_000, reason: 'turn', problem } };
 }

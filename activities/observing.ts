@@ -217,7 +217,7 @@ export function untoldIn(currencies: readonly string[], others: readonly OthersR
 type Untold = { readonly currency: string; readonly run: RunName };
 
 export function reservationUnknown({ currency, run }: Untold): Wait {
-  const message = `Run ${runName(run)} may still take ${currency}; how much cannot be told yet.`;
+  const message = `Run ${runName(run)} may still take ${currency}, and it is not known yet how much.`;
   const problem = makeProblem('RESERVATION_UNKNOWN', null, { message });
   return { afterMs: 10_000, reason: 'doubt', problem };
 }
@@ -266,7 +266,7 @@ function unreachable(problem: Problem): Problem {
   return {
     ...problem,
     item: null,
-    fix: 'Check the address (CAMBIST_BASE_URL) and that the service is up; it asks again by itself.',
+    fix: 'Check the address (CAMBIST_BASE_URL), and that the service is up. The run asks again by itself.',
   };
 }
 

@@ -11,7 +11,7 @@ export function foreignMode({ service }: Deps, mode: Mode): Wait | null {
   const problem: Problem = {
     code: 'MODE_DIFFERS',
     item: null,
-    message: `The run is ${mode}, but a ${service.mode} worker took it from its task queue.`,
+    message: `The run is in ${mode}, but a worker of ${service.mode} took it from its task queue. Nothing is sent.`,
     fix: `Give workers of each mode a task queue of their own (CAMBIST_TASK_QUEUE), and start a ${mode} worker on this one; the run goes on by itself.`,
   };
   return configurationWait(problem, 3);

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { makeProblem, type Problem } from '../domain/problems.ts';
-import { runName } from '../domain/references.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import type { Fact, Kept } from '../domain/people/instructions.ts';
 import type { Call, Go } from '../domain/run/calls.ts';
 import { payerOf } from '../domain/run/payer.ts';
@@ -107,11 +107,7 @@ export class SaidForCall {
 
   /** The wait that follows when `read` has thrown this; null: the error says nothing about instructions or go. */
   waitAfter(error: unknown): Wait | null {
-    if (error instanceof WithoutGo) return error.wait;
-    if (error instanceof InstructionsPaused)
-      return { afterMs: LOOK_AGAIN_MS, reason: 'person', problem: instructionsPaused(error) };
-    if (!(error instanceof InstructionsMissing)) return null;
-    return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(this.#call.plan) };
+    return error instanceof WithoutGo ? error.wait : withoutInstructions(error, this.#call.plan.run);
   }
 
   /**
@@ -169,14 +165,22 @@ class WithoutGo extends Error {
   readonly wait: Wait = { afterMs: 60_000, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) };
 }
 
+/** The wait where the instructions of a run are paused or missing; null: the error says something else. */
+export function withoutInstructions(error: unknown, run: RunName): Wait | null {
+  if (error instanceof InstructionsPaused)
+    return { afterMs: LOOK_AGAIN_MS, reason: 'person', problem: instructionsPaused(error) };
+  if (!(error instanceof InstructionsMissing)) return null;
+  return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(run) };
+}
+
 function instructionsPaused({ workflowId }: InstructionsPaused): Problem {
   return makeProblem('INSTRUCTIONS_PAUSED', null, {
-    message: `A person has paused the workflow ${workflowId} in Temporal, so that no person can say anything about the run, a cancel included; nothing is sent meanwhile.`,
+    message: `Somebody has paused the workflow ${workflowId} in Temporal, so that nobody can say anything about the run, also not cancel it. Nothing is sent meanwhile.`,
   });
 }
 
-function instructionsMissing({ run }: Call['plan']): Problem {
+function instructionsMissing(run: RunName): Problem {
   return makeProblem('INSTRUCTIONS_MISSING', null, {
-    message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more; nothing is sent without it.`,
+    message: `What people said about run ${runName(run)} (a cancel, a decision, paying again) is not in Temporal any more. Nothing is sent without it.`,
   });
 }

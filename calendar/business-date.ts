@@ -57,6 +57,11 @@ export function settlesBeforeMs(date: string, window: keyof typeof SETTLEMENT_DA
   return endOfBusinessDayMs(date, SETTLEMENT_DAYS[window]);
 }
 
+/** The day by which a trade of `date` settles, with Monday to Friday as business days. */
+export function settlementDate(date: string, window: keyof typeof SETTLEMENT_DAYS): string {
+  return todayIn('UTC', settlesBeforeMs(date, window) - DAY_MS);
+}
+
 /** The end (UTC) of the business day that comes this many business days after `date`. */
 function endOfBusinessDayMs(date: string, businessDays: number): number {
   let day = DateTime.fromISO(date, { zone: 'utc' });

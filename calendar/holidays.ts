@@ -1,8 +1,10 @@
 /**
- * Days off: dates that a policy lists, or the public and bank holidays of a country or a part of one, by ISO codes (`FR`,
- * `US-NY`, `DE-BY`). The library with the holidays is large, so it is loaded only when a policy names a calendar.
+ * Days off: dates that a policy lists, the closed days of a payment system (`T2`), or the public and bank holidays of a country or a
+ * part of one, by ISO codes (`FR`, `US-NY`, `DE-BY`). The library with the holidays of countries is large, so it is loaded only when a
+ * policy names one of them.
  */
 import type { Schedule } from '../domain/policy.ts';
+import { closedDays, PAYMENT_SYSTEMS } from './payment-systems.ts';
 
 /** A day off, with its name in English; null: the policy lists the date, without a name. */
 type DayOff = { readonly name: string | null };
@@ -25,6 +27,12 @@ export async function daysOffOf(holidays: Schedule['holidays']): Promise<DaysOff
 const DAY_MS = 86_400_000;
 
 async function daysOffIn(name: string): Promise<DaysOff> {
+  const system = PAYMENT_SYSTEMS.get(name);
+  if (system !== undefined)
+    return (date) => {
+      const called = closedDays(system, Number(date.slice(0, 4))).get(date);
+      return called === undefined ? null : { name: called };
+    };
   if (!(await calendarNames()).has(name)) throw new RangeError(`there is no calendar "${name}"`);
   const { default: Holidays } = await import('date-holidays');
   const [country = '', state = '', region = ''] = name.split('-');
@@ -59,11 +67,13 @@ function noonOf(moment: Date): number {
   return Math.floor(moment.getTime() / DAY_MS) * DAY_MS + DAY_MS / 2;
 }
 
-/** The names of the calendars, each with the English name of its place. */
+/** The names of the calendars, each with the English name of its place, or with the currency of its payment system. */
 export async function calendarNames(): Promise<ReadonlyMap<string, string>> {
   const { default: Holidays } = await import('date-holidays');
   const places = new Holidays();
-  const names = new Map<string, string>();
+  const names = new Map(
+    [...PAYMENT_SYSTEMS].map(([name, { currency }]) => [name, `payments in ${currency}`]),
+  );
   for (const [country, place] of Object.entries(places.getCountries('en'))) {
     names.set(country, place);
     for (const [state, part] of Object.entries(places.getStates(country, 'en') ?? {})) {

@@ -60,7 +60,7 @@ export function refuseBatch(options: BatchOption, { kind }: Policy): void {
     {
       code: 'BATCH_OF_OTHER_KIND',
       place: '--batch',
-      message: `a batch belongs to a policy of kind payout, and this one is of kind ${kind}`,
+      message: `only a policy of kind payout takes a batch, and this policy is of kind ${kind}`,
       fix: 'Leave --batch out; a convert policy lists its payments under `withdraw`.',
     },
   ]);
@@ -73,7 +73,7 @@ export function requireBatchOfTotals({ batch, expectCount, expectTotal }: BatchO
     {
       code: 'BAD_COMMAND_LINE',
       place: expectCount === undefined ? '--expect-total' : '--expect-count',
-      message: 'there is no batch of which it is expected',
+      message: 'there is no batch of which this could be expected',
       fix: 'Name the file of payments by --batch.',
     },
   ]);

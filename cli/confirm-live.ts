@@ -38,12 +38,12 @@ export async function confirm(
         code: 'NOT_CONFIRMED',
         place,
         message: `${message}; ${otherwise}`,
-        fix: 'Answer `yes`, or type it with --yes.',
+        fix: 'Answer `yes`, or type the command with --yes.',
       },
     ]);
   };
   const { ask } = output.io;
-  if (ask === null) return refuse(`${consequence}, and there is no terminal to ask at`);
+  if (ask === null) return refuse(`${consequence}, and there is no terminal at which to ask`);
   const lines = await tell();
   output.note(heading, ...lines.map((line) => `  ${line}`));
   const answer = await ask(question);

@@ -67,7 +67,9 @@ async function showFollowed(of: Following, followed: Followed, shown: ProgressVi
   switch (followed.kind) {
     case 'detached':
       output.document(tellOf(of, await reportSoFar(of)).document);
-      output.note(`Left; ${runName(name)} goes on. See \`npx cambist status ${runName(name)}\`.`);
+      output.note(
+        `This command has ended; ${runName(name)} goes on. See \`npx cambist status ${runName(name)}\`.`,
+      );
       return 'detached';
     case 'untaken':
     case 'silent': {
@@ -97,7 +99,7 @@ async function showFollowed(of: Following, followed: Followed, shown: ProgressVi
       if (told.lines.length > 0) output.say('', ...told.lines);
       if (!facts.isOpen) return endingOf(view.report, []);
       output.note('', statusSentence(view.report, view.progress, nowMs));
-      output.note('It goes on without this command; --wait would stay.');
+      output.note('The run goes on without this command. With --wait, the command would stay.');
       return endingOf(view.report, reasonsOf(view.progress));
     }
   }

@@ -40,7 +40,7 @@ function whyNot(
   if (own === undefined) return 'the new run has no id of its own';
   if (id === run.id) return 'a run cannot take its own place';
   if (payAgain !== undefined || goOn !== undefined)
-    return 'a run in the place of another one is new: there is nothing that it could go on with or pay again';
+    return 'a run in the place of another one is new, so that it cannot go on with anything or pay anything again';
   return null;
 }
 
@@ -67,5 +67,5 @@ export async function takePlaceOf(
 ): Promise<void> {
   if (!isSaid) await takePlace(asked, said);
   const [next, old] = [runName(asked.run), runName(asked.old)];
-  output.note(`${next} takes the place of ${old}, of which nothing is sent any more.`);
+  output.note(`${next} takes the place of ${old}. Nothing of ${old} is sent any more.`);
 }

@@ -110,7 +110,7 @@ function refused(seen: SeenLookAlikes, run: string, what: string): CommandFailur
       code: 'LOOKALIKES',
       place: run,
       message: `${headOf(seen)} Nothing was ${what}.${shown}`,
-      fix: `Look at them. If none of them is a payment of this batch, type the same with --go-on ${seen.name}, --reason and --by. If some are, take those payments out of the file.`,
+      fix: `Look at them. If none of them is a payment of this batch, type the same with --go-on ${seen.name}, --reason and --by. If some are, take these payments out of the file.`,
     },
     ...seen.first.map((one): Trouble => ({ code: 'LOOKALIKE', place: null, message: lineOf(one), fix: '' })),
   ]);

@@ -16,7 +16,7 @@ export async function requireOut(
       {
         code: 'BAD_COMMAND_LINE',
         place: '--out',
-        message: 'it writes the rows of a batch, and none is named',
+        message: 'it writes the rows of a batch file, and no file is named',
         fix: 'Name the file of payments by --batch.',
       },
     ]);

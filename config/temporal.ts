@@ -172,7 +172,7 @@ async function untilRunsAreTaken(connection: Connection, namespace: string, addr
   if (await knowsSearchAttributes(connection, namespace, address)) return;
   throw new InfrastructureError({
     code: 'SEARCH_ATTRIBUTES_PENDING',
-    message: `Temporal at ${address} has the search attributes of Cambist since a moment ago, and does not take them yet.`,
+    message: `Temporal at ${address} got the search attributes of Cambist a moment ago, and cannot use them yet.`,
     fix: 'Try again in a minute.',
   });
 }
@@ -216,7 +216,7 @@ function refusedBy(address: string, error: unknown): ConfigurationError | null {
     {
       code: 'TEMPORAL_REFUSED',
       item: null,
-      message: `Temporal at ${address} does not let us in.`,
+      message: `Temporal at ${address} does not accept the API key or the certificate.`,
       fix: 'Check TEMPORAL_API_KEY, or the client certificate, and what they may do in TEMPORAL_NAMESPACE.',
     },
   ]);
@@ -259,7 +259,7 @@ export async function registerSearchAttributes(connection: Connection, namespace
       {
         code: 'SEARCH_ATTRIBUTE_MISSING',
         item: null,
-        message: `Namespace "${namespace}" lacks the search attribute(s) ${missing.join(', ')}, and they cannot be added: ${error instanceof Error ? error.message : String(error)}.`,
+        message: `Namespace "${namespace}" does not have the search attribute(s) ${missing.join(', ')}, and Cambist could not add them: ${error instanceof Error ? error.message : String(error)}.`,
         fix: `Have an administrator run: ${commands.join(' && ')}`,
       },
     ]);

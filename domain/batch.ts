@@ -117,11 +117,13 @@ export function isUnpayable(letter: string | undefined): letter is Unpayable {
 /** How the batch of a run differs from the batch with which it was planned; null: they are the same. */
 export function otherBatch(planned: PlanBatch | null, given: Manifest | null): string | null {
   if (planned === null || given === null)
-    return planned === given ? null : 'One of the two has no batch of payments.';
+    return planned === given
+      ? null
+      : 'The plan has a batch of payments and this start has none, or the other way round.';
   if (planned.payments !== given.payments)
-    return `It was planned with ${planned.payments} payments, and now there are ${given.payments}.`;
+    return `The batch was planned with ${planned.payments} payments, and now has ${given.payments}.`;
   if (JSON.stringify(planned.totals) !== JSON.stringify(given.totals))
-    return 'It was planned with other sums than it has now.';
+    return 'The batch was planned with other sums than it has now.';
   const index = planned.chunks.findIndex(({ hash }, at) => given.chunks[at]?.hash !== hash);
   if (index < 0 && planned.chunks.length === given.chunks.length) return null;
   return `Its payments differ from those of the plan, first in chunk ${Math.max(index, 0) + 1}.`;

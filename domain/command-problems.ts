@@ -14,7 +14,7 @@ export const START_PROBLEMS = {
   },
   MODE_MISSING: {
     ending: 'configuration',
-    sentence: 'No mode is set, or none that exists.',
+    sentence: 'CAMBIST_APP_MODE is not set, or is neither SANDBOX nor LIVE.',
     advice:
       'Set CAMBIST_APP_MODE to SANDBOX or LIVE; there is no default, so that live money is never touched by accident.',
   },
@@ -82,7 +82,7 @@ export const START_PROBLEMS = {
     ending: 'configuration',
     sentence:
       'In live: others may use the key file, or its group may write it. In sandbox, and where its group may only read it, this is a warning.',
-    advice: '`chmod 600`',
+    advice: 'Let only the user of the worker use it: `chmod 600 FILE`.',
   },
   KEY_NOT_JSON: {
     ending: 'configuration',
@@ -139,7 +139,7 @@ export const START_PROBLEMS = {
   DEV_ENVIRONMENT_REFUSED: {
     ending: 'configuration',
     sentence:
-      'What stands in `.cambist/` of this folder is not yours alone, or is not what `npx cambist up` writes. Be careful in a folder that came from elsewhere.',
+      'Cambist does not use the folder `.cambist` here: another user may write to it, or it holds something that `npx cambist up` does not write. Be careful in a folder that came from elsewhere.',
     advice: 'Delete the folder `.cambist`, or set the variables.',
   },
   TLS_CHECKS_OFF: {
@@ -149,17 +149,17 @@ export const START_PROBLEMS = {
   },
   TEMPORAL_ADDRESS_MISSING: {
     ending: 'configuration',
-    sentence: 'In live: it is not said which Temporal it is.',
+    sentence: 'In live, the address of Temporal must be named.',
     advice: 'Set TEMPORAL_ADDRESS.',
   },
   TEMPORAL_NAMESPACE_MISSING: {
     ending: 'configuration',
-    sentence: 'In live: it is not said which namespace of Temporal it is.',
+    sentence: 'In live, the namespace of Temporal must be named.',
     advice: 'Set TEMPORAL_NAMESPACE.',
   },
   TEMPORAL_NOT_SECURED: {
     ending: 'configuration',
-    sentence: 'In live: Temporal is reached without TLS, or does not ask its clients who they are.',
+    sentence: 'In live, Temporal must be reached by TLS, and must ask who its clients are.',
     advice: 'Set TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH, or TEMPORAL_API_KEY.',
   },
   TEMPORAL_PROFILE: {
@@ -169,7 +169,7 @@ export const START_PROBLEMS = {
   },
   TEMPORAL_REFUSED: {
     ending: 'configuration',
-    sentence: 'Temporal does not let us in.',
+    sentence: 'Temporal does not accept the API key or the certificate.',
     advice: 'Check the API key or the certificate, and what they may do.',
   },
   TEMPORAL_NAMESPACE: {
@@ -184,14 +184,14 @@ export const START_PROBLEMS = {
   },
   TEMPORAL_UNAVAILABLE: {
     ending: 'infrastructure',
-    sentence: 'No Temporal dev server can be had.',
+    sentence: 'There is no Temporal dev server on this machine, and none could be fetched.',
     advice: 'Use one of the three ways that the message names.',
   },
   TEMPORAL_ERROR: {
     ending: 'infrastructure',
-    sentence: 'Temporal failed at what it was asked.',
+    sentence: 'Temporal answered with an error.',
     advice:
-      'See that the Temporal server and its namespace are there (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE), then try again; what was started goes on.',
+      'See that the Temporal server and its namespace are there (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE), then try again. What was started goes on.',
   },
   TEMPORAL_ENDED: {
     ending: 'infrastructure',
@@ -205,7 +205,7 @@ export const START_PROBLEMS = {
   },
   SEARCH_ATTRIBUTE_MISSING: {
     ending: 'configuration',
-    sentence: 'The namespace lacks search attributes, and we may not add them.',
+    sentence: 'The namespace does not have the search attributes of Cambist, and Cambist may not add them.',
     advice: 'Have an administrator add them.',
   },
   SEARCH_ATTRIBUTE_TYPE: {
@@ -250,7 +250,7 @@ export const START_PROBLEMS = {
   },
   RETENTION_SHORT: {
     ending: 'configuration',
-    sentence: 'The namespace of Temporal forgets what has ended too soon for live runs (`doctor`).',
+    sentence: 'The namespace of Temporal deletes what has ended too soon for live runs (`doctor`).',
     advice: 'Have an administrator set a retention of at least 30 days.',
   },
   WORKER_VERSION_DIFFERS: {
@@ -260,12 +260,12 @@ export const START_PROBLEMS = {
   },
   BUILD_WITHOUT_WORKER: {
     ending: 'infrastructure',
-    sentence: 'Work goes to a build of which no worker is there.',
+    sentence: 'Temporal gives work to a build that has no worker.',
     advice: 'Start a worker of that build (CAMBIST_BUILD_ID), or make another build current.',
   },
   BUILD_NOT_CURRENT: {
     ending: 'infrastructure',
-    sentence: 'Workers of a build get no work, because another one is current.',
+    sentence: 'The workers of a build get no work: Temporal gives it to another build.',
     advice: 'Make their build current by the command that is shown, or end them.',
   },
   RUNS_LOST: {
@@ -275,9 +275,9 @@ export const START_PROBLEMS = {
   },
   HALT_RECORD_ENDED: {
     ending: 'needs a human',
-    sentence: 'A person has ended the workflow that keeps what is halted (`doctor`).',
+    sentence: 'Somebody has ended the workflow that keeps what is halted (`doctor`).',
     advice:
-      'Ask why: it lets nothing go. A worker, or the next `npx cambist halt`, begins a new record with what stands.',
+      'Ask why. What was halted stays halted. A worker, or the next `npx cambist halt`, starts the workflow again.',
   },
   CHECK_TOO_SLOW: {
     ending: 'infrastructure',
@@ -306,17 +306,17 @@ export const REFUSALS = {
   RESULTS_UNWRITABLE: {
     ending: 'bad input',
     sentence: 'The results of a batch, or its corrected file, cannot be written where `--out` says.',
-    advice: 'Name a file in a folder that you may write to; the run is what it is, and goes on.',
+    advice: 'Name a file in a folder that you may write to. The run is as it was.',
   },
   FILE_UNREADABLE: {
     ending: 'configuration',
     sentence: 'The file cannot be read.',
-    advice: 'See who may read it.',
+    advice: 'Let the user who types the command read the file.',
   },
   HALT_NOT_KEPT: {
     ending: 'infrastructure',
-    sentence: 'A person ends the record of what is halted again and again.',
-    advice: 'See who ends the workflow `<mode>/halt` in the Temporal UI; until then stop the workers.',
+    sentence: 'The halt could not be kept: somebody ends the workflow that keeps it, again and again.',
+    advice: 'See who ends the workflow `<mode>/halt` in the Temporal UI. Until then, stop the workers.',
   },
   HALT_DRILL_FAILED: {
     ending: 'infrastructure',
@@ -345,7 +345,8 @@ export const REFUSALS = {
   },
   LOOKALIKES: {
     ending: 'refused by us',
-    sentence: 'Withdrawals look like payments of the batch, and no run of ours accounts for them.',
+    sentence:
+      'The service has withdrawals with the account, currency and amount of payments of the batch, and no run of Cambist has made them.',
     advice:
       'Look at them. If the batch is to be paid all the same, type it with --go-on and the name of the list, --reason and --by.',
   },
@@ -428,12 +429,12 @@ export const REFUSALS = {
   },
   HOLIDAYS_RUN_OUT: {
     ending: 'configuration',
-    sentence: 'A policy lists days off, and none of the year that is near (`doctor`).',
+    sentence: 'A policy lists its days off, but none of the year that begins soon (`doctor`).',
     advice: 'Write the next dates into `holidays:` and apply the policy again.',
   },
   SCHEDULE_NOT_APPLIED: {
     ending: 'configuration',
-    sentence: 'A policy file has a schedule, and Temporal has none of that policy (`doctor`).',
+    sentence: 'A policy file has a schedule, but Temporal has no schedule of that policy (`doctor`).',
     advice: 'Apply it with `npx cambist schedule apply`.',
   },
   SCHEDULE_DIFFERS: {
@@ -504,13 +505,13 @@ export const REFUSALS = {
   EARLIER_RUN_OPEN: {
     ending: 'refused by us',
     sentence: 'The run of an earlier date has something that is not done.',
-    advice: 'See `npx cambist status` of it; then go on with it, or name today’s by --id.',
+    advice: 'See `npx cambist status` of it. Then go on with it, or start the run of today by --id.',
   },
   DATE_TRADED: {
     ending: 'refused by us',
     sentence: 'The policy has moved money on this date already.',
     advice:
-      'If it is to move once more, type the same with --again; --yes does not answer this. If not, `npx cambist list` shows the runs that there are.',
+      'If money is to move once more, type the same with --again (--yes is not enough). If not, `npx cambist list` shows the runs that there are.',
   },
   DONE_ALREADY: {
     ending: 'refused by us',
@@ -529,23 +530,23 @@ export const REFUSALS = {
   },
   SUPERSEDED: {
     ending: 'refused by us',
-    sentence: 'Another run has taken the place of this one, and nothing of this one is sent any more.',
-    advice: 'Go on with the run that has its place; this cannot be taken back.',
+    sentence: 'Another run has taken the place of this one. Nothing of this one is sent any more.',
+    advice: 'Go on with the other run. This cannot be taken back.',
   },
   SAID_SINCE: {
     ending: 'refused by us',
     sentence:
-      'A person has said something about the run since this command looked, so that what was typed is not kept.',
-    advice: 'See what was said (`npx cambist status RUN`); where it is still meant, type the command again.',
+      'Somebody has said something about the run after this command had looked at it. What you typed is not kept.',
+    advice: 'See what was said (`npx cambist status RUN`). If you still mean it, type the command again.',
   },
   SAID_TOO_LATE: {
     ending: 'infrastructure',
-    sentence: 'No worker took what was said within five minutes, so that it is not kept any more.',
-    advice: 'See that a worker is there, and that the clock of this machine is right; then type it again.',
+    sentence: 'No worker took what you typed within five minutes. It is not kept.',
+    advice: 'See that a worker is there, and that the clock of this machine is right. Then type it again.',
   },
   NO_SUCH_EVENT: {
     ending: 'bad input',
-    sentence: 'Temporal takes no reset to the event that was named.',
+    sentence: 'Temporal cannot reset the run to the event that you named.',
     advice: '`npx cambist explain-reset RUN` lists the events that it takes, each with its step.',
   },
   RESET_REFUSED: {
@@ -560,13 +561,13 @@ export const REFUSALS = {
   },
   NOT_CONFIRMED: {
     ending: 'refused by us',
-    sentence: 'No person said yes to the money that would move, now or by a schedule.',
-    advice: 'Answer `yes`, or type it with --yes.',
+    sentence: 'Nobody has said yes to the money that would move, now or by a schedule.',
+    advice: 'Answer `yes`, or type the command with --yes.',
   },
   NO_PLAN: {
     ending: 'refused by us',
-    sentence: 'The run has no plan that Temporal shows.',
-    advice: 'See `npx cambist status`; start it again by `npx cambist run`.',
+    sentence: 'Temporal shows no plan of the run.',
+    advice: 'See `npx cambist status`. Start the run again by `npx cambist run`.',
   },
   ITEM_NOT_FOUND: {
     ending: 'bad input',
@@ -590,7 +591,7 @@ export const REFUSALS = {
   },
   ITEM_HAS_RECORD: {
     ending: 'refused by us',
-    sentence: 'The service has a record of the item, which stands above any decision.',
+    sentence: 'The service has a record of the item, and a record counts more than a decision.',
     advice: 'Nothing to do: the run follows it to its end.',
   },
   NOTHING_TO_ACCEPT: {
@@ -630,28 +631,29 @@ export const REFUSALS = {
   },
   PAYMENT_OPEN: {
     ending: 'refused by us',
-    sentence: 'Whether the payment is paid is not known, so it is not paid again.',
+    sentence: 'It is not known whether the payment is paid, so that it is not paid again.',
     advice: 'Start the run again with --go-on: it looks at the service and ends the payment first.',
   },
   PAYMENT_NEVER_SENT: {
     ending: 'refused by us',
     sentence: 'Nothing was ever sent for the payment.',
-    advice: 'Start the run again with --go-on: it pays it under its first name.',
+    advice: 'Start the run again with --go-on: that pays it under its first reference.',
   },
   PAYMENT_STANDS: {
     ending: 'refused by us',
-    sentence: 'A withdrawal of the payment stands at the service.',
-    advice: 'Nothing to do while it stands. Start the run with --go-on to bring its report up to date.',
+    sentence: 'The service has a withdrawal of the payment that has not failed.',
+    advice:
+      'Nothing to do as long as it has not failed. Start the run with --go-on to bring its report up to date.',
   },
   PAYMENT_COULD_STAND: {
     ending: 'refused by us',
-    sentence: 'A withdrawal without a tag could be the payment.',
+    sentence: 'The service has a withdrawal without a reference that could be the payment.',
     advice: 'Find out whose it is. If it is another one, pay this one in a new run.',
   },
   PAY_AGAIN_OPEN: {
     ending: 'refused by us',
-    sentence: 'A generation of the payment was opened already, and nothing has come of it yet.',
-    advice: 'Start the run with --go-on: it pays that generation.',
+    sentence: 'Somebody has said already that the payment is paid again, and this is not done yet.',
+    advice: 'Start the run with --go-on: that pays it.',
   },
 } as const satisfies Readonly<Record<string, ProblemRow>>;
 

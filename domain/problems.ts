@@ -15,7 +15,7 @@ export const PROBLEMS = {
   // The plan: before anything is sent.
   PLAN_ACCOUNT_MISSING: {
     ending: 'bad input',
-    sentence: 'A withdrawal account of the policy is not registered at the service.',
+    sentence: 'The service does not know a withdrawal account of the policy.',
     advice: 'Register the account at the service, or correct `account:` in the policy.',
   },
   PLAN_ACCOUNT_CURRENCY: {
@@ -26,9 +26,9 @@ export const PROBLEMS = {
   PLAN_ACCOUNT_UNUSABLE: {
     ending: 'refused by the service',
     sentence:
-      'A withdrawal account is in a status to which the service pays nothing (not verified, archived).',
+      'The service pays nothing to a withdrawal account of the policy, because of the status of the account (not verified, archived).',
     advice:
-      'Have the account verified at the service, then type `npx cambist replay RUN`, or reset the run; or name another account in the policy.',
+      'Have the account verified at the service, then type `npx cambist replay RUN`, or reset the run. Or name another account in the policy.',
   },
   PLAN_CURRENCY_NOT_WITHDRAWABLE: {
     ending: 'refused by the service',
@@ -37,35 +37,35 @@ export const PROBLEMS = {
   },
   ACCOUNT_MISSING: {
     ending: 'refused by the service',
-    sentence: 'The withdrawal account of a payment of a batch is not in the service’s list.',
+    sentence: 'The service does not know the withdrawal account of a payment.',
     advice: 'Register the account at the service, then type `npx cambist replay RUN`, or reset the run.',
   },
   ACCOUNT_UNUSABLE: {
     ending: 'refused by the service',
     sentence:
-      'The withdrawal account of a payment of a batch is in a status to which the service pays nothing.',
+      'The service pays nothing to the withdrawal account of a payment, because of the status of the account (not verified, archived).',
     advice: 'Have the account verified at the service, then type `npx cambist replay RUN`, or reset the run.',
   },
   ACCOUNT_CURRENCY: {
     ending: 'refused by the service',
-    sentence: 'The withdrawal account of a payment of a batch takes another currency.',
-    advice: 'Pay it by another batch, to an account that takes its currency.',
+    sentence: 'The withdrawal account of a payment takes another currency.',
+    advice: 'Pay it in another batch, to an account that takes its currency.',
   },
   CURRENCY_NOT_WITHDRAWABLE: {
     ending: 'refused by the service',
-    sentence: 'The service does not pay out the currency of a payment of a batch.',
-    advice: 'Pay it by another batch, in another currency.',
+    sentence: 'The service does not pay out the currency of a payment.',
+    advice: 'Pay it in another batch, in another currency.',
   },
   PAID_BY_ANOTHER_BATCH: {
     ending: 'refused by us',
     sentence:
-      'Another batch of the policy has paid a payment of this id within `dedupe`, or may still pay it.',
+      'Another batch of the policy has paid a payment with this id in the last days (`dedupe`), or may still pay it.',
     advice:
-      'See the other run’s report. If it is to be paid twice, give it another id; if the other run does not pay it in the end, use --go-on.',
+      'See the report of the other run. If both are to be paid, give this payment another id. If the other run does not pay it in the end, use --go-on.',
   },
   PLAN_PAIR_NOT_OFFERED: {
     ending: 'refused by the service',
-    sentence: 'The service does not offer the conversion.',
+    sentence: 'The service does not convert between the two currencies.',
     advice:
       'Ask the operator of the service to offer the pair, or convert through another currency by two policies.',
   },
@@ -82,13 +82,13 @@ export const PROBLEMS = {
   },
   PLAN_ENVIRONMENT: {
     ending: 'configuration',
-    sentence: 'The policy is for the other environment.',
+    sentence: 'The policy is for sandbox and the worker is for live, or the other way round.',
     advice:
-      'Run it with a worker of that environment (CAMBIST_APP_MODE), or change `environment:` in the policy on purpose.',
+      'Run it with a worker of that environment (CAMBIST_APP_MODE), or change `environment:` in the policy if you mean it.',
   },
   PLAN_REFERENCE_MISSING: {
     ending: 'refused by us',
-    sentence: 'The reference rates do not connect the two currencies.',
+    sentence: 'The reference rates have no rate between the two currencies.',
     advice: 'Add a rate to the reference file.',
   },
   PLAN_REFERENCE_TOO_OLD: {
@@ -104,7 +104,7 @@ export const PROBLEMS = {
   PLAN_OVER_LIMIT: {
     ending: 'refused by us',
     sentence: 'An amount, or the sum of the run, is above a limit of the policy.',
-    advice: 'Lower the amount, or raise the limit on purpose.',
+    advice: 'Lower the amount, or raise the limit if you mean it.',
   },
   PLAN_DESTINATION_UNKNOWN: {
     ending: 'refused by us',
@@ -121,54 +121,55 @@ export const PROBLEMS = {
   },
   PLAN_WINDOW_PASSED: {
     ending: 'refused by us',
-    sentence: 'The run’s date is over.',
+    sentence: 'The date of the run is over, and a run trades only on its own date.',
     advice: 'Start a run with today’s date as its id.',
   },
   PLAN_NOT_AS_SHOWN: {
     ending: 'refused by us',
-    sentence: 'In live: the plan is not what a person was shown and said yes to.',
+    sentence: 'In live: the plan is not the one that a person has seen and said yes to. Nothing was sent.',
     advice: 'Start it again with --go-on: it shows this plan, and asks.',
   },
   PLAN_REFUSED: {
     ending: 'refused by us',
-    sentence: 'No plan can be made; nothing was sent.',
-    advice: 'See the problems beside it.',
+    sentence: 'Not started: no plan could be made. Nothing was sent.',
+    advice: 'Do what the other problems of the run ask for.',
   },
   PLAN_FAILED: {
     ending: 'needs a human',
-    sentence: 'The plan could not be made; nothing was sent.',
-    advice: 'See the run’s `/plan` workflow in the Temporal UI; nothing was sent.',
+    sentence: 'Not started: the workflow that makes the plan has failed. Nothing was sent.',
+    advice: 'See why it failed: it is the workflow `<run>/plan` in the Temporal UI.',
   },
   POLICY_CHANGED: {
     ending: 'refused by us',
-    sentence: 'The run was planned with another policy (comments and white space aside).',
+    sentence: 'The policy is not the one from which the run was planned (comments and blanks do not count).',
     advice: 'Start it with the policy that the plan was made from. Another --id would pay everything again.',
   },
   BATCH_CHANGED: {
     ending: 'refused by us',
     sentence: 'The run was planned with other payments.',
     advice:
-      'Submit the file that the run was started with. What is new in it needs an id of its own, in a batch of its own.',
+      'Use the file with which the run was started. Put new payments into a file of their own, with an --id of its own.',
   },
   BATCH_STOPPED: {
     ending: 'refused by us',
-    sentence: 'The batch was stopped by a rule of its policy (`stop_after`, `canary`).',
-    advice: 'See why payments were refused, mend it, then type `npx cambist replay RUN`, or reset the run.',
+    sentence: 'A rule of the policy has stopped the batch (`stop_after`, `canary`).',
+    advice:
+      'See why payments were refused, and mend it. Then type `npx cambist replay RUN`, or reset the run.',
   },
   CHUNK_MISSING: {
     ending: 'needs a human',
-    sentence: 'A part of the batch is not in Temporal: its submission is not complete, or it was deleted.',
+    sentence: 'A part of the batch is not in Temporal: it was not submitted, or it was deleted.',
     advice: 'Type the same `npx cambist run` with the same file and --id: it submits what is missing.',
   },
   CHUNK_DIFFERS: {
     ending: 'refused by us',
-    sentence: 'A chunk of the batch holds other payments than the plan says; nothing of it is sent.',
+    sentence: 'A part of the batch (a chunk) has other payments than the plan. Nothing of this part is sent.',
     advice:
-      'A person has put it there by hand: delete that workflow in Temporal, then submit the same file again.',
+      'Somebody has started it by hand. Delete its workflow in Temporal, then submit the same file again.',
   },
   CHUNK_WAITS: {
     ending: 'waiting',
-    sentence: 'The run that this chunk belongs to has not given it its go.',
+    sentence: 'A part of the batch (a chunk) waits until its run lets it pay.',
     advice: 'Nothing to do while the run is open. If there is no run, submit the batch again.',
   },
   POLICY_NAME_DIFFERS: {
@@ -184,29 +185,29 @@ export const PROBLEMS = {
   // What Temporal carries is not what Cambist put there.
   INPUT_INVALID: {
     ending: 'bad input',
-    sentence: 'The run was started with an input that Cambist does not make.',
-    advice: 'Start the run by `npx cambist run`; nothing was sent.',
+    sentence: 'The run was started with an input that Cambist cannot use. Nothing was sent.',
+    advice: 'Start the run by `npx cambist run`.',
   },
   INSTRUCTION_INVALID: {
     ending: 'bad input',
-    sentence: 'A person wanted to record something about the run that is no instruction of Cambist.',
-    advice: 'Use a command of Cambist.',
+    sentence: 'The run was told something that is no instruction of Cambist. It is not kept.',
+    advice: 'Use a command of Cambist, such as `npx cambist cancel`.',
   },
   WORKFLOW_ID_DIFFERS: {
     ending: 'refused by us',
-    sentence: 'A workflow was started under another id than its input makes.',
+    sentence: 'The id of a workflow is not the one of the run in its input. Nothing was sent.',
     advice: 'Start runs by `npx cambist run`.',
   },
   CARRIED_STATE_REFUSED: {
     ending: 'refused by us',
-    sentence: 'A workflow was started with a state that only Temporal may hand on.',
+    sentence: 'A workflow was started with a state that only Temporal may give it. Nothing was sent.',
     advice: 'Start runs by `npx cambist run`.',
   },
   PLAN_CONTRADICTS_POLICY: {
     ending: 'needs a human',
     sentence: 'The plan in Temporal contradicts the policy that it was made from.',
     advice:
-      'Find out who changed the plan in Temporal. Nothing was sent; start another run with --id once that is known.',
+      'Find out who changed the plan in Temporal. Nothing was sent. Start another run with --id once you know.',
   },
   PLAN_UNREADABLE: {
     ending: 'needs a human',
@@ -216,79 +217,80 @@ export const PROBLEMS = {
   INSTEAD_WAITS: {
     ending: 'waiting',
     sentence:
-      'A run that takes the place of another one is planned once nothing of that one can be under way any more.',
-    advice: 'Nothing to do: it goes on by itself after the safety wait.',
+      'This run takes the place of another one. It is planned when nothing of the other one can be under way any more.',
+    advice: 'Nothing to do: the run goes on by itself after the safety wait.',
   },
   INSTEAD_FOUND: {
     ending: 'needs a human',
     sentence:
-      'Something of the run whose place this one takes was executed, or may have been; nothing was sent.',
+      'This run was to take the place of another one, but something of the other one was executed, or may have been. Nothing was sent.',
     advice:
       'Look at what was found at the service. For what is still to be done, start a new run under another --id, without --instead-of.',
   },
   INSTEAD_REFUSED: {
     ending: 'refused by us',
-    sentence: 'The run cannot take the place of the other one; nothing was sent.',
+    sentence: 'This run cannot take the place of the other one. Nothing was sent.',
     advice:
       'Type `npx cambist run POLICY --id NEW --instead-of OLD` once more: it says what stands in the way.',
   },
   // Rules of ours.
   CANCELLED: {
     ending: 'refused by us',
-    sentence: 'The run was cancelled before it was sent.',
-    advice: 'Start the run with --go-on to carry it out after all.',
+    sentence: 'The run was cancelled before this was sent.',
+    advice: 'If it is to be done after all, start the run with --go-on.',
   },
   WINDOW_PASSED: {
     ending: 'refused by us',
-    sentence: 'It is too late to send it.',
+    sentence: 'It is too late to send this: its send window is over.',
     advice: 'Do it in a new run.',
   },
   NOT_YET_OPEN: {
     ending: 'waiting',
-    sentence: 'The run’s date has not begun in its zone.',
-    advice: 'Nothing to do: it goes on then.',
+    sentence: 'The date of the run has not begun yet in the zone of the policy.',
+    advice: 'Nothing to do: the run goes on when its date begins.',
   },
   SHORTFALL: {
     ending: 'refused by us',
-    sentence: 'The money that the leg sells is not there.',
+    sentence: 'The balance does not cover what the leg sells.',
     advice:
-      'Bring it in; with `shortfall: hold` the run goes on by itself, else type `npx cambist replay RUN`.',
+      'Bring the money in. With `shortfall: hold` the run then goes on by itself; else type `npx cambist replay RUN`.',
   },
   OVER_LIMIT: {
     ending: 'refused by us',
     sentence: 'A quote, or a payment whose amount was not known before, is above a limit of the policy.',
-    advice: 'Lower the amount, or raise the limit on purpose.',
+    advice: 'Lower the amount, or raise the limit if you mean it.',
   },
   OUTSIDE_GUARD: {
     ending: 'refused by us',
-    sentence: 'The quote’s price is worse than the guard allows.',
+    sentence: 'The price of the quote is worse than the guard allows. The quote was not traded.',
     advice:
-      'Wait for a better price, then type `npx cambist replay RUN`. Or widen the guard on purpose: while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`.',
+      'Wait for a better price, then type `npx cambist replay RUN`. Or allow a worse price in the policy: while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`.',
   },
   GUARD_UNUSUAL: {
     ending: 'refused by us',
-    sentence: 'The guard lies ten times and more below the price, and would take any price.',
+    sentence:
+      'The guard would allow a price that is ten times worse than the price now. Most likely its rate is wrong. Nothing was traded.',
     advice:
       'Correct the rate of the guard; while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`. If it is meant so, write why into the policy: `guard: { unusual: REASON }`.',
   },
   REFERENCE_TOO_OLD: {
     ending: 'refused by us',
-    sentence: 'The reference rates of the plan have become too old.',
+    sentence: 'The reference rates of the plan have become older than `max_age` allows.',
     advice: 'Bring the reference file up to date and start a new run.',
   },
   QUOTE_DIFFERS: {
     ending: 'refused by us',
-    sentence: 'The quote is not what was asked for.',
-    advice: 'Ask the operator of the service; nothing was traded.',
+    sentence: 'The service gave another quote than the run had asked for. Nothing was traded.',
+    advice: 'Ask the operator of the service.',
   },
   QUOTES_USED_UP: {
     ending: 'refused by us',
-    sentence: '`max_quotes` quotes came and none could be traded.',
+    sentence: 'The run has asked for as many quotes as `max_quotes` allows, and could trade none of them.',
     advice: 'See the evidence of the report; type `npx cambist replay RUN`, or raise `quote.max_quotes`.',
   },
   NOTHING_TO_PAY: {
     ending: 'refused by us',
-    sentence: 'The amount of a payment comes to nothing.',
+    sentence: 'The amount of a payment is nothing after rounding.',
     advice: 'Convert more, so that something is left after rounding.',
   },
   LEG_NOT_TRADED: {
@@ -298,30 +300,34 @@ export const PROBLEMS = {
   },
   BALANCES_CHANGED: {
     ending: 'refused by us',
-    sentence: 'The leg was computed from earlier balances. By those of now the policy asks for less.',
-    advice: 'Nothing to do if that is right; a new run under another id computes from what is there now.',
+    sentence:
+      'The amount of the leg came from earlier balances. With the balances now, the policy asks for less.',
+    advice:
+      'Nothing to do if that is right. A new run under another id computes from the balances at that time.',
   },
   TARGET_NOT_REACHED: {
     ending: 'refused by us',
     sentence:
-      'A rebalancing has left a currency that may be outside its target, for a reason that is not the policy’s own: the service offers no trade, the rates do not value it, or it is not known what is still on its way.',
+      'After the rebalancing, a currency may be outside its target for a reason that is not in the policy: the service offers no trade, there is no rate for the currency, or it is not known what is still on its way.',
     advice:
-      'Mend the cause that the sentence names; then a new run under another id computes from what is there.',
+      'Mend the cause that the message names. Then a new run under another id computes from the balances at that time.',
   },
   TURN_OF_ANOTHER: {
     ending: 'waiting',
     sentence: 'Another run of the organisation trades now; runs take turns.',
-    advice: 'Nothing to do: it goes on by itself, at the latest two minutes after that run has stopped.',
+    advice:
+      'Nothing to do: the run goes on by itself, at the latest two minutes after the other run has stopped.',
   },
   LISTS_MAY_LAG: {
     ending: 'waiting',
-    sentence: 'Another run has just traded, which the lists of the service may not show yet.',
-    advice: 'Nothing to do: it plans once `list_lag` of the service file has passed.',
+    sentence: 'Another run has just traded, and the lists of the service may not show that yet.',
+    advice: 'Nothing to do: the run is planned once `list_lag` of the service file has passed.',
   },
   RESERVATION_UNKNOWN: {
     ending: 'waiting',
     sentence: 'It is not known yet how much of the currency another run will still take.',
-    advice: 'Nothing to do here: it goes on once that run is settled; its report says what it waits for.',
+    advice:
+      'Nothing to do here: this run goes on once the other one is settled. The report of the other one says what it waits for.',
   },
   TURN_SILENT: {
     ending: 'infrastructure',
@@ -332,22 +338,23 @@ export const PROBLEMS = {
   AFTER_SALES: {
     ending: 'waiting',
     sentence: 'A purchase waits for the sale that brings its money.',
-    advice: 'Nothing to do: it goes on once that sale is traded or has ended.',
+    advice: 'Nothing to do: the run goes on once that sale is traded or has ended.',
   },
   AFTER_WORSE_TRADE: {
     ending: 'needs a human',
-    sentence: 'Another trade of the run came out worse than planned, so that no more is traded.',
+    sentence:
+      'Another trade of the run came out worse than planned. Nothing more is traded before a person has looked at it.',
     advice: 'Accept that trade by its id, or cancel the run; see `npx cambist resolve --help`.',
   },
   DONE_ELSEWHERE: {
     ending: 'refused by us',
-    sentence: 'Another run of the policy and date has done the item, or may still do it.',
+    sentence: 'Another run of the same policy and date has done this, or may still do it.',
     advice: 'See that run. If it is to be done twice, use a new run with other names.',
   },
   DECIDED_NOT_EXECUTED: {
     ending: 'refused by us',
-    sentence: 'A person decided that it was not executed.',
-    advice: 'Pay it again with --pay-again, or trade it in a new run, if it is still wanted.',
+    sentence: 'A person has said that this was not executed.',
+    advice: 'If it is still wanted, pay it again with --pay-again, or trade it in a new run.',
   },
   // The service said no after it had said yes.
   SETTLEMENT_FAILED: {
@@ -357,39 +364,42 @@ export const PROBLEMS = {
   },
   WITHDRAWAL_FAILED: {
     ending: 'refused by the service',
-    sentence: 'The service accepted the withdrawal and then failed or returned it.',
+    sentence: 'The service accepted the withdrawal, and later failed or returned it.',
     advice:
-      'Find out why at the service; it is never paid again by itself. If it is still owed, `run` the same with --pay-again.',
+      'Find out why at the service. Cambist never pays it again by itself. If it is still owed, type the same `run` with --pay-again.',
   },
   // A person.
   RECORD_DIFFERS: {
     ending: 'needs a human',
-    sentence: 'A record under our reference contradicts the plan.',
-    advice: 'A person compares the record with the plan; nothing is sent for this item.',
+    sentence:
+      'The service has a record of this item that does not agree with the plan. Nothing is sent for the item.',
+    advice: 'Compare the record with the plan, then decide with `npx cambist resolve`.',
   },
   RECORD_COULD_BE_IT: {
     ending: 'needs a human',
-    sentence: 'A record without a tag agrees in currency, amount and account: it could be this payment.',
+    sentence:
+      'The service has a withdrawal without a reference that has the currency, amount and account of this payment. It could be this payment.',
     advice:
-      'A person decides: name the record if it is this one, say that it is another one (`--not-this`), or that it was not executed.',
+      'Decide with `npx cambist resolve`: --executed with its id if it is this payment, --not-this with its id if it is another one, or --not-executed.',
   },
   LOOKS_PAID: {
     ending: 'needs a human',
     sentence:
-      'A withdrawal pays what a payment of a batch would pay, to the same account, and no run of ours accounts for it.',
+      'The service has a withdrawal of the same amount to the same account as this payment, and no run of Cambist has made it.',
     advice:
-      'Approve it with `npx cambist run … --go-on look-alikes` to pay it as well, or use `npx cambist resolve`.',
+      'If it is another payment, and this one is to be paid too: `npx cambist run … --go-on look-alikes`. Else decide with `npx cambist resolve`.',
   },
   RECORD_TAKEN: {
     ending: 'needs a human',
     sentence:
       'The service says that a record is this payment, but a person has named it for another payment.',
-    advice: 'A person finds out which of the two was made, then says so with `npx cambist resolve`.',
+    advice: 'Find out which of the two was made, then say so with `npx cambist resolve`.',
   },
   AMOUNT_FORGOTTEN: {
     ending: 'needs a human',
-    sentence: 'The amount came from a balance that has changed since, and its trade is not found.',
-    advice: 'A person decides: the amount is not computed a second time.',
+    sentence:
+      'The amount came from a balance that has changed since then, and the service shows no trade of it.',
+    advice: 'Decide with `npx cambist resolve`. Cambist does not compute the amount a second time.',
   },
   DECISION_UNPROVEN: {
     ending: 'needs a human',
@@ -404,38 +414,40 @@ export const PROBLEMS = {
   },
   PLAN_PAUSED: {
     ending: 'needs a human',
-    sentence: 'A person has paused in Temporal what makes the plan of the run; nothing is sent without one.',
+    sentence:
+      'A person has paused, in Temporal, the workflow that makes the plan of the run. Nothing is sent without a plan.',
     advice:
       'Press _Unpause_ at the workflow `<run>/plan` in the Temporal UI; the run then goes on by itself.',
   },
   INSTRUCTIONS_PAUSED: {
     ending: 'needs a human',
-    sentence: 'A person has paused in Temporal what keeps the instructions of people about the run.',
+    sentence:
+      'A person has paused, in Temporal, the workflow that keeps what people say about the run. Nothing is sent meanwhile.',
     advice:
       'Press _Unpause_ at the workflow `<run>/instructions` in the Temporal UI; the run then goes on by itself.',
   },
   EXECUTED_OUTSIDE_GUARD: {
     ending: 'needs a human',
-    sentence: 'The trade gave less than its quote and than the guard allows; its payments wait.',
+    sentence: 'The trade gave less than its quote and than the guard allows. Its payments wait.',
     advice:
-      'Ask the operator of the service why it differs from its quote; a person may accept it by its id.',
+      'Ask the operator of the service why the trade differs from its quote. A person may accept the trade by its id.',
   },
   EXECUTED_BELOW_QUOTE: {
     ending: 'needs a human',
-    sentence: 'The trade gave less than its quote, though its guard allows it; its payments wait.',
+    sentence: 'The trade gave less than its quote, though its guard allows it. Its payments wait.',
     advice:
-      'Ask the operator of the service why it differs from its quote; a person may accept it by its id.',
+      'Ask the operator of the service why the trade differs from its quote. A person may accept the trade by its id.',
   },
   EXECUTED_OVER_LIMIT: {
     ending: 'needs a human',
-    sentence: 'The trade moved more than a limit allows; its payments wait.',
+    sentence: 'The trade moved more than a limit allows. Its payments wait.',
     advice:
-      'Ask the operator of the service why it differs from its quote; a person may accept it by its id.',
+      'Ask the operator of the service why the trade differs from its quote. A person may accept the trade by its id.',
   },
   BROKEN_INVARIANT: {
     ending: 'needs a human',
     sentence: 'A fault of this program stopped the run.',
-    advice: 'Report it; a reset is safe.',
+    advice: 'Report it. A reset is safe: nothing is paid or traded twice.',
   },
   RUN_FAILED: {
     ending: 'needs a human',
@@ -452,33 +464,34 @@ export const PROBLEMS = {
   RECORD_APPEARED: {
     ending: 'needs a human',
     sentence: 'The service shows a record that the report does not have (`report --refresh`).',
-    advice: 'A record stands above the report: start the run with --go-on, and it adopts it.',
+    advice: 'Start the run with --go-on: it takes the record into its report.',
   },
   RECORD_NOT_SHOWN: {
     ending: 'needs a human',
     sentence: 'The service does not show a record that the report names (`report --refresh`).',
-    advice: 'That proves nothing: look again later, then ask the operator of the service.',
+    advice:
+      'This does not prove that the record is gone. Look again later, then ask the operator of the service.',
   },
   STATUS_DIFFERS: {
     ending: 'needs a human',
     sentence: 'The service now says something else of a record than the report (`report --refresh`).',
-    advice: 'Do not pay it again. Start the run with --go-on: it takes the service’s word.',
+    advice: 'Do not pay it again. Start the run with --go-on: its report then says what the service says.',
   },
   // The kill switch.
   HALTED: {
     ending: 'needs a human',
-    sentence: 'A person has halted it: nothing is sent, reads go on.',
-    advice: 'When it may go on: `npx cambist resume`; the run then goes on by itself.',
+    sentence: 'A person has halted this. Cambist sends nothing of it, but goes on reading.',
+    advice: 'When it may go on, type `npx cambist resume`. The run then goes on by itself.',
   },
   HALT_UNREADABLE: {
     ending: 'infrastructure',
     sentence: 'The worker cannot read from Temporal whether a person has halted it, so it sends nothing.',
-    advice: 'Nothing to do once Temporal answers the worker within a second: it goes on by itself.',
+    advice: 'See that Temporal answers the worker within a second. The run then goes on by itself.',
   },
   // Configuration.
   MODE_DIFFERS: {
     ending: 'configuration',
-    sentence: 'A worker of the other mode serves the run’s task queue.',
+    sentence: 'A worker of the other mode (sandbox or live) takes the work of the run. Nothing is sent.',
     advice:
       'Give workers of each mode a task queue of their own (CAMBIST_TASK_QUEUE); the run goes on by itself.',
   },
@@ -491,7 +504,7 @@ export const PROBLEMS = {
     ending: 'configuration',
     sentence: 'The worker has another API key, and the item may have been sent under the old one.',
     advice:
-      'Nothing to do when the lists show tags: it looks until they have settled it, and goes on under the new key.',
+      'Nothing to do where the lists of the service show references: the run looks until they show what was sent, and then goes on under the new key.',
   },
   CLOCK_SKEW: {
     ending: 'configuration',
@@ -513,62 +526,67 @@ export const PROBLEMS = {
   PLANNING: {
     ending: 'waiting',
     sentence: 'The plan is being made.',
-    advice: 'Nothing to do. If it stays, see that a worker of this mode serves the task queue of the run.',
+    advice:
+      'Nothing to do. If this stays so, see that a worker of this mode serves the task queue of the run.',
   },
   IN_DOUBT: {
     ending: 'waiting',
-    sentence: 'Whether it was executed is not known yet.',
+    sentence: 'It is not known yet whether this was executed.',
     advice:
-      'Nothing to do: it looks again by itself, and goes on when the service’s records have settled it.',
+      'Nothing to do: the run looks again by itself, and goes on when the records of the service show it.',
   },
   DECISION_PENDING: {
     ending: 'waiting',
-    sentence: 'A person said "not executed"; it counts once no earlier send can appear any more.',
-    advice: 'Nothing to do: it looks once more, in two to three minutes, and then goes by the decision.',
+    sentence:
+      'A person has said that this was not executed. The run waits until nothing that was sent before can still appear.',
+    advice: 'Nothing to do: the run looks once more, in two to three minutes, and then follows the decision.',
   },
   NEWLY_SAID: {
     ending: 'waiting',
-    sentence: 'People have said something new about the run in this moment.',
-    advice: 'Nothing to do: it goes on with that in a second.',
+    sentence: 'A person has just said something new about the run.',
+    advice: 'Nothing to do: the run follows it in a second.',
   },
   INSTRUCTIONS_AWAY: {
     ending: 'waiting',
-    sentence: 'Temporal could not record that a payment goes on under its next reference.',
-    advice: 'Nothing to do: it tries again by itself, and sends nothing before.',
+    sentence:
+      'Temporal could not record that a payment goes on, under its next reference or although the plan had ended it.',
+    advice: 'Nothing to do: the run tries again by itself, and sends nothing before that.',
   },
   LOOKUP_INCOMPLETE: {
     ending: 'waiting',
-    sentence: 'The service’s lists could not be read whole.',
-    advice: 'Nothing to do: it looks again by itself, and sends nothing before it has seen everything.',
+    sentence: 'The lists of the service could not be read to their end.',
+    advice: 'Nothing to do: the run looks again by itself, and sends nothing before it has seen everything.',
   },
   AWAITING_SETTLEMENT: {
     ending: 'waiting',
     sentence: 'The trade has not settled yet.',
-    advice: 'Nothing to do: it looks again by itself.',
+    advice: 'Nothing to do: the run looks again by itself.',
   },
   SETTLEMENT_LATE: {
     ending: 'waiting',
     sentence: 'The trade has not settled within `late_after`.',
-    advice: 'Ask the operator of the service; it goes on waiting.',
+    advice: 'Ask the operator of the service. The run goes on waiting.',
   },
   WITHDRAWAL_LATE: {
     ending: 'waiting',
-    sentence: 'A payment was accepted and has no terminal status after `late_after` of the service file.',
-    advice: 'Ask the operator of the service; it looks again by itself and is never paid again meanwhile.',
+    sentence:
+      'The service has accepted a payment, but after the usual time (`late_after` of the service file) it is neither paid nor failed.',
+    advice:
+      'Ask the operator of the service. The run looks again by itself, and never pays it again meanwhile.',
   },
   OTHER_RUNS_LOST: {
     ending: 'needs a human',
     sentence:
-      'The service has records of other runs of the policy that Temporal does not know: it was likely restored from an older backup, or another namespace uses the same key.',
+      'The service has records of other runs of the policy that Temporal does not know. Most likely Temporal was restored from an older backup, or another namespace uses the same key.',
     advice:
-      'Start those runs again under their ids, then this one goes on by itself; or let it go by the command that it shows.',
+      'Start those runs again under their ids; then this one goes on by itself. Or let this one go on by the command that the message shows.',
   },
   OTHER_RUN_SILENT: {
     ending: 'infrastructure',
     sentence:
-      'Another run of the policy and date, which may have done the item, does not answer, or has ended without reading its plan again.',
+      'Another run of the same policy and date may have done this, and it is not known whether it has: it does not answer, or it has ended without reading its plan again.',
     advice:
-      'See that a worker serves that run, or start it again with --go-on where it has ended; it asks again by itself, and sends nothing before.',
+      'See that a worker serves that run, or start it again with --go-on where it has ended. This run asks again by itself, and sends nothing before that.',
   },
   ACTIVITY_FAILED: {
     ending: 'infrastructure',
@@ -579,12 +597,13 @@ export const PROBLEMS = {
   NOT_SENT: {
     ending: 'waiting',
     sentence: 'The service cannot be reached.',
-    advice: 'Nothing to do, or mend the network: it tries again by itself.',
+    advice: 'See that the network is there. The run tries again by itself.',
   },
   NO_ANSWER: {
     ending: 'waiting',
-    sentence: 'No usable answer came.',
-    advice: 'Nothing to do: it looks, and sends again by itself under the same key.',
+    sentence: 'The service gave no answer that can be used.',
+    advice:
+      'Nothing to do: the run looks at the service. What it does not find, it sends again by itself under the same key, which pays nothing twice.',
   },
 } as const satisfies Readonly<Record<string, ProblemRow>>;
 

@@ -50,7 +50,7 @@ export function mayTakePlace({
 export function otherPlace(run: RunName, planned: InPlace, asked: InPlace): Problem | null {
   if (planned.insteadOf === asked.insteadOf) return null;
   const placeOf = ({ insteadOf: id }: InPlace): string => (id === undefined ? 'of no run' : `of ${id}`);
-  const message = `Run ${runName(run)} was planned in the place ${placeOf(planned)}, and this start would have it in the place ${placeOf(asked)}.`;
+  const message = `Run ${runName(run)} was planned in the place ${placeOf(planned)}, but this start says that it is in the place ${placeOf(asked)}.`;
   return makeProblem('INSTEAD_REFUSED', null, { message });
 }
 
@@ -92,7 +92,7 @@ export function cancelledItem(
     return makeProblem('CANCELLED', item, { message: `The run was cancelled before ${name} was sent.` });
   const other = runName({ policy, id: successor });
   return makeProblem('CANCELLED', item, {
-    message: `Run ${other} has taken the place of this one before ${name} was sent.`,
+    message: `Another run, ${other}, took the place of this one before ${name} was sent.`,
     fix: `See \`npx cambist status ${other}\`.`,
   });
 }

@@ -157,7 +157,7 @@ function noteTrade(state: TurnState, traded: Traded): void {
  */
 export function listsLag(leftMs: number, item: string | null): Wait {
   const seconds = Math.ceil(leftMs / 1000);
-  const message = `Another run has just traded, which the lists of the service may not show for ${seconds} s more (\`list_lag\` of the service file).`;
+  const message = `Another run has just traded, and the lists of the service may not show that for ${seconds} s more (\`list_lag\` of the service file).`;
   return {
     afterMs: Math.min(leftMs, LISTS_POLL_MS),
     reason: 'turn',

@@ -117,13 +117,13 @@ export function waitingOf(
 }
 
 /**
- * The one sentence for a safety wait, the same wherever it is shown: `safety wait until 20:37:37 UTC; nothing for you to
- * do`.
+ * The one sentence for a safety wait, the same wherever it is shown: `safety wait until 20:37:37 UTC, to be sure that nothing
+ * was sent before; nothing for you to do`.
  */
 export function safetyWaitText(safeAtMs: number, nowMs: number): string {
   const [date, time] = momentOf(Math.ceil(safeAtMs / 1_000) * 1_000);
   const [today] = momentOf(nowMs);
-  return `safety wait until ${date === today ? '' : `${date} `}${time} UTC; nothing for you to do`;
+  return `safety wait until ${date === today ? '' : `${date} `}${time} UTC, to be sure that nothing was sent before; nothing for you to do`;
 }
 
 /**
@@ -159,6 +159,12 @@ function momentOf(atMs: number): readonly [date: string, time: string] {
 /** False for a wait that people need not know: the service just takes its time. */
 export function isShown(waiting: Waiting | null): waiting is Waiting {
   return waiting !== null && waiting.reason !== 'service';
+}
+
+/** True for a wait that holds its run: one that people should know, but no settlement in good time. */
+export function isHolding(waiting: Waiting | null): waiting is Waiting {
+  if (!isShown(waiting)) return false;
+  return waiting.reason !== 'settlement' || LATE.includes(waiting.problem.code);
 }
 
 /** The waits that people should know, the most important first. */

@@ -223,7 +223,7 @@ function problemsOfRefusal(error: unknown): readonly Problem[] | null {
   if (error instanceof PlanUnreadable)
     return [
       makeProblem('PLAN_UNREADABLE', null, {
-        message: `What Temporal has as the plan of this run is not one that this version of Cambist knows. ${error.message}`,
+        message: `This version of Cambist cannot read the plan that Temporal has of this run. ${error.message}`,
       }),
     ];
   if (!(error instanceof WorkflowFailedError) || !(error.cause instanceof ApplicationFailure)) return null;
@@ -234,8 +234,8 @@ function problemsOfRefusal(error: unknown): readonly Problem[] | null {
     {
       code: isRunCode(cause.type) ? cause.type : 'PLAN_FAILED',
       item: null,
-      message: `The plan could not be made: ${cause.message}`,
-      fix: 'See the run’s `/plan` workflow in the Temporal UI; nothing was sent.',
+      message: `Not started: the workflow that makes the plan has failed (${cause.message}). Nothing was sent.`,
+      fix: 'See why it failed: it is the workflow `<run>/plan` in the Temporal UI.',
     },
   ];
 }

@@ -58,13 +58,13 @@ export function parseAddress(text: string): ServiceAddress {
   if (canonicalPath(path) !== path || !/^[\x21-\x7e]*$/.test(path))
     refuse(
       'ADDRESS_PATH',
-      `the path "${path}" is not canonical.`,
+      `the path "${path}" is not written as the server sees it.`,
       `Write it as the server sees it: "${canonicalPath(path)}".`,
     );
   if (url.protocol === 'http:' && !isLoopback(url.hostname))
     refuse(
       'ADDRESS_PLAIN_HTTP',
-      `plain http to "${url.hostname}" would show tokens and amounts to the network.`,
+      `plain http to "${url.hostname}" would let others on the network read tokens and amounts.`,
       'Use https; http is for this machine only.',
     );
   return Object.freeze({ origin: url.origin, basePath: path });

@@ -218,7 +218,7 @@ function shorten(output: string): string {
 }
 
 /** A port that was asked for is used as it is. A usual port is replaced by any free one when it is taken. */
-async function choosePort(asked: number | undefined, usual: number): Promise<number> {
+export async function choosePort(asked: number | undefined, usual: number): Promise<number> {
   if (asked !== undefined && asked !== 0) return asked;
   if (asked === undefined && (await isFree(usual))) return usual;
   for (let tried = 0; tried < PORTS_TRIED; tried += 1) {

@@ -16,7 +16,7 @@ export function requireHandedOn(carried: unknown): void {
     ApplicationFailure.create({
       type: 'CARRIED_STATE_REFUSED',
       message:
-        'This workflow was started with state of its own, which only Temporal hands on. Nothing was sent or kept. Start runs by `npx cambist run`.',
+        'This workflow was started with a state that only Temporal may give it. Nothing was sent or kept. Start runs by `npx cambist run`.',
       nonRetryable: true,
     }),
   );

@@ -96,7 +96,7 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
     isReady = true;
     const isLong = (): boolean => workflowInfo().continueAsNewSuggested;
     await condition(() => (hasEnded || isLong()) && allHandlersFinished(), KEPT_MS, {
-      summary: 'Waits for what people say; then it ends; the next person who speaks opens it again',
+      summary: 'Waits for what people say, and then ends. When somebody speaks again, it is opened again',
     });
     return hasEnded || !isLong();
   });
@@ -136,8 +136,11 @@ function takenFrom(carried: unknown): Kept {
 function notKept(why: 'said since' | 'too late'): ApplicationFailure {
   const [type, message] =
     why === 'said since'
-      ? ['SAID_SINCE', 'A person has said something that this one had not seen. Nothing is kept.']
-      : ['SAID_TOO_LATE', 'The person who said it does not wait for it any more. Nothing is kept.'];
+      ? ['SAID_SINCE', 'Somebody else has said something that the person had not seen. Nothing is kept.']
+      : [
+          'SAID_TOO_LATE',
+          'It came too late: the person who said it does not wait for it any more. Nothing is kept.',
+        ];
   return withoutStack(ApplicationFailure.create({ type, message, nonRetryable: true }));
 }
 

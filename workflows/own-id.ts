@@ -13,7 +13,7 @@ export function requireOwnId(idOf: () => string): void {
   if (expected === workflowId) return;
   throw refused(
     'WORKFLOW_ID_DIFFERS',
-    `The input belongs to workflow id "${expected}", but this workflow "${workflowType}" has another one.`,
+    `The input belongs to workflow id "${expected}", but this workflow "${workflowType}" has another id.`,
   );
 }
 

@@ -18,7 +18,7 @@ export function orStepFailed<T>(type: string, call: Promise<T>, isAnswer: Field)
   return call.then(
     (answer) => {
       if (isAnswer(answer)) return answer;
-      throw new StepFailed(`${type}: what it is said to have answered is not an answer of Cambist`);
+      throw new StepFailed(`${type}: its answer is not one that Cambist makes`);
     },
     (error: unknown) => {
       throw error instanceof ActivityFailure ? new StepFailed(`${type}: ${whatEnded(error)}`) : error;
@@ -42,9 +42,9 @@ export async function untilAnswered<T>(type: string, ask: () => Promise<T>, isAn
 }
 
 function whatEnded({ cause, retryState }: ActivityFailure): string {
-  if (cause instanceof TimeoutFailure) return 'its workers ended, stood still or took too long';
-  if (retryState !== 'MAXIMUM_ATTEMPTS_REACHED') return 'a person has ended it beside its worker';
+  if (cause instanceof TimeoutFailure) return 'its worker ended, stood still or took too long';
+  if (retryState !== 'MAXIMUM_ATTEMPTS_REACHED') return 'somebody has ended it in Temporal';
   return cause instanceof ApplicationFailure && cause.type === 'ACTIVITY_FAILED'
     ? cause.message
-    : 'its attempts were given up';
+    : 'Temporal has given it up';
 }

@@ -30,7 +30,7 @@ import { lookingText, unseenOf } from '../domain/run/progress.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
 import { shownFirst, type WaitReason, type Waiting } from '../domain/waits.ts';
-import { adviceOf } from '../domain/writes/step.ts';
+import { adviceOf, meaningOf } from '../domain/writes/step.ts';
 
 /** The details show at most this many waits or problems, and this many items. The report shows all of them. */
 const MOST_LINES = 20;
@@ -137,19 +137,19 @@ export function endOf(state: RunState): string {
   const all = outcomes.length + planned;
   const isCancelled = statusOf(state) === 'CANCELLED';
   if (done === all && leftIn(state).length > 0)
-    return `Ended: ${all === 0 ? 'no trade was planned' : 'every trade of the plan is made'}, and not every currency is at its target. Once the cause is mended, a run under another id computes from what is there then. The whole report: \`npx cambist report ${runName(run)}\`.`;
+    return `Ended: ${all === 0 ? 'no trade was planned' : 'every trade of the plan is made'}, and not every currency is at its target. Once the cause is mended, a run under another id computes from the balances at that time. The whole report: \`npx cambist report ${runName(run)}\`.`;
   const what =
     done === 0
       ? `nothing was traded or paid of ${all} item${all === 1 ? '' : 's'}`
       : `${done} of ${all} items ${done === 1 ? 'is' : 'are'} done, the others are not`;
   const next = isCancelled
-    ? `What was cancelled stays unsent until a person types \`npx cambist run POLICY --id ${run.id} --go-on\`.`
+    ? `What was cancelled is not sent until somebody types \`npx cambist run POLICY --id ${run.id} --go-on\`.`
     : `Mend the cause, then type \`npx cambist replay ${runName(run)}\`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice.`;
   return `${isCancelled ? 'Cancelled' : 'Ended'}: ${what}. ${next} The whole report: \`npx cambist report ${runName(run)}\`.`;
 }
 
 const BEING_CANCELLED =
-  ', being cancelled: what is under way ends first. What is not sent stays unsent until a person types `--go-on`.';
+  ', being cancelled: what is under way ends first. Nothing more is sent until somebody types `--go-on`.';
 
 /**
  * How each leg and payment stands, what the run waits for, and which command to type.
@@ -244,8 +244,8 @@ export function unpaidLines(
   const others = notPaid - shown.reduce((sum, { payments }) => sum + payments, 0);
   return [
     ...shown.map(({ code, payments }) => {
-      const why = code === stopped?.code ? `${stopped.message} ` : '';
-      return `\`${code}\` ${paymentsText(payments)}: ${why}${withNames(adviceOf(code), run)}`;
+      const why = code === stopped?.code ? stopped.message : meaningOf(code);
+      return `\`${code}\` ${paymentsText(payments)}: ${why} ${withNames(adviceOf(code), run)}`;
     }),
     ...(others > 0 && unpaid.length > 0 ? [othersText(others)] : []),
   ];

@@ -60,8 +60,8 @@ async function cancel(output: Output, name: string, options: CancelOptions): Pro
         const [paused] = cancelled.paused;
         const message =
           paused === undefined
-            ? `Temporal has the cancel of ${told}, but no worker answers: it takes effect, and is kept for good, when one is back. Start one with \`npx cambist worker\`.`
-            : `Temporal has the cancel of ${told}: it takes effect, and is kept for good, when nothing of the run is paused any more; nothing is sent before that. ${cancelled.paused.map(pausedLine).join(' ')}`;
+            ? `Temporal has the cancel of ${told}, but no worker answers. The cancel counts, and is kept for good, when a worker is back. Start one with \`npx cambist worker\`.`
+            : `Temporal has the cancel of ${told}. It counts, and is kept for good, when nothing of the run is paused any more; nothing is sent before that. ${cancelled.paused.map(pausedLine).join(' ')}`;
         const ending = paused === undefined ? 'infrastructure' : 'needs a human';
         output.document({ run: told, cancelled: true, sent: null, message, exitCode: EXIT_CODES[ending] });
         output.say(message, ...sentText(null));

@@ -208,7 +208,7 @@ function requireStay({ detach, out }: RunOptions): void {
     {
       code: 'BAD_COMMAND_LINE',
       place: '--detach, --out',
-      message: 'there are no results yet when it returns at once',
+      message: 'with --detach the command returns before there are results',
       fix: 'Leave one of the two out; `npx cambist report RUN --batch FILE --out FILE` writes the results later.',
     },
   ]);
@@ -276,7 +276,7 @@ function endedLine(of: RunName, { view, left, successor }: Extract<StartVerdict,
     return `${name} has ended, and run ${successor} has taken its place; nothing was sent.`;
   if (left === null) return `${name} is completed; there is nothing to do.`;
   if (left.length === 0 && view.report.positions.length > 0)
-    return `${name} has ended; nothing was sent. --go-on would send nothing either: all that it planned is done, and a run under another id computes from what is there now.`;
+    return `${name} has ended; nothing was sent. --go-on would send nothing either: all that it planned is done. A run under another id computes from the balances of now.`;
   if (left.length === 0)
     return `${name} has ended; nothing was sent. --go-on would send nothing either: only --pay-again pays what is left.`;
   return `${name} has ended; nothing was sent. With --go-on this would go on: ${namesOf(left)}.`;
@@ -297,7 +297,9 @@ function namesOf(items: readonly string[]): string {
 
 function sayTried({ output, asked: { run: name, goOn } }: Use): void {
   if (goOn !== null && goOn.item !== null)
-    output.note(`${runName(name)} ${goOn.item}: ${goOn.by} says that its cause is gone; it is tried now.`);
+    output.note(
+      `${runName(name)} ${goOn.item}: ${goOn.by} says that the cause of its failure is gone. It is tried now.`,
+    );
 }
 
 /** Tells what a batch that has ended will try again. This is only shown, so a start does not fail when it cannot be read. */
@@ -397,7 +399,7 @@ export function payAgainRequest({
       mistake(
         '--pay-again, --go-on',
         'both are given',
-        'Say one of the two: paying again goes on by itself.',
+        'Type one of the two: --pay-again goes on with the run too.',
       );
     if (reason === undefined)
       mistake('--reason', 'it is missing', 'Say why it is paid again; the report keeps it.');
@@ -425,7 +427,7 @@ function approverOf(goOn: GoOn | null, { kind }: Policy, { batch, reason, by }: 
       .map(([place]) => ({
         code: 'DECISION_INCOMPLETE' as const,
         place,
-        message: `it is missing, and --go-on ${item} needs it`,
+        message: `this is missing, and --go-on ${item} needs it`,
         fix: 'Name the file, say why its look-alikes are approved, and who decides: the report keeps it.',
       })),
   );

@@ -27,11 +27,11 @@ export function decidedLines({ decision, seen, lookedBackToMs }: Decided): reado
     case 'not executed':
       return [
         over === null
-          ? `The service was asked first: no record carries its name, in every page back to ${new Date(lookedBackToMs).toISOString()}.`
-          : `The service was asked first: ${describeRecord(over.record)} carries its name, but ${over.difference}. The decision goes over it: what it moved has moved.`,
+          ? `The service was asked first: no record has its reference, in every page back to ${new Date(lookedBackToMs).toISOString()}.`
+          : `The service was asked first: ${describeRecord(over.record)} has its reference, but ${over.difference}. Your decision counts all the same; what that record has moved has moved.`,
         ...couldBe.map(
           (each) =>
-            `Your evidence stands against ${describeRecord(each)}, which carries no name and could be it.`,
+            `Your evidence counts more than ${describeRecord(each)}, which has no reference and could be it.`,
         ),
         `Evidence: ${decision.evidence}`,
       ];
@@ -39,7 +39,7 @@ export function decidedLines({ decision, seen, lookedBackToMs }: Decided): reado
       return [
         ...(record === null
           ? []
-          : [`The service was asked first: ${describeRecord(record)} carries no name.`]),
+          : [`The service was asked first: ${describeRecord(record)} has no reference.`]),
         ...couldBe
           .filter(({ id }) => id !== record?.id)
           .map((each) => `It could still be ${describeRecord(each)}.`),
@@ -64,13 +64,13 @@ export function nextText(decided: Decided): string {
     case 'accept':
       return `${goesOn}; what waited for ${item} goes on.`;
     case 'not executed':
-      return `${goesOn}; ${item} then ends ${isLeg ? 'NOT_TRADED' : 'NOT_PAID'}, with the evidence. A record that appears later stands above this decision.`;
+      return `${goesOn}; ${item} then ends ${isLeg ? 'NOT_TRADED' : 'NOT_PAID'}, with the evidence. A record that appears later counts more than this decision.`;
     case 'not this':
-      return `${goesOn}; that record stops ${item} no more. If the service ever shows it under the name of ${item}, it counts all the same.`;
+      return `${goesOn}; that record does not stop ${item} any more. If the service ever shows it with the reference of ${item}, it counts all the same.`;
     case 'executed':
       return failedStatus === null
-        ? `${goesOn}; it adopts the record and follows it to its end.`
-        : `${goesOn}; it adopts the record, of which the service says "${failedStatus}": ${isLeg ? 'it will not settle' : `${item} ends NOT_PAID`}.`;
+        ? `${goesOn}; it takes the record as that of ${item}, and follows it to its end.`
+        : `${goesOn}; it takes the record as that of ${item}, and the service says of it "${failedStatus}": ${isLeg ? 'it will not settle' : `${item} ends NOT_PAID`}.`;
   }
 }
 

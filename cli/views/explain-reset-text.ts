@@ -29,13 +29,13 @@ export function explainedText(
     ),
     ...toBringLines(safe.next).map((line) => wrap(line, width)),
     isUnplanned
-      ? wrap('There is no plan yet: one is made, and what it finds is carried out.', width)
+      ? wrap('There is no plan yet. The reset makes one, and carries it out.', width)
       : itemsText(items, width),
     wrap(safetyText(safe), width),
     ...(said.length === 0
       ? []
       : [
-          wrap('What people said stands outside its history, and counts again:', width),
+          wrap('What people have said is kept outside the history of the run, and counts again:', width),
           ...instructionLines({ evidence: said }, clock).map((line) => wrap(`  ${line}`, width, '    ')),
         ]),
     pointsText(safe, clock, width),
@@ -66,7 +66,7 @@ function safetyText({ safetyWait, isUnplanned, items }: ResetExplained): string 
       : `Safety wait: yes, ${which}, about ${span(safetyWait.lastsMs)}; the worker goes by its own service file.`;
   const hasPaymentToTry = items.some(({ kind, fate }) => kind === 'payment' && fate === 'is tried again');
   return hasPaymentToTry
-    ? `${ofTrades} A payment that cannot be sent even then waits until no earlier send of it can appear, a day by default: mend its cause first.`
+    ? `${ofTrades} A payment that may have been sent, and that cannot be sent even then, waits to be sure that it was not sent before, a day by default: mend its cause first.`
     : ofTrades;
 }
 

@@ -29,7 +29,7 @@ export function standingDocument({ halts, ended }: Standing): object {
 }
 
 export function standingLines({ halts, ended }: Standing): readonly string[] {
-  const told = `${ended === null ? '' : endedSentence(ended)} It lets nothing go: a halt holds until a resume that names it.`;
+  const told = `${ended === null ? '' : endedSentence(ended)} What was halted stays halted until a resume that names it.`;
   return [...halts.map(haltLine), ...(ended === null ? [] : [told])];
 }
 
@@ -59,14 +59,14 @@ export function showDrill(output: Output, stopped: readonly StoppedWorker[], isL
   const columns = [{ title: 'WORKER' }, { title: 'STOPPED AFTER', right: true }];
   const rows = stopped.map(({ worker, afterMs }) => [worker, seconds(afterMs)]);
   if (rows.length > 0) output.show(table(columns, rows, output.width));
-  if (isLeft) output.say('Left before every worker had answered. Nothing was halted.');
+  if (isLeft) output.say('This command has ended before every worker had answered. Nothing was halted.');
   else
     output.say(
       `A halt stops ${count(stopped.length, 'worker')}: the slowest said so after ${seconds(slowestMs)}. Nothing was halted.`,
     );
   if (slowestMs > READING_HOLDS_MS)
     output.note(
-      'Slower than a second: such a worker sends nothing meanwhile, as its last reading is too old. It, or Temporal, has much to do.',
+      'This was slower than a second. Such a worker sends nothing meanwhile, since what it has read last is too old. The worker or Temporal has much to do.',
     );
   return ending;
 }

@@ -17,7 +17,7 @@ export function textOf(seen: SeenLookAlikes): readonly string[] {
 export function headOf({ records, payments, sums }: SeenLookAlikes): string {
   const total = sums.map(({ currency, value }) => money(value, currency)).join(', ');
   const are = records === 1 ? 'withdrawal looks' : 'withdrawals look';
-  return `${records} ${are} like ${count(payments, 'payment')} of this batch, and no run of ours accounts for ${records === 1 ? 'it' : 'them'}: ${total}.`;
+  return `${records} ${are} like ${count(payments, 'payment')} of this batch, and no run of Cambist has made ${records === 1 ? 'it' : 'them'}: ${total}.`;
 }
 
 export function lineOf({ record, item, others }: LookAlike): string {

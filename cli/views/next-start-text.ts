@@ -28,9 +28,9 @@ export function triedAgainLines(next: readonly NextOfItem[]): readonly string[] 
     ...(onlyPaidAgain === 0
       ? []
       : [
-          `Only --pay-again pays payments that failed later, whose window has passed, or of which a person has said that they were not sent: ${count(onlyPaidAgain, 'payment')}.`,
+          `Only --pay-again pays these again, since they failed later, their send window is over, or a person has said that they were not sent: ${count(onlyPaidAgain, 'payment')}.`,
         ]),
-    ...(waitForPerson === 0 ? [] : [`A person decides: ${count(waitForPerson, 'payment')}.`]),
+    ...(waitForPerson === 0 ? [] : [`For these a person must decide: ${count(waitForPerson, 'payment')}.`]),
   ];
 }
 

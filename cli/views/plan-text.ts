@@ -17,6 +17,7 @@ import { sentence } from '../../language/text/printable.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
 import { capital, count, wrap, type Paint } from '../terminal/text.ts';
 import { limitTexts, money, rateText } from './amount-text.ts';
+import { closedDayLines } from './closed-days-text.ts';
 import { costText, expectedTable } from './cost-text.ts';
 import {
   decisionLines,
@@ -152,9 +153,10 @@ function remarksOf(plan: Plan): readonly string[] {
     ...(uncovered === null ? [] : [`${uncovered} The rest must already be there as a balance.`]),
     ...(isLate
       ? [
-          `What is bought on ${date} and settles ${rules.quote.settlement} may come as late as ${minuteText(settledMs)}, less than a day before withdrawals stop. With one holiday in between it comes too late: run it earlier in the week.`,
+          `What is bought on ${date} and settles ${rules.quote.settlement} may come as late as ${minuteText(settledMs)}. That is less than a day before the last moment at which its payments may be sent, and with one holiday in between it comes too late. Run it earlier in the week.`,
         ]
       : []),
+    ...closedDayLines(plan),
   ];
 }
 
@@ -270,11 +272,12 @@ function quoteText({ quote }: PolicyRules): string {
 
 /** What is said of a price that keeps the guard. */
 const TAKEN: Readonly<Record<Distance, string>> = {
-  near: ' The guard takes it.',
-  far: ' The guard takes it, and would take one that is a fifth worse: see that its rate is meant.',
+  near: ' The guard allows it.',
+  far: ' The guard allows it, and would allow a price that is a fifth worse: see that you mean its rate.',
   unusual:
-    ' The guard lies ten times below, and would take any price: nothing is traded, unless `guard.unusual` says why.',
-  'upside down': ' The rate of the guard is upside down, so that it would take any price: nothing is traded.',
+    ' The guard would allow a price that is ten times worse, and so any price. Nothing is traded, unless `guard.unusual` says why.',
+  'upside down':
+    ' The rate of the guard is upside down, so that it would allow any price. Nothing is traded.',
 };
 
 /** The price of a leg now, and whether the guard takes it; without a quote, the expected price. */

@@ -174,12 +174,12 @@ function countedText({ payments, problems }: Report): string {
 const NO_ITEMS: Readonly<Record<Report['status'], string>> = {
   COMPLETED: 'There was nothing to do.',
   PARTIAL: 'Nothing was planned.',
-  FAILED: 'No plan was made; nothing was sent.',
-  CANCELLED: 'It was cancelled before there was a plan; nothing was sent.',
-  HELD: 'There is no plan yet; nothing was sent.',
-  RUNNING: 'There is no plan yet; nothing was sent.',
-  TERMINATED: 'It was ended in Temporal before there was a plan; nothing was sent.',
-  TIMED_OUT: 'It was ended in Temporal before there was a plan; nothing was sent.',
+  FAILED: 'Not started: no plan could be made. Nothing was sent.',
+  CANCELLED: 'It was cancelled before there was a plan. Nothing was sent.',
+  HELD: 'There is no plan yet. Nothing was sent.',
+  RUNNING: 'There is no plan yet. Nothing was sent.',
+  TERMINATED: 'It was ended in Temporal before there was a plan. Nothing was sent.',
+  TIMED_OUT: 'It was ended in Temporal before there was a plan. Nothing was sent.',
 };
 
 function settledText({ settled, settledAt }: ReportLeg, clock: Clock): string {
@@ -382,7 +382,7 @@ function kindText(
   const noun = problems.every(({ item }) => payments.has(item ?? '')) ? 'payment' : 'item';
   const more = problems.length - most;
   return [
-    wrap(`${first.code}, ${count(problems.length, noun)}: ${clock.retold(sentence(first.fix))}`, width),
+    wrap(`${count(problems.length, noun)}, ${first.code}: ${clock.retold(sentence(first.fix))}`, width),
     ...problems.slice(0, most).map(({ item, message }) => {
       const payment = payments.get(item ?? '');
       const what = payment === undefined ? '' : `${whatOf(payment)}. `;
@@ -430,11 +430,16 @@ function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Cl
   const wait = mainWait(progress);
   const cancelled = cancelText(progress);
   switch (report.status) {
-    case 'HELD': {
-      const held = cancelled === null ? 'is held' : `is ${cancelled}, and is held`;
-      if (wait === null) return `${report.run} ${held} (${counted}).`;
+    case 'HELD':
+    case 'RUNNING': {
+      const isHeld = report.status === 'HELD';
+      if (wait === null && !isHeld) return runningText(report, progress, counted);
+      const how = isHeld ? 'is held' : 'is waiting';
+      const told = `${report.run} ${cancelled === null ? how : `is ${cancelled}, and ${how}`} (${counted})`;
+      if (wait === null) return `${told}.`;
+      const by = isHeld ? ` by ${wait.problem.code}` : '';
       const since = wait.sinceMs === undefined ? '' : ` since ${clock.at(wait.sinceMs)}`;
-      const why = `${report.run} ${held} (${counted}) by ${wait.problem.code}${since}: ${clock.retold(unstopped(wait.problem.message))}`;
+      const why = `${told}${by}${since}: ${clock.retold(unstopped(wait.problem.message))}`;
       if (wait.safeAtMs !== undefined)
         return `${why}; ${clock.retold(safetyWaitSentence(wait.problem, wait.safeAtMs, nowMs))}${ofBatch(progress)}`;
       const again = wait.wakeAtMs > nowMs ? `; it looks again by itself at ${clock.at(wait.wakeAtMs)}` : '';
@@ -444,13 +449,6 @@ function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Cl
       return isNothingToDo(wait.problem.fix)
         ? `${why}${again}, nothing to do.${others}`
         : `${why}${again}. ${advice}${others}`;
-    }
-    case 'RUNNING': {
-      const current = progress.items.find(({ step }) => !/^(made|TRADED|PAID|NOT_)/.test(step));
-      const doing = current === undefined ? 'about to end' : `${current.id}: ${current.step}`;
-      return cancelled === null
-        ? `${report.run} is running (${counted}); now ${doing}.`
-        : `${report.run} is ${cancelled} (${counted}): what is under way ends first; now ${doing}.`;
     }
     case 'COMPLETED':
       return `${report.run} is completed (${counted}); there is nothing left to do.`;
@@ -469,6 +467,16 @@ function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Cl
       return `${report.run} ended ${report.status} (${counted}).${clock.retold(`${why}${ofBatch(progress)}${toBringText(progress)}${isOfPayments ? advice : ''}`)}`;
     }
   }
+}
+
+/** A run that waits for nothing that people should know. */
+function runningText({ run }: Report, progress: Progress, counted: string): string {
+  const cancelled = cancelText(progress);
+  const current = progress.items.find(({ step }) => !/^(made|TRADED|PAID|NOT_)/.test(step));
+  const doing = current === undefined ? 'about to end' : `${current.id}: ${current.step}`;
+  return cancelled === null
+    ? `${run} is running (${counted}); now ${doing}.`
+    : `${run} is ${cancelled} (${counted}): what is under way ends first; now ${doing}.`;
 }
 
 /**

@@ -84,6 +84,10 @@ const FACTS: Readonly<Record<Fact['kind'], Fields>> = {
   'api key': { keyName: lineOf(300), atMs: isMoment },
   opened: { item, generation: number(2), atMs: isMoment },
   record: { item, recordId },
+  'let go': {
+    chunk: number(1),
+    places: (value) => listOf(number(0))(value) && (value as unknown[]).length <= CHUNK.payments,
+  },
 };
 
 const RECORDED: Fields = { number: number(1), atMs: isMoment, date };
@@ -185,6 +189,8 @@ function identityOf(fact: Fact): string {
       return `opened ${fact.item} ${fact.generation}`;
     case 'record':
       return `record ${fact.item} ${fact.recordId}`;
+    case 'let go':
+      return `let go ${fact.chunk} ${fact.places.join()}`;
   }
 }
 

@@ -123,7 +123,12 @@ export type Fact =
       readonly atMs: number;
     }
   /** The record that the service gave for an item. */
-  | { readonly kind: 'record'; readonly item: string; readonly recordId: string };
+  | { readonly kind: 'record'; readonly item: string; readonly recordId: string }
+  /**
+   * Payments of a chunk that the plan has ended, by their places in it, can be paid now, and the chunk is about to hear so. A
+   * payment that the plan has ended and that no such fact names was never sent.
+   */
+  | { readonly kind: 'let go'; readonly chunk: number; readonly places: readonly number[] };
 
 /** The answer of the workflow `instructions`; both lists oldest first. */
 export type Kept = { readonly instructions: readonly Recorded[]; readonly facts: readonly Fact[] };
@@ -170,6 +175,13 @@ function placeInRun(said: Recorded): number {
 }
 
 export const NOTHING_KEPT: Kept = Object.freeze({ instructions: [], facts: [] });
+
+/** The payments of a chunk that the plan has ended and that were let go since, by their places. */
+export function letGoOf({ facts }: Kept, chunk: number): ReadonlySet<number> {
+  return new Set(
+    facts.flatMap((fact) => (fact.kind === 'let go' && fact.chunk === chunk ? fact.places : [])),
+  );
+}
 
 /** An instruction of one kind, as accepted. */
 export type RecordedOf<Kind extends Instruction['kind']> = Extract<Instruction, { readonly kind: Kind }> & {
@@ -339,7 +351,7 @@ const SAID_OF_NOTHING: readonly Instruction['kind'][] = [
 export function saidOfExecuted({ instructions, facts }: Kept): string | null {
   const said = instructions.find(({ kind }) => !SAID_OF_NOTHING.includes(kind));
   if (said !== undefined) return `${said.by} has said "${said.kind}" of it`;
-  const [sent] = facts.flatMap((fact) => (fact.kind === 'api key' ? [] : fact.item));
+  const [sent] = facts.flatMap((fact) => ('item' in fact ? fact.item : []));
   return sent === undefined ? null : `something of "${sent}" was sent`;
 }
 

@@ -105,9 +105,10 @@ export function notCovered({ legs, payments }: Pick<Plan, 'legs' | 'payments'>):
   if (side === 'buy')
     return compare(total, value) > 0 ? `${what}; the leg buys only ${moneyText(value, leg.buy)}.` : null;
   const bound = leg.guard?.bound ?? null;
-  if (bound === null) return `${what}; no guard says what ${moneyText(value, leg.sell)} bring at least.`;
+  if (bound === null)
+    return `${what}; no guard says how much the sale of ${moneyText(value, leg.sell)} brings at least.`;
   return keepsGuard(bound, value, total) &&
     !equal(multiply(total, bound.buyFactor), multiply(value, bound.sellFactor))
-    ? `${what}; at the worst price that the guard lets pass, ${moneyText(value, leg.sell)} bring less.`
+    ? `${what}; at the worst price that the guard allows, the sale of ${moneyText(value, leg.sell)} brings less.`
     : null;
 }

@@ -129,7 +129,11 @@ export class BatchTally {
     const [id] = payment;
     const name = nameOfPayment(payment);
     if (this.#ids.has(name))
-      this.#tell('INPUT_INVALID', id, `Payment "${id}" is in the batch twice; capitals make no difference.`);
+      this.#tell(
+        'INPUT_INVALID',
+        id,
+        `Payment "${id}" is in the batch twice; small and capital letters make no difference.`,
+      );
     this.#ids.add(name);
   }
 
@@ -157,12 +161,13 @@ type UnpayableFacts = {
 };
 
 const WORDS: Readonly<Record<Unpayable, (facts: UnpayableFacts) => string>> = {
-  m: ({ account }) => `Withdrawal account "${account}" is not in the service's list.`,
-  u: ({ account }) => `Withdrawal account "${account}" is in a status to which the service pays nothing.`,
+  m: ({ account }) => `The service does not know withdrawal account "${account}".`,
+  u: ({ account }) =>
+    `The service pays nothing to withdrawal account "${account}", because of the status of the account.`,
   c: ({ account, currency }) => `Withdrawal account "${account}" does not take ${currency}.`,
-  w: ({ currency }) => `${currency} is not among the currencies that the service lets one withdraw.`,
+  w: ({ currency }) => `The service does not pay out ${currency}.`,
   d: ({ heldBy }) =>
-    `Another batch of the policy has paid this id, or may still pay it: ${heldBy.join(' or ')}.`,
+    `Another batch of the policy has paid a payment with this id, or may still pay it: ${heldBy.join(' or ')}.`,
 };
 
 /** A payment of a batch as it is planned: it depends on no leg. */

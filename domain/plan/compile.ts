@@ -35,8 +35,8 @@ export function compilePlan(input: CompileInput): CompileResult {
     problems.push({
       code: 'PLAN_ENVIRONMENT',
       item: null,
-      message: `The policy says environment "${policy.environment}", the worker runs in "${environment}".`,
-      fix: 'Run it with a worker of that environment (CAMBIST_APP_MODE), or change `environment:` in the policy.',
+      message: `The policy is for ${policy.environment}, but the worker is for ${environment}.`,
+      fix: 'Run it with a worker of that environment (CAMBIST_APP_MODE), or change `environment:` in the policy if you mean it.',
     });
   }
   const found = observation.trades.length > 0 || observation.withdrawals.length > 0;
@@ -46,7 +46,7 @@ export function compilePlan(input: CompileInput): CompileResult {
     problems.push({
       code: 'PLAN_WINDOW_PASSED',
       item: null,
-      message: `The business date ${input.date} is over in ${policy.zone}: yesterday's reasons do not trade today.`,
+      message: `The date of the run, ${input.date}, is over in ${policy.zone}, and a run trades only on its own date.`,
       fix: 'Start a run with today’s date as its id.',
     });
   }
@@ -139,7 +139,7 @@ function accountProblems(payments: readonly Payment[], observation: Observation)
         {
           code: 'PLAN_ACCOUNT_MISSING',
           item,
-          message: `Withdrawal account "${payment.account}" of payment "${item}" is not registered at the service.`,
+          message: `The service does not know withdrawal account "${payment.account}" of payment "${item}".`,
           fix: 'Register the account at the service, or correct `account:` in the policy.',
         },
       ];
@@ -172,7 +172,7 @@ function withdrawalCurrencyProblems(payments: readonly Payment[]): Problem[] {
     .map(({ id, currency }) => ({
       code: 'PLAN_CURRENCY_NOT_WITHDRAWABLE',
       item: id,
-      message: `Payment "${id}" is in ${currency}, which is not among the currencies that the service lets one withdraw.`,
+      message: `Payment "${id}" is in ${currency}, and the service does not pay out ${currency}.`,
       fix: 'Pay in another currency, or leave `withdraw` out to only convert.',
     }));
 }
@@ -190,7 +190,7 @@ function pairProblems(legs: readonly Leg[], pairs: readonly Pair[] | null): Prob
         {
           code: 'PLAN_PAIR_NOT_OFFERED',
           item: id,
-          message: `The service offers no conversion of ${sell} to ${buy}.`,
+          message: `The service does not convert ${sell} to ${buy}.`,
           fix: 'Ask the operator of the service to offer the pair, or convert through another currency by two policies.',
         },
       ];
@@ -251,7 +251,7 @@ function limitProblems(
             code: 'PLAN_OVER_LIMIT',
             item,
             message,
-            fix: 'Lower the amount, or raise the limit on purpose.',
+            fix: 'Lower the amount, or raise the limit if you mean it.',
           },
         ];
   const gross = legs.map(plannedGross);

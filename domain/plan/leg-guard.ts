@@ -55,7 +55,7 @@ function referenceGuard(input: GuardInput, guard: ReferenceGuard, pair: Pair): P
   const worth = worthOf(rates, pair.sell, pair.buy);
   if (referenceRates === null || bound === null || worth === null)
     return unbounded(`against ${guard.file}, which gives no such rate`);
-  if (isFromTheFuture(input)) return unbounded(`against ${guard.file}, which is of a time to come`);
+  if (isFromTheFuture(input)) return unbounded(`against ${guard.file}, of which the time is in the future`);
   const currency = costCurrency(input.policy, pair);
   return {
     bound,
@@ -103,7 +103,7 @@ export function guardProblems(input: CompileInput): Problem[] {
       {
         code: 'PLAN_REFERENCE_FROM_THE_FUTURE',
         item: null,
-        message: `Reference file "${file}" is of ${asOf}, a time to come.`,
+        message: `The time of reference file "${file}", ${asOf}, is in the future.`,
         fix: 'Correct `as_of` to the moment at which the rates were fixed, then run again.',
       },
     ];
@@ -113,7 +113,7 @@ export function guardProblems(input: CompileInput): Problem[] {
     return pairs.map(({ sell, buy }) => ({
       code: 'PLAN_REFERENCE_MISSING',
       item: null,
-      message: `Reference file "${file}" gives no rate between ${sell} and ${buy}.`,
+      message: `Reference file "${file}" has no rate between ${sell} and ${buy}.`,
       fix: `Add a line such as "1.0832 ${buy} per ${sell}" to it.`,
     }));
   if (Date.parse(asOf) + maxAgeMs >= input.observation.observedAtMs) return [];
@@ -121,7 +121,7 @@ export function guardProblems(input: CompileInput): Problem[] {
     {
       code: 'PLAN_REFERENCE_TOO_OLD',
       item: null,
-      message: `Reference file "${file}" is of ${asOf}: older than max_age allows.`,
+      message: `Reference file "${file}" is of ${asOf}, which is older than \`max_age\` allows.`,
       fix: 'Bring the file up to date, then run again.',
     },
   ];

@@ -76,5 +76,5 @@ const OVER: Readonly<Record<string, string>> = {
 
 function sentence(money: Money, name: string, limit: Money): string {
   const what = `${moneyText(money.value, money.currency)}${OVER[name] ?? ''}`;
-  return `${what} is more than the limit ${name} of ${moneyText(limit.value, limit.currency)}.`;
+  return `${what} is above the limit ${name} of ${moneyText(limit.value, limit.currency)}.`;
 }

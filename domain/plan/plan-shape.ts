@@ -190,13 +190,13 @@ export function planOf(value: unknown): Shaped<Plan> {
   if (!isKnownVersion(version))
     return {
       ok: false,
-      why: `It is of version ${told(version)}; this version of Cambist reads ${known(VERSIONS)}.`,
+      why: `The plan is of version ${told(version)}, and this version of Cambist reads ${known(VERSIONS)}.`,
     };
   const layout = isRecord(value) ? value['bodyLayout'] : null;
   if (layout !== 1)
     return {
       ok: false,
-      why: `It writes requests in layout ${told(layout)}; this version of Cambist writes 1.`,
+      why: `Its requests are written in layout ${told(layout)}, and this version of Cambist writes only layout 1.`,
     };
   const why = misshapen(value, VERSIONS[version]);
   if (why !== null) return { ok: false, why };

@@ -14,28 +14,34 @@ type Row = { readonly isOfPolicy: boolean; readonly text: string };
 const TABLE = {
   withdrawable: {
     isOfPolicy: false,
-    text: 'a part of it is still on its way, and cannot be sold now; the rest waits for another day',
+    text: 'a part of it is still on its way and cannot be sold now; the rest is left for another day',
   },
-  base: { isOfPolicy: true, text: 'the base keeps its minimum, so that not all of it can be bought' },
-  per_trade: { isOfPolicy: true, text: 'the limit per_trade cuts it; the rest waits for another day' },
-  per_run: { isOfPolicy: true, text: 'the limit per_run cuts it; the rest waits for another day' },
+  base: { isOfPolicy: true, text: 'the base must keep its minimum, so that not all of it can be bought' },
+  per_trade: {
+    isOfPolicy: true,
+    text: 'the limit per_trade allows only a part of it; the rest is left for another day',
+  },
+  per_run: {
+    isOfPolicy: true,
+    text: 'the limit per_run allows only a part of it; the rest is left for another day',
+  },
   per_day: {
     isOfPolicy: true,
-    text: 'the limit per_day cuts it, with what other runs of the policy traded on this date; the rest waits for another day',
+    text: 'other runs of the policy have traded on this date too, and the limit per_day allows only a part of it; the rest is left for another day',
   },
-  min_trade: { isOfPolicy: true, text: 'the difference is worth less than min_trade, and stays' },
+  min_trade: { isOfPolicy: true, text: 'the difference is worth less than min_trade, and is not traded' },
   max_trades: {
     isOfPolicy: true,
-    text: 'larger trades have used up max_trades; the rest waits for another day',
+    text: 'max_trades allows only the larger trades; the rest is left for another day',
   },
   never_sell: { isOfPolicy: true, text: 'it is in never_sell, so that the surplus is not sold' },
   'pair minimum': {
     isOfPolicy: true,
-    text: 'the service takes no trade as small as this, and the difference stays',
+    text: 'the service takes no trade as small as this, so that the difference is not traded',
   },
   'pair maximum': {
     isOfPolicy: true,
-    text: 'the service takes only small trades in it, and one run sends 50 at most; the rest waits for another day',
+    text: 'the service takes only small trades in it, and one run sends 50 at most; the rest is left for another day',
   },
   'pair not offered': {
     isOfPolicy: false,
@@ -43,17 +49,17 @@ const TABLE = {
   },
   'status unknown': {
     isOfPolicy: false,
-    text: 'an earlier trade has a status that is in no list of the service file: until it is known what is on its way, nothing is traded',
+    text: 'an earlier trade has a status that is in no list of the service file, so that it is not known what is still on its way, and nothing is traded',
   },
   'other run': {
     isOfPolicy: false,
-    text: 'another run may still take or bring some of it, and nobody could tell how much',
+    text: 'another run may still take or bring some of it, and it is not known how much',
   },
   'no rate': {
     isOfPolicy: false,
-    text: 'the reference rates do not value it, so that no price can be held against them',
+    text: 'the reference rates have no rate for it, so that its price cannot be judged',
   },
-  'no worst rate': { isOfPolicy: true, text: 'no worst_rate of the policy bounds the price of this trade' },
+  'no worst rate': { isOfPolicy: true, text: 'the policy has no worst_rate for this trade' },
 } as const satisfies Readonly<Record<string, Row>>;
 
 export type Restraint = keyof typeof TABLE;

@@ -318,6 +318,7 @@ export const isGoAnswer = unionOf<GoAnswer>({
     plan: isPlanHead,
     isFresh: isFlag,
     unpayable: orNull(isText),
+    neverSent: ifAny(listOf(isCount)),
     heldBy: listOf(isText),
     alike: ifAny(isText),
     alikeIds: ifAny(isRecord),

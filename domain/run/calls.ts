@@ -303,6 +303,8 @@ export type GoAnswer =
       readonly isFresh: boolean;
       /** One letter for each payment, as in the plan or, in a run that did not make the plan, as the service says now. */
       readonly unpayable: string | null;
+      /** Payments that are unpayable and that no Temporal run has ever let go, by their places; absent: none is known. */
+      readonly neverSent?: readonly number[];
       /** Runs that have paid, or hold, the payments that are unpayable because another batch has them. */
       readonly heldBy: readonly string[];
       /** One letter of `LOOK_ALIKE` for each payment; absent: nothing looks like any of them. */

@@ -388,7 +388,7 @@ export class Chunk implements Paying {
   }
 
   #requireGo(): GoOf {
-    if (this.#phase.go === null) throw new RangeError('There is no go yet.');
+    if (this.#phase.go === null) throw new RangeError('The run has not let this part of the batch pay yet.');
     return this.#phase.go;
   }
 }

@@ -75,9 +75,13 @@ export const NO_RUN = '';
 
 /**
  * A payment that need not wait for its leg any more. `unwanted`: why it is not sent all the same; null: it is sent.
- * `alike`: as in `Wanted`.
+ * `isNeverSent` and `alike`: as in `Wanted`.
  */
-export type Release = { readonly unwanted: Problem | null; readonly alike?: LookAlike };
+export type Release = {
+  readonly unwanted: Problem | null;
+  readonly isNeverSent?: true;
+  readonly alike?: LookAlike;
+};
 
 /**
  * The service's record of a payment: when it was taken for accepted, epoch milliseconds, and its last known status.
@@ -288,7 +292,7 @@ function settlementFailed(item: string, { tradeId, status }: Traded): Problem {
     code: 'SETTLEMENT_FAILED',
     item,
     message: `The service says "${status}" of trade ${tradeId}: it will not settle.`,
-    fix: 'Ask the operator of the service; no payment of its money was sent.',
+    fix: 'Ask the operator of the service. No payment of its money was sent.',
   };
 }
 
@@ -296,7 +300,7 @@ function paymentFailed(item: string, { withdrawalId, status }: Accepted): Proble
   return {
     code: 'WITHDRAWAL_FAILED',
     item,
-    message: `The service accepted withdrawal ${withdrawalId} and then said "${status}".`,
-    fix: 'Find out why at the service; it is never paid again by itself. If it is still owed, `run` the same with --pay-again.',
+    message: `The service accepted withdrawal ${withdrawalId}, and later said "${status}".`,
+    fix: 'Find out why at the service. Cambist never pays it again by itself. If it is still owed, type the same `run` with --pay-again.',
   };
 }

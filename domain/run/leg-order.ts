@@ -4,6 +4,7 @@
  * Pure.
  */
 import { sumsOf } from '../plan/amounts.ts';
+import { moneyText } from '../currencies.ts';
 import { compare, sum } from '../money.ts';
 import type { Money } from '../policy.ts';
 import { makeProblem, type Problem } from '../problems.ts';
@@ -49,14 +50,14 @@ export function withoutItsSale(legs: readonly LegRecord[], record: LegRecord): P
   const sale = sales.find(({ stage }) => stage.kind === 'not traded');
   const message =
     sale === undefined
-      ? `Leg "${leg.id}" needs ${leg.needsFromSales} ${leg.sell} of the sales before it, which brought ${broughtFor(legs, record)} ${leg.sell}.`
+      ? `Leg "${leg.id}" needs ${moneyText(leg.needsFromSales, leg.sell)} from the sales before it, which brought ${moneyText(broughtFor(legs, record), leg.sell)}.`
       : `Leg "${leg.id}" needs the ${leg.sell} of leg "${sale.leg.id}", which was not traded.`;
   const fix = sale === undefined ? 'See the legs before it.' : `See leg "${sale.leg.id}".`;
   return { code: 'LEG_NOT_TRADED', item: leg.id, message, fix };
 }
 
 function stops({ leg: worse }: LegRecord, { leg }: LegRecord): string {
-  return `Leg "${worse.id}" was traded worse than planned; leg "${leg.id}" is not traded before a person has looked at it.`;
+  return `Leg "${worse.id}" was traded at a worse price than planned. Leg "${leg.id}" is not traded before a person has looked at that.`;
 }
 
 /** True when the leg is decided, waits or is held back, so that the next one may go. */

@@ -80,5 +80,5 @@ async function planFrom(
 }
 
 function refused(problems: readonly Problem[]): RunRefused {
-  return new RunRefused('PLAN_REFUSED', 'No plan can be made; nothing was sent.', problems);
+  return new RunRefused('PLAN_REFUSED', 'Not started: no plan could be made. Nothing was sent.', problems);
 }

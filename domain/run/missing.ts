@@ -85,7 +85,7 @@ export function leadingWait(waits: readonly (Waiting | null)[], held: readonly H
       code: first.problem.code,
       item: null,
       message: missingText(missing),
-      fix: isSeen ? `Bring ${currencies} in; the run goes on by itself.` : first.problem.fix,
+      fix: isSeen ? `Bring ${currencies} in; the run then goes on by itself.` : first.problem.fix,
     },
   };
 }

@@ -175,7 +175,7 @@ export function itemFailed(item: string, { message }: StepFailed, times: number)
 
 /** The service gave a record for an item, and then does not show it as planned: a person finds out why. */
 export function notAsPlanned(item: string, record: string): Wait {
-  const message = `The service gave ${record} for "${item}", and does not show it as planned.`;
+  const message = `The service gave the id ${record} for "${item}", but does not show a record with this id as it was planned.`;
   return {
     afterMs: LONGEST_POLL_WAIT_MS,
     reason: 'person',
@@ -194,7 +194,7 @@ export function statusUnknown(of: {
   return {
     code: 'STATUS_UNKNOWN',
     item: of.item,
-    message: `The service says "${of.status}" of ${of.subject}; it is not known what that status means.`,
+    message: `The service says "${of.status}" of ${of.subject}, and Cambist does not know what that status means.`,
     fix: `Write it into \`${of.field}\` (${of.lists}) of the service file (CAMBIST_SERVICE_FILE) and start the workers again; the run then goes on by itself.`,
   };
 }

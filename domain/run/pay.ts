@@ -171,11 +171,17 @@ function wantedOf(
     if (!isUnsent(record)) continue;
     const { amount, payment, stage } = record;
     const before = ahead.get(payment.currency) ?? '0';
-    const { unwanted, alike } = stage.release;
+    const { unwanted, isNeverSent, alike } = stage.release;
     if (asked.has(record))
       wanted.push({
         record,
-        wanted: { amount, ahead: before, unwanted, ...(alike !== undefined && { alike }) },
+        wanted: {
+          amount,
+          ahead: before,
+          unwanted,
+          ...(isNeverSent === true && { isNeverSent }),
+          ...(alike !== undefined && { alike }),
+        },
       });
     // A payment that waits for a person keeps no money from the payments after it.
     if (amount !== null && unwanted === null && alike?.kind !== 'held')

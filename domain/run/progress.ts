@@ -352,7 +352,10 @@ function paymentStep(record: PaymentRecord, isAgain: boolean): string {
   switch (stage.kind) {
     case 'unsent':
       if (stage.needsHuman) return paymentOutcome(record);
-      return isAgain && isUnseen(stage.state) ? `${LOOKING} whether it was sent` : 'to be sent';
+      // Before its leg is decided, it was not sent either.
+      return isAgain && stage.release !== null && isUnseen(stage.state)
+        ? `${LOOKING} whether it was sent`
+        : 'to be sent';
     case 'accepted':
       return `accepted, ${stage.accepted.status}`;
     case 'paid':

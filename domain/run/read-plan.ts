@@ -16,8 +16,8 @@ const POLL_MS = { first: 2_000, most: 30_000 };
 const CANCELLED: Problem = {
   code: 'CANCELLED',
   item: null,
-  message: 'The run was cancelled before there was a plan; nothing was sent.',
-  fix: 'Start the run with --go-on to carry it out after all.',
+  message: 'The run was cancelled before there was a plan. Nothing was sent.',
+  fix: 'If it is to be done after all, start the run with --go-on.',
 };
 const PLANNING = {
   reason: 'service',
@@ -25,7 +25,7 @@ const PLANNING = {
     code: 'PLANNING',
     item: null,
     message: 'The plan is being made.',
-    fix: 'Nothing to do. If it stays, see that a worker of this mode serves the task queue of the run.',
+    fix: 'Nothing to do. If this stays so, see that a worker of this mode serves the task queue of the run.',
   },
 } as const;
 
@@ -50,7 +50,11 @@ export async function readPlan(run: Reading): Promise<Plan> {
       case 'other policy':
         throw otherPolicy(input, answer);
       case 'refused':
-        throw new RunRefused('PLAN_REFUSED', 'No plan can be made; nothing was sent.', answer.problems);
+        throw new RunRefused(
+          'PLAN_REFUSED',
+          'Not started: no plan could be made. Nothing was sent.',
+          answer.problems,
+        );
       case 'cancelled':
         throw new RunRefused('CANCELLED', CANCELLED.message, [CANCELLED]);
       case 'waiting': {
@@ -68,14 +72,18 @@ export async function readPlan(run: Reading): Promise<Plan> {
 function asShown(input: RunInput, plan: Plan): Plan {
   const { shown } = input;
   if (isAsShown(plan, shown)) return plan;
-  throw new RunRefused('PLAN_NOT_AS_SHOWN', 'The plan is not what was shown; nothing was sent.', [
-    {
-      code: 'PLAN_NOT_AS_SHOWN',
-      item: null,
-      message: `What was shown before the start was: ${shown?.join(' ') ?? ''} The plan is: ${movesOf(plan).join(' ')}`,
-      fix: 'Start it again with --go-on: it shows this plan, and asks.',
-    },
-  ]);
+  throw new RunRefused(
+    'PLAN_NOT_AS_SHOWN',
+    'The plan is not the one that a person has seen and said yes to. Nothing was sent.',
+    [
+      {
+        code: 'PLAN_NOT_AS_SHOWN',
+        item: null,
+        message: `What was shown before the start was: ${shown?.join(' ') ?? ''} The plan is: ${movesOf(plan).join(' ')}`,
+        fix: 'Start it again with --go-on: it shows this plan, and asks.',
+      },
+    ],
+  );
 }
 
 /** The plan counts only for the policy that it was made from (M4). */

@@ -61,10 +61,20 @@ export function release(state: RunState, limits: Limits | null): void {
     const { isKnown, broken } = nothing === null ? sums.next(record) : { isKnown: true, broken: null };
     const { stage } = record;
     if (stage.kind !== 'unsent') continue;
-    stage.release = isReady && isKnown ? { unwanted: nothing ?? broken } : null;
+    const isNeverSent = nothing !== null && isProvenUntraded(leg, state.plan);
+    stage.release =
+      isReady && isKnown ? { unwanted: nothing ?? broken, ...(isNeverSent && { isNeverSent }) } : null;
     const ends = nothing !== null || state.cancelled;
     if (ends && !stage.state.sent && mayBeForgotten(leg)) stage.state = asForgotten(stage.state);
   }
+}
+
+/**
+ * True when a leg has ended without a trade, or when the plan has no such leg, and no plan before it can have had one. A
+ * payment is sent only once the trade of its leg is known. So no Temporal run has sent a payment of this leg.
+ */
+function isProvenUntraded(leg: LegRecord | undefined, plan: RunState['plan']): boolean {
+  return leg === undefined ? plan?.foundRecords === false : leg.stage.kind === 'not traded';
 }
 
 /**
@@ -105,7 +115,10 @@ export function releaseByGo(
     const hasPlace = left > 0 || alike?.kind === 'held';
     const isReleased = unwanted !== null || (hasPlace && go.released.includes(payment.currency));
     isNew ||= isReleased && stage.release === null;
-    stage.release = isReleased ? { unwanted, ...(alike !== null && { alike }) } : null;
+    const isNeverSent = unwanted !== null && go.neverSent?.includes(index) === true;
+    stage.release = isReleased
+      ? { unwanted, ...(isNeverSent && { isNeverSent }), ...(alike !== null && { alike }) }
+      : null;
     if (isReleased && unwanted === null && alike?.kind !== 'held') left -= 1;
   }
   return isNew;
@@ -176,7 +189,7 @@ function broughtNothing(record: PaymentRecord, leg: string, found: LegRecord | u
     return {
       code: 'LEG_NOT_TRADED',
       item,
-      message: `Leg "${leg}" brings no ${currency}: when the plan was made, nothing was there to sell.`,
+      message: `Leg "${leg}" brings no ${currency}: when the plan was made, there was nothing to sell.`,
       fix: 'Bring money in and start another run, or pay it by a policy that sells a fixed amount.',
     };
   const problem = whyNothing(found);
@@ -206,6 +219,6 @@ function overLimit({ payment }: PaymentRecord, message: string): Problem {
     code: 'OVER_LIMIT',
     item: payment.id,
     message,
-    fix: 'The money stays as a balance. Pay it by another run, with a limit that was raised on purpose.',
+    fix: 'The money stays in the balance. If it is to be paid all the same, raise the limit, and pay it by another run.',
   };
 }

@@ -19,7 +19,7 @@ import { leftUndone } from '../plan/restraints.ts';
 import { compare } from '../money.ts';
 import { runName } from '../references.ts';
 import { forRun, makeProblem, type Problem } from '../problems.ts';
-import { isShown, type Waiting } from '../waits.ts';
+import { isHolding, isShown, type Waiting } from '../waits.ts';
 import {
   acceptedOf,
   legOutcome,
@@ -392,9 +392,9 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
   };
 }
 
-/** `HELD` while anything waits longer than the service's own pace; an end state once no item is open. */
+/** `HELD` while a wait holds the run, `RUNNING` while it goes on or waits for a settlement in good time; an end state once no item is open. */
 export function statusOf(state: RunState): ReportStatus {
-  if (!state.ended) return shownWaits(state).length > 0 ? 'HELD' : 'RUNNING';
+  if (!state.ended) return shownWaits(state).some(isHolding) ? 'HELD' : 'RUNNING';
   // A cancel shows in the items. After a reset, only the instruction still says that it was given.
   const ended = [...state.refusals, ...problemsOf(state)];
   const codes = [

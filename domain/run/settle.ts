@@ -155,8 +155,8 @@ function settlementWait(
     problem: {
       code: isLate ? 'SETTLEMENT_LATE' : 'AWAITING_SETTLEMENT',
       item: leg.id,
-      message: `Leg "${leg.id}" is traded; its ${leg.buy} ${NOT_YET[plan.rules.settle.until]} yet${isLate ? ', later than expected' : ''}.`,
-      fix: 'Nothing to do: it looks again by itself.',
+      message: `Leg "${leg.id}" is traded, but its ${leg.buy} ${NOT_YET[plan.rules.settle.until]} yet${isLate ? ', later than expected' : ''}.`,
+      fix: 'Nothing to do: the run looks again by itself.',
     },
   };
 }

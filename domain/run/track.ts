@@ -214,7 +214,7 @@ function withdrawalLate(item: string, { withdrawalId, status }: Accepted): Probl
   return {
     code: 'WITHDRAWAL_LATE',
     item,
-    message: `Withdrawal ${withdrawalId} was accepted and is still "${status}", later than expected.`,
-    fix: 'Ask the operator of the service; it looks again by itself and is never paid again meanwhile.',
+    message: `The service accepted withdrawal ${withdrawalId}, and still says "${status}" of it. This takes longer than usual.`,
+    fix: 'Ask the operator of the service. The run looks again by itself, and never pays it again meanwhile.',
   };
 }

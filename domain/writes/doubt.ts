@@ -105,8 +105,11 @@ export function recall(
   return call === 'withdrawal' || isRecent(context, state, settleDoubtMs) ? 'known' : 'stale';
 }
 
-/** What may hide a send that a history does not show. Without one of these reasons, nothing is assumed to have been sent. */
-const HIDDEN_BY = {
+/**
+ * What may hide a send that a history does not show. Without one of these reasons, nothing is assumed to have been sent. The
+ * table of the design ("In doubt, absent, generations") says for each what proves sooner that a withdrawal was not made.
+ */
+export const HIDDEN_BY = {
   attempt: 'an earlier attempt of the same call may have sent it',
   run: 'the run was reset or started again, and may have sent it before',
   answer: 'a call that may have sent it has ended without its own answer',

@@ -75,7 +75,7 @@ export function lookForTrade(
     return {
       kind: 'differs',
       record,
-      difference: `trades ${record.id} and ${second.id} both carry ${leg.reference}`,
+      difference: `trade ${second.id} has the same reference, ${leg.reference}`,
     };
   }
   if (record === undefined) {
@@ -92,7 +92,7 @@ function ofAnotherPlan(
 ): Look<never> {
   return {
     kind: 'unproven',
-    reason: `trade ${id} was made as ${clientReferenceId ?? ''}, which is no leg of this plan, and could be in its place`,
+    reason: `trade ${id} has the reference ${clientReferenceId ?? ''}, which is no leg of this plan, and could have been made in its place`,
     complete,
     newestAtMs: Date.parse(createdAt),
   };
@@ -114,14 +114,14 @@ export function tradeDifference(
   trade: Omit<Trade, 'createdAt' | 'settlementWindow'>,
 ): string | null {
   if (trade.sellCurrency !== leg.sell || trade.buyCurrency !== leg.buy) {
-    return `it sells ${trade.sellCurrency} for ${trade.buyCurrency}, planned was ${leg.sell} for ${leg.buy}`;
+    return `it sells ${trade.sellCurrency} for ${trade.buyCurrency}, and the plan sells ${leg.sell} for ${leg.buy}`;
   }
   // When the amount was computed from live balances, the record tells how much it is.
   if (leg.amount === null || !leg.amount.fixed) return null;
   const { side, value } = leg.amount;
   const recorded = side === 'sell' ? trade.sellAmount : trade.buyAmount;
   if (recorded !== null && equal(recorded, value)) return null;
-  return `its ${side} amount is ${recorded ?? 'not given'}, planned was ${value}`;
+  return `its ${side} amount is ${recorded ?? 'not given'}, and the plan says ${value}`;
 }
 
 /**
@@ -233,7 +233,7 @@ export function lookForWithdrawal(payment: PaymentIdentity, scan: ListScan<Withd
     return {
       kind: 'differs',
       record,
-      difference: `withdrawals ${record.id} and ${second.id} both carry ${payment.reference}`,
+      difference: `withdrawal ${second.id} has the same reference, ${payment.reference}`,
     };
   }
   if (record !== undefined) {
@@ -260,8 +260,8 @@ function candidatesText(twins: readonly Withdrawal[]): string {
   const more = twins.length - ids.length;
   const which = `${ids.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   return twins.length === 1
-    ? `withdrawal ${which} carries no tag and could be it`
-    : `withdrawals ${which} carry no tag, and each could be it`;
+    ? `withdrawal ${which} has no reference and could be it`
+    : `withdrawals ${which} have no reference, and each could be it`;
 }
 
 /**
@@ -296,12 +296,12 @@ export function isWithdrawalAsPlanned(payment: Paid, record: Omit<Withdrawal, 'c
 /** How a withdrawal contradicts its payment; null when it agrees. A missing account is no contradiction. */
 export function withdrawalDifference(payment: Paid, record: Omit<Withdrawal, 'createdAt'>): string | null {
   if (record.currency !== payment.currency)
-    return `its currency is ${record.currency}, planned was ${payment.currency}`;
+    return `its currency is ${record.currency}, and the plan says ${payment.currency}`;
   if (payment.amount !== null && !equal(record.withdrawalAmount, payment.amount)) {
-    return `its amount is ${record.withdrawalAmount}, planned was ${payment.amount}`;
+    return `its amount is ${record.withdrawalAmount}, and the plan says ${payment.amount}`;
   }
   if (record.withdrawalAccountId !== null && record.withdrawalAccountId !== payment.account) {
-    return `its account is ${record.withdrawalAccountId}, planned was ${payment.account}`;
+    return `its account is ${record.withdrawalAccountId}, and the plan says ${payment.account}`;
   }
   return null;
 }

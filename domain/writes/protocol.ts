@@ -65,6 +65,8 @@ export type Subject<State extends SendState, Found extends Trade | Withdrawal, S
   readonly name: string;
   /** Why the run does not want the item any more; null when it does. */
   readonly unwanted: Problem | null;
+  /** As in `Wanted`; always false for a leg. */
+  readonly isNeverSent: boolean;
   /** Until when it may be sent, in epoch milliseconds. What people have said may change it. */
   readonly windowUntilMs: (said: InstructionsAbout) => number;
   readonly windowPassed: (untilMs: number) => Problem;
@@ -125,7 +127,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const isLate = context.nowMs() > untilMs;
 
   // 4. Unless it is fresh, look up.
-  const recalled = recall(context, before, subject);
+  const recalled = recalledBy(subject, before);
   const isPlain = otherKeys.length === 0 && decision === null && before.doubt === null;
   const keyIsLookup = recalled === 'known' && !subject.looksAlways;
   const looked =
@@ -173,6 +175,14 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   return proven.kind === 'wait' ? proven : { ...ready, state: proven.state };
 }
 
+/** What this call may have forgotten. A send that this history shows, and that is in doubt, counts more than any proof. */
+function recalledBy<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  before: State,
+): ReturnType<typeof recall> {
+  return subject.isNeverSent && before.doubt === null ? 'fresh' : recall(subject.context, before, subject);
+}
+
 /**
  * Follows a person's decision about the item. A record that differs from the plan counts more than a record that the person
  * has named.
@@ -202,8 +212,8 @@ function yet<State extends SendState, Found extends Trade | Withdrawal, Step ext
   before: State,
   problem: Problem,
 ): Waits<State> {
-  const { context, item } = subject;
-  const untold = recall(context, before, subject) === 'forgotten' ? asForgotten(before) : before;
+  const { item } = subject;
+  const untold = recalledBy(subject, before) === 'forgotten' ? asForgotten(before) : before;
   return waitLonger(untold, configurationWait({ ...problem, item }, before.tries));
 }
 
@@ -298,7 +308,7 @@ export function* heldElsewhere<
     problem: {
       code: 'DONE_ELSEWHERE',
       item,
-      message: `Run ${rival} of the same policy and date has done ${name}, or holds it; it is not done a second time.`,
+      message: `Run ${rival} of the same policy and date has done ${name}, or may still do it. It is not done a second time.`,
       fix: `See \`npx cambist status ${rival}\`. If it is to be done twice, use a new run with other names.`,
     },
   };
@@ -308,8 +318,8 @@ function silentRun(item: string, name: string, run: string): Problem {
   return {
     code: 'OTHER_RUN_SILENT',
     item,
-    message: `Run ${run} of the same policy and date does not answer, or has ended without reading its plan again, so whether it has done ${name} is not known.`,
-    fix: `See that a worker serves it: \`npx cambist status ${run}\`. If it has ended, start it again with --go-on. This run asks again by itself, and sends nothing before.`,
+    message: `It is not known whether run ${run} of the same policy and date has done ${name}: that run does not answer, or has ended without reading its plan again.`,
+    fix: `See that a worker serves it: \`npx cambist status ${run}\`. If it has ended, start it again with --go-on. This run asks again by itself, and sends nothing before that.`,
   };
 }
 
@@ -574,8 +584,8 @@ function differs<State extends SendState>(
   return waits(state, 'person', SLOW_LOOKUP_MS, {
     code: 'RECORD_DIFFERS',
     item: subject.item,
-    message: `Record ${record.id} of the service is of ${subject.name}, but ${difference}.`,
-    fix: 'A person compares the record with the plan; nothing is sent for this item.',
+    message: `Record ${record.id} of the service belongs to ${subject.name}, but ${difference}. Nothing is sent for this item.`,
+    fix: 'Compare the record with the plan, then decide with `npx cambist resolve`.',
   });
 }
 
@@ -583,8 +593,8 @@ function couldBeIt({ item, name }: Named, reason: string): Problem {
   return {
     code: 'RECORD_COULD_BE_IT',
     item,
-    message: `Whether ${name} was accepted cannot be proven: ${reason}.`,
-    fix: 'A person decides, with `npx cambist resolve`: --executed with its id if the record is this one, --not-this with its id if it is not, or --not-executed.',
+    message: `It cannot be proven whether the service accepted ${name}: ${reason}.`,
+    fix: 'Decide with `npx cambist resolve`: --executed with its id if the record is this one, --not-this with its id if it is another one, or --not-executed.',
   };
 }
 
@@ -593,8 +603,8 @@ function tooYoung(named: Named, reason: string, { by }: RecordedOf<'not executed
   const problem = couldBeIt(named, reason);
   return {
     ...problem,
-    message: `${problem.message} That ${by} called it not executed does not count: the record was made later, or in the 10 minutes before.`,
-    fix: 'A person decides, once the record is 10 minutes old: name it if it is this one, or say again that it was not executed.',
+    message: `${problem.message} ${by} has said that it was not executed. This does not count, since the record was made later, or in the 10 minutes before.`,
+    fix: 'Decide once the record is 10 minutes old: name it if it is this one, or say again that it was not executed.',
   };
 }
 
@@ -608,8 +618,8 @@ export function inDoubt(
   return {
     code: 'IN_DOUBT',
     item,
-    message: `Whether ${name} was executed is not known yet (${why}${meanwhile === null ? '' : `; meanwhile: ${meanwhile.message}`}); nothing new is sent before that.`,
-    fix: `Nothing to do: it looks again by itself, and goes on when the service’s records have settled it.${meanwhile === null ? '' : ` ${SENT_SOONER}`}`,
+    message: `It is not known yet whether ${name} was executed (${why}${meanwhile === null ? '' : `; meanwhile: ${meanwhile.message}`}). Nothing new is sent before it is known.`,
+    fix: `Nothing to do: the run looks again by itself, and goes on when the records of the service show it.${meanwhile === null ? '' : ` ${SENT_SOONER}`}`,
   };
 }
 
@@ -618,8 +628,8 @@ function notYetOpen({ item, context }: Named & { readonly context: Context }): P
   return {
     code: 'NOT_YET_OPEN',
     item,
-    message: `${date} has not begun in ${zone}.`,
-    fix: 'Nothing to do: it goes on then.',
+    message: `The date of the run, ${date}, has not begun yet in ${zone}.`,
+    fix: 'Nothing to do: the run goes on when its date begins.',
   };
 }
 
@@ -627,8 +637,8 @@ function newlySaid(item: string): Problem {
   return {
     code: 'NEWLY_SAID',
     item,
-    message: 'People have said something new about the run in this moment.',
-    fix: 'Nothing to do: it goes on with that in a second.',
+    message: 'A person has just said something new about the run.',
+    fix: 'Nothing to do: the run follows it in a second.',
   };
 }
 
@@ -640,7 +650,7 @@ function otherKey(
     code: 'API_KEY_CHANGED',
     item,
     message: `The worker uses the API key ${context.credentials.keyName}, but ${name} may have been sent under ${others.join(', ')}.`,
-    fix: 'Nothing to do when the lists show tags: it looks until they have settled it, and goes on under the new key.',
+    fix: 'Nothing to do where the lists of the service show references: the run looks until they show what was sent, and then goes on under the new key.',
   };
 }
 
@@ -648,8 +658,8 @@ function decidedAgainst({ item, name }: Named, { by, why }: RecordedOf<'not exec
   return {
     code: 'DECIDED_NOT_EXECUTED',
     item,
-    message: `${by} decided that ${name} was not executed: ${why}`,
-    fix: 'Pay it again with --pay-again, or trade it in a new run, if it is still wanted.',
+    message: `${by} has said that ${name} was not executed: ${why}`,
+    fix: 'If it is still wanted, pay it again with --pay-again, or trade it in a new run.',
   };
 }
 
@@ -657,8 +667,8 @@ function soonDecided({ item, name }: Named, { by }: RecordedOf<'not executed'>):
   return {
     code: 'DECISION_PENDING',
     item,
-    message: `${by} decided that ${name} was not executed; it counts once no earlier send can appear any more.`,
-    fix: 'Nothing to do: it looks once more, in two to three minutes, and then goes by the decision.',
+    message: `${by} has said that ${name} was not executed. The run waits until nothing that was sent before can still appear.`,
+    fix: 'Nothing to do: the run looks once more, in two to three minutes, and then follows the decision.',
   };
 }
 
@@ -666,7 +676,7 @@ function decisionUnproven({ item, name }: Named, recordId: string): Problem {
   return {
     code: 'DECISION_UNPROVEN',
     item,
-    message: `A person named record ${recordId} for ${name}, but the service shows no such record that agrees with the plan.`,
+    message: `A person has named record ${recordId} for ${name}, but the service shows no record with this id that agrees with the plan.`,
     fix: 'Name the right record, or decide again.',
   };
 }

@@ -243,7 +243,7 @@ export function foreignCredentials(
   return {
     code: 'CREDENTIALS_DIFFER',
     item: null,
-    message: `The worker runs for ${foreign.organisation} in ${foreign.mode}, the plan was made for ${plan.credentials.organisation} in ${plan.credentials.mode}.`,
+    message: `The worker works for ${foreign.organisation} in ${foreign.mode}, but the plan was made for ${plan.credentials.organisation} in ${plan.credentials.mode}. Nothing is sent.`,
     fix: 'Start a worker with the key files and mode of the plan; the run then goes on by itself.',
   };
 }
@@ -264,7 +264,7 @@ export function skewOf(skewMs: number | null): Problem | null {
   return {
     code: 'CLOCK_SKEW',
     item: null,
-    message: `This machine's clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the service's.`,
+    message: `The clock of this machine is ${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the clock of the service.`,
     fix: 'Set the clock (NTP); the run goes on by itself.',
   };
 }
@@ -416,26 +416,29 @@ export function unreadable(item: string, reason: string): Problem {
   return {
     code: 'LOOKUP_INCOMPLETE',
     item,
-    message: `The service's records could not be read whole: ${reason}.`,
-    fix: 'Nothing to do: it looks again by itself, and sends nothing before it has seen everything.',
+    message: `The records of the service could not be read to their end: ${reason}.`,
+    fix: 'Nothing to do: the run looks again by itself, and sends nothing before it has seen everything.',
   };
 }
 
 /** The fix sentence of each class, for problems that end or hold an item. */
 export const ADVICE: Readonly<Record<ReplyClass, string>> = {
   done: 'Nothing to do.',
-  'wait, same key': 'Nothing to do: it is sent again by itself under the same key.',
-  'check state, then retry': 'Nothing to do: it looks, and sends again by itself under the same key.',
-  'look up, then a new quote': 'Nothing to do: it asks for a new quote by itself.',
-  'ours, probably': 'Find the record at the service; nothing is sent again before a person has decided.',
+  'wait, same key': 'Nothing to do: the run sends the same again by itself, under the same key.',
+  'check state, then retry':
+    'Nothing to do: the run looks at the service. What it does not find, it sends again by itself under the same key, which pays nothing twice.',
+  'look up, then a new quote': 'Nothing to do: the run asks for a new quote by itself.',
+  'ours, probably':
+    'Find the record at the service, then decide with `npx cambist resolve`. Nothing is sent again before that.',
   'wait for money':
-    'Bring money into the currency; with `shortfall: hold` the run goes on by itself, else type `npx cambist replay RUN`.',
+    'Bring the money in. With `shortfall: hold` the run then goes on by itself; else type `npx cambist replay RUN`.',
   'the item is wrong':
-    'Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run. A payment that is refused as before goes on by `npx cambist run POLICY --go-on ITEM`.',
-  'pause the policy': 'Have it switched on for the account at the service; the run goes on by itself.',
+    'Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run. If a payment is then refused as before: `npx cambist run POLICY --go-on ITEM`.',
+  'pause the policy': 'Have it switched on at the service; the run goes on by itself.',
   'pause everything':
     'Mend the configuration (key, CAMBIST_APP_MODE, CAMBIST_BASE_URL, CAMBIST_ISSUER, clock); the run goes on by itself.',
-  unknown: 'Nothing to do: it looks, and sends again by itself under the same key.',
+  unknown:
+    'Nothing to do: the run looks at the service. What it does not find, it sends again by itself under the same key, which pays nothing twice.',
 };
 
 /** The same for an item of a run by these rules. What the rule of the policy does by itself is not explained to it. */
@@ -446,8 +449,13 @@ export function adviceFor(replyClass: ReplyClass, rules: Pick<PolicyRules, 'shor
 /** @param what what is lacking: a currency, or `money` */
 export function moneyAdvice({ shortfall }: Pick<PolicyRules, 'shortfall'>, what: string): string {
   return shortfall === 'hold'
-    ? `Bring ${what} in; the run goes on by itself.`
+    ? `Bring ${what} in; the run then goes on by itself.`
     : `Bring ${what} in, then type \`npx cambist replay RUN\`. With \`shortfall: hold\` a run waits for it.`;
+}
+
+/** The meaning of this code, when nothing else is known. */
+export function meaningOf(code: string): string {
+  return isRunCode(code) ? PROBLEMS[code].sentence : saidBy(code);
 }
 
 /** The advice for this code, when nothing else is known. */
@@ -456,5 +464,4 @@ export function adviceOf(code: string): string {
 }
 
 /** The fix sentence for a request that the service calls malformed, when it has accepted no other item of the run. */
-export const BUG_OF_OURS =
-  'The request was malformed: most likely a fault of this program. Report it; nothing was executed.';
+export const BUG_OF_OURS = 'This is most likely a fault of this program: report it. Nothing was executed.';

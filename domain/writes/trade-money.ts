@@ -67,7 +67,7 @@ export function* lookForMoney(context: Context, leg: Leg, state: LegState): Step
   const problem: Problem = {
     code: 'SHORTFALL',
     item: leg.id,
-    message: `The leg sells ${moneyText(needed, leg.sell)}, but ${moneyText(available, leg.sell)} are there.`,
+    message: `Short of ${moneyText(subtract(needed, available), leg.sell)}: the leg sells ${moneyText(needed, leg.sell)}; ${moneyText(available, leg.sell)} are there.`,
     fix: moneyAdvice(context.plan.rules, leg.sell),
   };
   return context.plan.rules.shortfall === 'skip'
@@ -156,7 +156,7 @@ export function notOurTurn({ id }: Leg, turn: Turn): Wait | null {
     case 'others': {
       const { run, before } = turn;
       const line = before === 0 ? '' : `, and ${before} more wait before this one`;
-      const message = `Run ${run} trades now${line}: runs of one organisation take turns.`;
+      const message = `Run ${run} trades now${line}. Runs of one organisation take turns.`;
       // A run far back in the line asks rarely, but often enough to keep its place.
       const afterMs = Math.min(1_000 + before * 100, 10_000);
       return { afterMs, reason: 'turn', problem: makeProblem('TURN_OF_ANOTHER', id, { message }) };

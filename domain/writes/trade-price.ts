@@ -16,20 +16,20 @@ export function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boo
   const echoed = amount?.side === 'sell' ? quote.sellAmount : quote.buyAmount;
   const difference =
     replayed === true
-      ? 'it was replayed, though its key was never used before'
+      ? 'the service gave an old answer again, though the request was new'
       : quote.sellCurrency !== leg.sell || quote.buyCurrency !== leg.buy
         ? `it is for ${quote.sellCurrency} to ${quote.buyCurrency}`
         : amount === null || echoed === null || !equal(echoed, amount.value)
           ? `its ${amount?.side ?? ''} amount is ${echoed ?? 'not given'}`
           : quote.settlementWindow !== null && quote.settlementWindow !== context.plan.rules.quote.settlement
-            ? `it settles ${quote.settlementWindow}, asked was ${context.plan.rules.quote.settlement}`
+            ? `it settles ${quote.settlementWindow}, and the run had asked for ${context.plan.rules.quote.settlement}`
             : null;
   if (difference === null) return null;
   return {
     code: 'QUOTE_DIFFERS',
     item: leg.id,
-    message: `Quote ${quote.id} is not what was asked for: ${difference}.`,
-    fix: 'Ask the operator of the service; nothing was traded.',
+    message: `Quote ${quote.id} is not what the run had asked for: ${difference}. Nothing was traded.`,
+    fix: 'Ask the operator of the service.',
   };
 }
 
@@ -53,7 +53,7 @@ export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): P
       code: 'OVER_LIMIT',
       item: leg.id,
       message: broken,
-      fix: 'Lower the amount, or raise the limit on purpose.',
+      fix: 'Lower the amount, or raise the limit if you mean it.',
     };
   }
   if (guard === null) return null;
@@ -73,9 +73,12 @@ export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): P
 function unusualGuard(leg: Leg, bound: PriceBound, { sellAmount, buyAmount }: QuoteInHand): Problem | null {
   const distance = distanceOf(bound, sellAmount, buyAmount);
   if (distance === 'near' || distance === 'far') return null;
-  const why = distance === 'upside down' ? 'its rate is upside down' : 'it lies ten times below, or more';
+  const why =
+    distance === 'upside down'
+      ? 'its rate is upside down'
+      : 'it allows a price ten times worse than this one';
   return makeProblem('GUARD_UNUSUAL', leg.id, {
-    message: `The guard would take any price: ${why}. The quote gives ${besideGuard(bound, sellAmount, buyAmount, leg)}.`,
+    message: `The guard would allow any price: ${why}. Nothing was traded. The quote gives ${besideGuard(bound, sellAmount, buyAmount, leg)}.`,
   });
 }
 
@@ -113,7 +116,7 @@ export function executedWorse(context: Context, leg: Leg, trade: Traded): Proble
   const { guard } = leg;
   const { tradeId, sellAmount, buyAmount } = trade;
   const fix =
-    'Ask the operator of the service why it differs from its quote; a person may accept it by its id.';
+    'Ask the operator of the service why the trade differs from its quote. A person may accept the trade by its id.';
   const gave = `Trade ${tradeId} gave ${buyAmount} ${leg.buy} for ${sellAmount} ${leg.sell}`;
   const bound = guard?.bound ?? null;
   if (guard !== null && bound !== null && !keepsGuard(bound, sellAmount, buyAmount)) {
@@ -145,7 +148,7 @@ export function staleReference(context: Context, leg: Leg): Problem | null {
     item: leg.id,
     message:
       staleAtMs === 0
-        ? 'There is no reference rate to hold a price against.'
+        ? 'There is no reference rate with which a price could be compared.'
         : `The reference rates of the plan are too old since ${new Date(staleAtMs).toISOString()}.`,
     fix: withoutTrade(context, leg) ?? 'Bring the reference file up to date and start a new run.',
   };

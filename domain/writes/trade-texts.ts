@@ -1,6 +1,6 @@
 /** The texts about a leg that cannot trade, with what a person can do. */
 import { decimalsOf, moneyText } from '../currencies.ts';
-import { isPositive, round } from '../money.ts';
+import { add, isPositive, round, subtract } from '../money.ts';
 import { makeProblem, type Problem } from '../problems.ts';
 import { plannedMoneyOf } from '../plan/amounts.ts';
 import { replacingCommand } from '../replacement.ts';
@@ -23,22 +23,26 @@ export function notFunded(
     readonly reserved: string;
   },
 ): Problem {
-  const others = isPositive(reserved) ? ` (other runs have reserved ${moneyText(reserved, sell)} more)` : '';
-  const before = round(ahead, decimalsOf(sell, facts.decimals), 'up');
+  const others = isPositive(reserved)
+    ? ` (and ${moneyText(reserved, sell)} more, which other runs have reserved)`
+    : '';
+  const decimals = decimalsOf(sell, facts.decimals);
+  const before = round(ahead, decimals, 'up');
+  const missing = round(subtract(add(needed, ahead), free), decimals, 'up');
   const first = isPositive(before)
-    ? `, and what comes before it in the plan takes ${moneyText(before, sell)} of that`
+    ? `, of which ${moneyText(before, sell)} go first to what stands before it in the plan`
     : '';
   return {
     code: 'SHORTFALL',
     item: id,
-    message: `The leg buys ${moneyText(amount?.value ?? '', buy)} for ${moneyText(needed, sell)} at most, but ${moneyText(free, sell)} are there for it${others}${first}.`,
-    fix: `Bring ${sell} in; the run goes on by itself.`,
+    message: `Short of ${moneyText(missing, sell)}: the leg buys ${moneyText(amount?.value ?? '', buy)} for ${moneyText(needed, sell)} at most; ${moneyText(free, sell)} are there${others}${first}.`,
+    fix: `Bring ${sell} in; the run then goes on by itself.`,
   };
 }
 
 /** Why a purchase is not quoted before a sale of its run. @param sale the id of its leg */
 export function afterSale({ id, sell }: Leg, sale: string): Problem {
-  const message = `Leg "${id}" needs the ${sell} that leg "${sale}" brings, which is not traded yet, or not shown yet by the service.`;
+  const message = `Leg "${id}" needs the ${sell} that leg "${sale}" brings, and that leg is not traded yet, or the service does not show its trade yet.`;
   return makeProblem('AFTER_SALES', id, { message });
 }
 
@@ -53,20 +57,20 @@ export function balancesChanged(
 ): Problem {
   const { id, amount } = leg;
   const currency = plannedMoneyOf(leg)?.currency ?? '';
-  const before = `Leg "${id}" was to ${amount?.side ?? 'trade'} ${amount?.value ?? ''} ${currency} by balances of before`;
+  const before = `Leg "${id}" was to ${amount?.side ?? 'trade'} ${amount?.value ?? ''} ${currency} by earlier balances`;
   const left = isPositive(demand) ? `only ${demand}` : 'nothing of it';
   if (needsSales)
     return makeProblem('BALANCES_CHANGED', id, {
-      message: `${before}; those of now pay for ${left} without the ${leg.sell} of sales, and the run makes no such sale any more.`,
+      message: `${before}. The balances now pay for ${left} without the ${leg.sell} that sales bring, and the run makes no such sale any more.`,
     });
   if (takenBy.length === 0)
     return makeProblem('BALANCES_CHANGED', id, {
-      message: `${before}; by those of now the policy asks for ${left}.`,
+      message: `${before}. With the balances now, the policy asks for ${left}.`,
     });
   const takers = takenBy.map(runName).join(', ');
   return makeProblem('BALANCES_CHANGED', id, {
-    message: `${before}; ${takers} ${takenBy.length === 1 ? 'takes' : 'take'} what is there, by a trade that is not settled yet and may still fail, which leaves ${left}.`,
-    fix: `Nothing to do where that is traded. Where it is not, type \`npx cambist replay ${runName(run)}\` today: the leg is traded if the balances of then ask for it.`,
+    message: `${before}. Now ${takers} ${takenBy.length === 1 ? 'uses' : 'use'} the money, for a trade that is not settled yet and may still fail. That leaves ${left}.`,
+    fix: `Nothing to do if that trade settles. If it does not, type \`npx cambist replay ${runName(run)}\` today: the leg is traded if the balances ask for it then.`,
   });
 }
 
@@ -77,14 +81,14 @@ export function balancesChanged(
 export function guardAdvice({ plan: { run } }: Context, { why }: Leg): string {
   const widened =
     why.kind === 'fixed' ? `while nothing of the run is done, \`${replacingCommand(run)}\`` : 'in a new run';
-  return `Wait for a better price, then type \`npx cambist replay ${runName(run)}\`. Or widen the guard on purpose: ${widened}.`;
+  return `Wait for a better price, then type \`npx cambist replay ${runName(run)}\`. Or allow a worse price in the policy: ${widened}.`;
 }
 
 export function tooManyQuotes(context: Context, leg: Leg): Problem {
   return {
     code: 'QUOTES_USED_UP',
     item: leg.id,
-    message: `${context.plan.rules.quote.maxQuotes} quotes came and none could be traded.`,
+    message: `The run has asked for ${context.plan.rules.quote.maxQuotes} quotes, the most that \`max_quotes\` allows, and could trade none of them.`,
     fix: `See the evidence of the report; type \`npx cambist replay ${runName(context.plan.run)}\`, or raise \`quote.max_quotes\`.`,
   };
 }
@@ -93,8 +97,8 @@ export function forgottenAmount(leg: Leg): Problem {
   return {
     code: 'AMOUNT_FORGOTTEN',
     item: leg.id,
-    message: `The amount of leg "${leg.id}" came from balances that have changed since, and its trade is not among the records found.`,
-    fix: 'A person decides: the amount is not computed a second time.',
+    message: `The amount of leg "${leg.id}" came from balances that have changed since then, and the service shows no trade of it.`,
+    fix: 'Decide with `npx cambist resolve`. Cambist does not compute the amount a second time.',
   };
 }
 
@@ -102,7 +106,7 @@ export function windowPassed(context: Context, leg: Leg): Problem {
   return {
     code: 'WINDOW_PASSED',
     item: leg.id,
-    message: `The business date ${context.plan.date} is over in ${context.plan.zone}: yesterday's reasons do not trade today.`,
+    message: `The date of the run, ${context.plan.date}, is over in ${context.plan.zone}, and a run trades only on its own date.`,
     fix: withoutTrade(context, leg) ?? 'Start a new run with today’s date.',
   };
 }

@@ -296,6 +296,7 @@ function subjectOf(
     currencies: [leg.sell, leg.buy],
     name: `leg "${leg.id}"`,
     unwanted: context.unwanted,
+    isNeverSent: false,
     windowUntilMs: () => context.plan.sendWindows.tradesUntilMs,
     windowPassed: () => windowPassed(context, leg),
     looksAlways: true,

@@ -27,6 +27,7 @@ import {
   type Look,
   type PaymentIdentity,
 } from './lookups.ts';
+import { moneyText } from '../currencies.ts';
 import { add, compare, isDecimal, isPositive } from '../money.ts';
 import type { Payment } from '../plan/plan.ts';
 import type { Withdrawal } from '../service/records.ts';
@@ -144,6 +145,11 @@ export type Wanted = {
   readonly ahead: string;
   /** Why the run does not want the payment any more (its leg was not traded); null when it does. */
   readonly unwanted: Problem | null;
+  /**
+   * No Temporal run can have handed it to a sender: its leg is proven not traded, or the plan has ended it and it was never
+   * let go. It ends without doubt. Absent: one may have. Only a payment that is unwanted can have it.
+   */
+  readonly isNeverSent?: true;
   /** Withdrawals that look like this payment; absent: there are none. */
   readonly alike?: LookAlike;
 };
@@ -169,7 +175,8 @@ export function* createWithdrawalSteps(
   if (amount !== null && !isPositive(amount))
     return { kind: 'not paid', state: before, problem: nothingToPay(payment, amount) };
   const alike = wanted.alike ?? null;
-  const subject = subjectOf(context, payment, { amount, unwanted, alike });
+  const isNeverSent = wanted.isNeverSent === true && unwanted !== null;
+  const subject = subjectOf(context, payment, { amount, unwanted, isNeverSent, alike });
   const opened = yield* beforeWrite(subject, walkingAnew(context, before));
   if (!isOf('ready', opened)) return opened;
   if (amount === null) throw new RangeError(`Payment "${payment.id}" is wanted without an amount.`);
@@ -231,7 +238,12 @@ function* send(
 function subjectOf(
   context: Context,
   payment: Payment,
-  { amount, unwanted, alike }: Pick<Item, 'alike'> & Pick<Wanted, 'amount' | 'unwanted'>,
+  {
+    amount,
+    unwanted,
+    isNeverSent,
+    alike,
+  }: Pick<Item, 'alike'> & Pick<Wanted, 'amount' | 'unwanted'> & { readonly isNeverSent: boolean },
 ): Subject<PaymentState, Withdrawal, PaymentStep> {
   const { facts } = context;
   const identify = (said: InstructionsAbout, state: PaymentState) =>
@@ -243,6 +255,7 @@ function subjectOf(
     currencies: [payment.currency],
     name: `payment "${payment.id}"`,
     unwanted,
+    isNeverSent,
     windowUntilMs: (said) => Math.max(...eightsOf(context, said).map(({ windowUntilMs }) => windowUntilMs)),
     windowPassed: (untilMs) => windowPassed(payment, untilMs),
     looksAlways: false,
@@ -435,8 +448,8 @@ function* noteOpening(
   return waits(triedAgain(state), 'service', backoffMs(state.tries), {
     code: 'INSTRUCTIONS_AWAY',
     item: payment.id,
-    message: `That payment "${payment.id}" goes on under ~${generation} could not be kept in Temporal.`,
-    fix: 'Nothing to do: it tries again by itself, and sends nothing before.',
+    message: `Temporal could not record that payment "${payment.id}" goes on under its next reference, ~${generation}. Nothing is sent before that.`,
+    fix: 'Nothing to do: the run tries again by itself, and sends nothing before that.',
   });
 }
 
@@ -757,7 +770,7 @@ function nothingToPay(payment: Payment, amount: string): Problem {
   return {
     code: 'NOTHING_TO_PAY',
     item: payment.id,
-    message: `The amount of payment "${payment.id}" comes to ${amount} ${payment.currency}.`,
+    message: `After rounding, the amount of payment "${payment.id}" is ${moneyText(amount, payment.currency)}.`,
     fix: 'Convert more, so that something is left after rounding.',
   };
 }
@@ -767,8 +780,8 @@ function looksPaid(payment: Payment, recordId: string | null): Problem {
   return {
     code: 'LOOKS_PAID',
     item: payment.id,
-    message: `${which} pays what payment "${payment.id}" would pay, to the same account, and no run of ours accounts for it.`,
-    fix: 'A person decides: approve it with `npx cambist run … --go-on look-alikes` to pay it as well, or use `npx cambist resolve`: --executed with its id if it is this payment, --not-executed if it is not to be paid.',
+    message: `${which} pays the same amount to the same account as payment "${payment.id}" would, and no run of Cambist has made it.`,
+    fix: 'If it is another payment, and this one is to be paid too: `npx cambist run … --go-on look-alikes`. Else decide with `npx cambist resolve`: --executed with its id if it is this payment, --not-executed if this one is not to be paid.',
   };
 }
 
@@ -776,7 +789,7 @@ function windowPassed(payment: Payment, untilMs: number): Problem {
   return {
     code: 'WINDOW_PASSED',
     item: payment.id,
-    message: `Payment "${payment.id}" was not sent by ${new Date(untilMs).toISOString()}; after that its key is too old to be safe.`,
+    message: `Payment "${payment.id}" was not sent by ${new Date(untilMs).toISOString()}. After that it is too late: the service could forget its key, and pay twice.`,
     fix: 'Pay it in a new run.',
   };
 }
@@ -788,8 +801,8 @@ function recordTaken(payment: Payment, id: string): Problem {
   return {
     code: 'RECORD_TAKEN',
     item: payment.id,
-    message: `The service says that withdrawal ${id} is payment "${payment.id}", but another payment of this run counts it as its own.`,
-    fix: 'A person finds out which of the two was made. If the record was named for the other one by mistake, say "not executed" of this one: the record stays with the other.',
+    message: `The service says that withdrawal ${id} is payment "${payment.id}", but a person has named it for another payment of this run.`,
+    fix: 'Find out which of the two payments was made. If it is the other one, say of this one that it was not executed: `npx cambist resolve`, --not-executed.',
   };
 }
 

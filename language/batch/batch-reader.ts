@@ -279,7 +279,7 @@ export class BatchReader {
         () => piece.placeOf(this.#format.columns.currency),
         () => ({
           mistake: 'CURRENCY_NOT_WITHDRAWABLE',
-          message: `the interface does not list ${quoted(currency)} among the currencies that can be withdrawn`,
+          message: `the service is not known to pay out ${quoted(currency)}`,
           fix: 'ask the operator of the service, or take its payments out',
         }),
       );
@@ -303,7 +303,7 @@ export class BatchReader {
         () => piece.placeOf(this.#format.columns.amount),
         () => ({
           mistake: 'AMOUNT_THOUSANDS',
-          message: `every amount in ${currency} has three digits behind the point; the ${payments === 1 ? 'payment is' : `${payments} payments are`} ${this.#inWords({ currency, value: sum })} in all`,
+          message: `every amount in ${currency} has three digits after the point; the ${payments === 1 ? 'payment is' : `${payments} payments are`} ${this.#inWords({ currency, value: sum })} in all`,
           fix: 'if the point separates thousands, write `numbers: { decimal: ",", group: "." }` into the policy',
         }),
       );
@@ -359,7 +359,7 @@ function aboveLimit(what: string, name: string, limit: string): Complaint {
   return {
     mistake: 'AMOUNT_ABOVE_LIMIT',
     message: `${what} above \`${name}\` of ${limit}`,
-    fix: 'lower the amount, split the batch, or raise the limit on purpose',
+    fix: 'lower the amount, split the batch, or raise the limit if you mean it',
   };
 }
 
@@ -377,7 +377,7 @@ function emptyComplaint(name: string): Complaint {
 
 const ESCAPED: Complaint = {
   mistake: 'TEXT',
-  message: 'a text must read as it is written: no escapes',
+  message: 'a text must be written as it reads: no escapes such as \\u0041',
   fix: 'write the characters themselves',
 };
 
@@ -385,7 +385,7 @@ function untypedComplaint(column: string, text: string, isAmount: boolean): Comp
   return {
     mistake: isAmount ? 'AMOUNT_UNQUOTED' : 'WRONG_TYPE',
     message: isAmount
-      ? `the amount ${text.slice(0, 60)} is not in quotes: readers of JSON take it for a binary number`
+      ? `the amount ${text.slice(0, 60)} is not in quotes: a program that reads the file could round it`
       : `${quoted(column)} is no text`,
     fix: 'write it in quotes',
   };

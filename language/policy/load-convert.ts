@@ -96,7 +96,7 @@ function checkPair(source: YamlSource): void {
   if (buy !== null && source.lengthAt(['withdraw']) > 0 && !WITHDRAWAL_CURRENCIES.includes(buy)) {
     source.warn(source.placeAt(BUY), {
       mistake: 'CURRENCY_NOT_WITHDRAWABLE',
-      message: `the interface does not list ${quoted(buy)} among the currencies that can be withdrawn`,
+      message: `the service is not known to pay out ${quoted(buy)}`,
       fix: 'ask the operator of the service, or leave `withdraw` out',
     });
   }
@@ -110,7 +110,7 @@ function checkAmount(source: YamlSource): void {
   if (source.has(sell) && source.has(buy)) {
     source.report(source.keyPlaceAt(buy), {
       mistake: 'CONTRADICTION',
-      message: '`sell` and `buy` exclude each other: only one side of a conversion can be fixed',
+      message: '`sell` and `buy` cannot stand together: only one side of a conversion can be fixed',
       fix: 'delete one of the two',
     });
   } else if (!source.has(sell) && !source.has(buy)) {
@@ -153,7 +153,7 @@ function checkGuard(source: YamlSource): void {
   } else if (!source.has(worstRate) && !byReference) {
     source.report(source.keyPlaceAt(guard), {
       mistake: 'MISSING_FIELD',
-      message: '`guard` guards nothing',
+      message: '`guard` is empty: it guards against nothing',
       fix: 'write `{ worst_rate: "16.90 MXN per USD" }`, or `reference` with `worst_cost`',
     });
   } else if (byReference && source.has(reference) !== source.has(worstCost)) {
@@ -211,7 +211,7 @@ function checkLimits(
   }
   checkPaidLimits(source, fixed, decimals);
   requireOneOf(source, limits, [...TRADE_LIMITS, ...PAID_LIMITS, 'per_day'], {
-    message: '`limits` limits nothing',
+    message: '`limits` is empty: it limits nothing',
     fix: 'write `per_trade: "1000.00 USD"` or `per_run: "1000.00 USD"` in it',
   });
 }
@@ -288,7 +288,7 @@ function checkWithdrawals(source: YamlSource, fixed: readonly FixedAmount[]): vo
     source.report(source.placeAt(path), {
       mistake: 'PROCEEDS_TWICE',
       message:
-        'proceeds is the whole bought amount, and an entry above pays it already: this would pay it twice',
+        'proceeds is the whole bought amount, and an entry above pays it already: this entry would pay it a second time',
       fix: 'keep one entry with `amount: proceeds`',
     });
   }
@@ -349,7 +349,7 @@ function checkId(source: YamlSource, path: Path, ids: Map<string, Path>): void {
   const same = source.clean(earlier) === id;
   source.report(source.placeAt(path), {
     mistake: 'DUPLICATE_ID',
-    message: `${quoted(id)} is already on line ${source.lineOf(source.placeAt(earlier))}${same ? '' : ' but for its capitals'}`,
+    message: `${quoted(id)} is already on line ${source.lineOf(source.placeAt(earlier))}${same ? '' : ' (small and capital letters make no difference)'}`,
     fix: 'give each payment an id of its own',
   });
 }
@@ -432,7 +432,7 @@ function checkSums(source: YamlSource, fixed: readonly FixedAmount[]): void {
     if (compare(least.paid, least.sold) <= 0) return;
     source.report(place, {
       mistake: 'WITHDRAWALS_EXCEED_AMOUNT',
-      message: `the withdrawals add up to ${total} ${currency}; at the guard's worst rate ${sold} ${sell} bring less`,
+      message: `the withdrawals add up to ${total} ${currency}; at the worst rate that the guard allows, the sale of ${sold} ${sell} brings less`,
       fix: 'sell more, pay less, tighten the guard, or write `amount: { buy: … }` for exactly what is paid',
     });
     return;
@@ -441,7 +441,7 @@ function checkSums(source: YamlSource, fixed: readonly FixedAmount[]): void {
   const why =
     sold === 'all'
       ? 'how much is sold is known only when the plan is made'
-      : 'no guard says what the sale brings at least';
+      : 'no guard says how much the sale brings at least';
   source.warn(place, {
     mistake: 'WITHDRAWALS_UNCOVERED',
     message: `the withdrawals add up to ${total} ${currency}, and the sale may bring less: ${why}`,

@@ -153,7 +153,7 @@ function checkGuard(source: YamlSource): void {
   } else if (!has('reference') && !has('worst_rate')) {
     source.report(source.keyPlaceAt(guard), {
       mistake: 'MISSING_FIELD',
-      message: '`guard` guards nothing',
+      message: '`guard` is empty: it guards against nothing',
       fix: `write \`${GUARD}\``,
     });
   }
@@ -203,7 +203,7 @@ function checkLimits(source: YamlSource, decimals: Decimals): void {
   }
   paidLimits(source, decimals);
   requireOneOf(source, ['limits'], ['per_trade', 'per_run', 'per_payment', 'paid_per_run', 'per_day'], {
-    message: '`limits` limits nothing',
+    message: '`limits` is empty: it limits nothing',
     fix: 'write `per_payment: ["50000.00 EUR"]` or `per_run: "900000.00 USD"` in it',
   });
 }

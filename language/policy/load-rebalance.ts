@@ -130,7 +130,7 @@ function checkTarget(source: YamlSource, currency: string, decimals: Decimals): 
       message:
         ways === 0
           ? `${quoted(currency)} has no target`
-          : `${quoted(currency)} has several targets, which exclude each other`,
+          : `${quoted(currency)} has several targets, which cannot stand together`,
       fix: 'write one of `{ keep: "…", band: "…" }`, `{ share: 10%, band: 1% }`, `{ min: "…" }`, `{ max: "…" }`',
     });
     return;
@@ -184,7 +184,7 @@ function checkBand(source: YamlSource, at: Path, currency: string): void {
   if (compare(width, from) <= 0) return;
   source.report(source.placeAt(band), {
     mistake: 'BAND_TOO_LARGE',
-    message: `a band of ${text} around ${kept} reaches below nothing: ${currency} would never be bought`,
+    message: `a band of ${text} around ${kept} reaches below zero, so that ${currency} would never be bought`,
     fix: `write a band of ${kept} at most, or only a \`max\``,
   });
 }
@@ -263,7 +263,7 @@ function checkMoney(source: YamlSource, decimals: Decimals): void {
   // In live, these are reported among the fields that must be written.
   if (source.clean(['environment']) === 'live') return;
   requireOneOf(source, ['limits'], TRADE_LIMITS, {
-    message: '`limits` limits nothing',
+    message: '`limits` is empty: it limits nothing',
     fix: 'write `per_trade: "400000.00 USD"` or `per_run: "1000000.00 USD"` in it',
   });
 }

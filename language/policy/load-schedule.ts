@@ -17,7 +17,7 @@ export function checkSchedule(source: YamlSource): void {
   if (!source.has(['zone'])) {
     source.report(source.keyPlaceAt(SCHEDULE), {
       mistake: 'MISSING_FIELD',
-      message: 'a schedule needs `zone` written out: its time is by the clocks of that zone',
+      message: 'a schedule needs `zone`: its time is by the clocks of that zone',
       fix: 'add for example `zone: Europe/Paris`',
     });
   }
@@ -26,7 +26,7 @@ export function checkSchedule(source: YamlSource): void {
   if (time !== null && source.written(at)?.quoted === false) {
     source.report(source.placeAt(at), {
       mistake: 'TIME',
-      message: `${quoted(time)} is not in quotes: older readers of YAML take it for a number`,
+      message: `${quoted(time)} is not in quotes: some programs take it for a number`,
       fix: `write "${time}", with the quotes`,
     });
   }

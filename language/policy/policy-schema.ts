@@ -172,7 +172,8 @@ export const ScheduleSchema = hinted(
         dates('These dates.'),
       ]),
       {
-        description: 'Not on these dates, or on the public and bank holidays of this calendar: FR, US-NY.',
+        description:
+          'Not on these dates, or on the holidays of this country, part of one, or payment system: FR, US-NY, T2.',
         example: 'FR',
       },
     ).optional(),

@@ -35,7 +35,7 @@ export function checkGuard(source: YamlSource, currencies: readonly string[]): v
     if (source.clean(['environment']) === 'live') return;
     source.report(source.placeAt(['kind']), {
       mistake: 'MISSING_FIELD',
-      message: 'a rebalancing needs a `guard`: nothing is traded without a bound of its price',
+      message: 'a rebalancing needs a `guard`, which says the worst price at which it trades',
       fix: `write \`${GUARD}\``,
     });
     return;
@@ -155,7 +155,7 @@ function checkWithoutReference(
     if (source.has(share)) {
       source.report(source.keyPlaceAt(share), {
         mistake: 'CONTRADICTION',
-        message: 'a share is of a total, which only reference rates can value',
+        message: 'a share is a part of a total, and only reference rates can tell the total',
         fix: `write \`reference\` and \`worst_cost\` in \`guard\`, or \`keep\` with an amount`,
       });
       continue;

@@ -85,7 +85,7 @@ function checkTime(
   source.report(source.placeAt(AT), {
     mistake: 'CLOCK_CHANGE',
     message: `in ${zone} ${source.clean(AT) ?? ''} ${whenUnsafe(unsafe)}: clocks are changed there`,
-    fix: `write "${hours}:${String(unsafe.nearest.minute).padStart(2, '0')}", the nearest time that every day of the next two years has once`,
+    fix: `write "${hours}:${String(unsafe.nearest.minute).padStart(2, '0')}", the nearest time that comes once on every day of the next two years`,
   });
 }
 
@@ -117,7 +117,7 @@ async function checkDays(source: YamlSource, schedule: Schedule, today: string):
     message: isOver
       ? `the schedule is over: its last date was ${end}`
       : 'the schedule has no day on which the policy would be started',
-    fix: 'write a later `end`, or other days; or delete `schedule`: what a run does, and which run it is, stay the same',
+    fix: 'write a later `end`, or other days; or delete `schedule`; the runs of the policy stay the same',
   });
 }
 
@@ -130,7 +130,7 @@ function unknownCalendar(found: string, names: ReadonlyMap<string, string>): Com
     message: `${quoted(found)} is not a calendar of days off that Cambist knows`,
     fix:
       code === undefined
-        ? 'write a country by its ISO code, with a part of it where it has holidays of its own: FR, US-NY; or list the dates'
+        ? 'write a country by its ISO code, with a part of it where it has holidays of its own: FR, US-NY; a payment system: T2, fedwire, chaps, sic; or list the dates'
         : `did you mean \`${code}\` (${names.get(code) ?? ''})?`,
   };
 }

@@ -22,7 +22,7 @@ export function amountComplaint(written: Written, zeroAllowed: boolean): Complai
       ? 'write digits with a point, in quotes: "1000.00"'
       : `write "${suggestion}", with the quotes`;
   if (!written.quoted && PLAIN.test(text)) {
-    const message = `the amount ${text} is not in quotes: YAML would read it as a binary number`;
+    const message = `the amount ${text} is not in quotes: a program that reads the file could round it`;
     return { mistake: 'AMOUNT_UNQUOTED', message, fix };
   }
   return { mistake: 'AMOUNT', message: `${quoted(text)} is not an amount: ${amountReason(text)}`, fix };
@@ -33,7 +33,7 @@ export function amountReason(text: string): string {
   if (text !== text.trim() && PLAIN.test(text.trim())) return 'it has blanks around it';
   if (text.startsWith('-')) return 'it has a sign, and an amount is greater than zero';
   if (text.startsWith('+')) return 'it has a sign';
-  if (/^0[0-9]/.test(text)) return 'it begins with a zero too many';
+  if (/^0[0-9]/.test(text)) return 'it begins with a zero that does not belong there';
   if (PLAIN.test(text) && isZero(text)) return 'it must be greater than zero';
   if (/^[0-9.]+[eE][-+]?[0-9]+$/.test(text)) return 'it has an exponent';
   if (/^\.[0-9]/.test(text)) return 'a digit must stand before the point';

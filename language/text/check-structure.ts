@@ -95,7 +95,7 @@ function wrongKey(context: Context, path: Path): Complaint {
   return (
     complain?.({ text: text.slice(0, ADVISED_LENGTH), quoted: false }) ?? {
       mistake: 'KEY',
-      message: `${quoted(text)} cannot stand here`,
+      message: `${quoted(text)} cannot stand at this place`,
       fix: 'delete it',
     }
   );
@@ -112,7 +112,7 @@ function wrongValue(context: Context, path: Path): Complaint {
   const fix = `write for example \`${field}${example}\``;
   if (shape === 'empty') return { mistake: 'EMPTY_FIELD', message: `${name} has no value`, fix };
   if (schema instanceof z.ZodObject || schema instanceof z.ZodRecord) {
-    return { mistake: 'WRONG_TYPE', message: `${name} must hold fields`, fix };
+    return { mistake: 'WRONG_TYPE', message: `${name} must have fields below it`, fix };
   }
   if (schema instanceof z.ZodArray || (shape === 'list' && takesList(schema))) {
     const message = shape === 'list' ? `${name} has no entry, or too many` : `${name} must be a list`;

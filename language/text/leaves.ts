@@ -218,9 +218,7 @@ function zoneComplaint({ text: found }: Written): Complaint {
     mistake: 'ZONE',
     message: `${quoted(found)} is not a time zone`,
     fix:
-      near === null
-        ? 'write a name of the IANA database, such as UTC or Europe/Paris'
-        : `did you mean \`${near}\`?`,
+      near === null ? 'write the name of a zone, such as UTC or Europe/Paris' : `did you mean \`${near}\`?`,
   };
 }
 
@@ -359,7 +357,7 @@ function calendarComplaint({ text: found }: Written): Complaint {
   return {
     mistake: 'CALENDAR',
     message: `${quoted(found)} is not the name of a calendar`,
-    fix: 'write a country by its ISO code, with a part of it where it has calendars of their own: FR, US-NY; or list dates: [2026-12-25]',
+    fix: 'write a country by its ISO code, with a part of it where it has calendars of their own: FR, US-NY; a payment system: T2; or list dates: [2026-12-25]',
   };
 }
 

@@ -360,7 +360,12 @@ export class YamlSource {
     const message = `${sorted.length - MAX_PROBLEMS} more problems from here on are not shown`;
     return [
       ...shown,
-      this.#problem({ place: next.place, mistake: 'TOO_MANY_PROBLEMS', message, fix: 'mend the first ones' }),
+      this.#problem({
+        place: next.place,
+        mistake: 'TOO_MANY_PROBLEMS',
+        message,
+        fix: 'correct those that are shown, then check the file again',
+      }),
     ];
   }
 
@@ -450,7 +455,7 @@ const DIRECTIVE: Complaint = {
 };
 const ALIAS: Complaint = {
   mistake: 'ALIAS',
-  message: 'aliases are not allowed: what a payment is must stand where it is read',
+  message: 'aliases are not allowed: each value must be written where it is used',
   fix: 'write the value out, or put a text that begins with `*` in quotes',
 };
 const ANCHOR: Complaint = {
@@ -468,7 +473,7 @@ const MERGE_KEY: Complaint = {
   message: 'merge keys are not allowed',
   fix: 'write the fields out',
 };
-const TEXT_MESSAGE = 'a text must read as it is written: no escapes, no line breaks, no block texts';
+const TEXT_MESSAGE = 'a text must be written as it reads: no escapes, no line breaks, no block texts';
 const BAD_KEY: Complaint = {
   mistake: 'KEY',
   message: 'a plain name must stand before the colon',

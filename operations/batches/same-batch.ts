@@ -63,7 +63,8 @@ export async function batchChanged(
 
 function inWords({ counts }: BatchDifference, isWhole: boolean): string {
   const all = `${counts.changed} changed, ${counts.gone} gone`;
-  if (!isWhole) return `${all}; new ones cannot be told, since only a part of it was submitted`;
+  if (!isWhole)
+    return `${all}; it cannot be told which are new, since only a part of the batch was submitted`;
   if (counts.new + counts.changed + counts.gone === 0) return 'the same ones, in another order';
   return `${counts.new} new, ${all}`;
 }

@@ -57,7 +57,7 @@ async function requireClock({ env, cwd, now }: Caller): Promise<string | null> {
     const failure = failureOf(error);
     const [problem] = failure.problems;
     if (problem?.code === 'CLOCK_SKEW') throw failure;
-    return `The clock was not held against the service's: ${problem?.code ?? ''} ${problem?.message ?? ''}`;
+    return `The clock was not compared with the clock of the service: ${problem?.code ?? ''} ${problem?.message ?? ''}`;
   }
 }
 

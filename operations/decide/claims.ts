@@ -62,7 +62,7 @@ export async function claimantOf(
       {
         code: 'OTHER_RUN_SILENT',
         place: runName(other),
-        message: `the run or a chunk of it does not answer, or has read no plan since it was started, so whether record ${record.id} is one of its own is not known`,
+        message: `it is not known whether record ${record.id} belongs to this run: the run or a chunk of it does not answer, or has read no plan since it was started`,
         fix: `See that a worker runs (\`npx cambist worker\`), and what the run waits for (\`npx cambist status ${runName(other)}\`). Then type the same again.`,
       },
     ]);

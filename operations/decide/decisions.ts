@@ -102,7 +102,7 @@ export function legDifferences({ leg, otherIds, opensAtMs }: LegSubject, trade: 
   const fixed = leg.amount === null ? leg : { ...leg, amount: { ...leg.amount, fixed: true } };
   return [
     clientReferenceId !== null && clientReferenceId !== leg.reference
-      ? `its reference is "${clientReferenceId}", this leg's is "${leg.reference}"`
+      ? `its reference is "${clientReferenceId}", and the reference of this leg is "${leg.reference}"`
       : null,
     otherIds.includes(trade.id) ? 'it is the record of another leg of this run' : null,
     tradeDifference(fixed, trade),
@@ -114,7 +114,7 @@ export function legDifferences({ leg, otherIds, opensAtMs }: LegSubject, trade: 
 export function paymentDifferences(payment: PaymentIdentity, record: Withdrawal): readonly string[] {
   return [
     record.tag !== null && generationOf(payment.reference, record.tag) === null
-      ? `its tag is "${record.tag}", this payment's is "${payment.reference}"`
+      ? `its reference is "${record.tag}", and the reference of this payment is "${payment.reference}"`
       : null,
     payment.otherIds.includes(record.id) ? 'it is the record of another payment of this run' : null,
     withdrawalDifference(payment, record),

@@ -42,8 +42,7 @@ export async function goOnOpen(
       {
         code: 'RUN_CANCELLED',
         place: runName(run),
-        message:
-          'it is cancelled, and open only to follow what was sent before; what was not sent cannot go on in it; nothing was sent',
+        message: 'the run is cancelled, and stays open only to follow what was sent before; nothing was sent',
         fix: `Wait for its end (\`npx cambist run … --wait\`, without --go-on), then type this again. \`npx cambist status ${runName(run)}\` says what it follows.`,
       },
     ]);
@@ -99,7 +98,7 @@ async function sayCauseGone(
       {
         code: 'RUN_CANCELLED',
         place: runName(run),
-        message: `it is cancelled, so "${item}" does not go on alone; nothing was sent`,
+        message: `the run is cancelled, so that "${item}" does not go on alone; nothing was sent`,
         fix: 'Take the cancel back first: --go-on without an item goes on with everything that is not done.',
       },
     ]);

@@ -67,19 +67,19 @@ function notKept(
     case 'SAID_SINCE': {
       const words = since.slice(-SHOWN_SINCE).map((said) => evidenceOf(said, run));
       const told = words.map(({ at, result }) => `${at} ${result}`).join('; ');
-      const message = `this was said since the command looked, and nothing is kept of what you typed: ${told}`;
-      const fix = `See \`npx cambist status ${place}\`; where it is still meant, type it again.`;
+      const message = `somebody has said this after the command had looked, so that what you typed is not kept: ${told}`;
+      const fix = `See \`npx cambist status ${place}\`. If you still mean it, type it again.`;
       return new CommandFailure('refused by us', [{ code: 'SAID_SINCE', place, message, fix }]);
     }
     case 'SAID_TOO_LATE': {
-      const message = 'no worker took it within five minutes; nothing is kept of what you typed';
+      const message = 'no worker took what you typed within five minutes; it is not kept';
       const fix =
-        'See that a worker is there, and that the clock of this machine is right; then type it again.';
+        'See that a worker is there, and that the clock of this machine is right. Then type it again.';
       return new CommandFailure('infrastructure', [{ code: 'SAID_TOO_LATE', place, message, fix }]);
     }
     default: {
       const message = `the worker could not keep what was typed: ${cause?.message ?? ''}`;
-      const fix = 'Nothing is kept; mend that, then type it again.';
+      const fix = 'What you typed is not kept. Mend that, then type it again.';
       return new CommandFailure('infrastructure', [{ code: 'NO_WORKER', place, message, fix }]);
     }
   }
@@ -143,7 +143,7 @@ async function withWorker<T>(
         code: 'NO_WORKER',
         place: runName(run),
         message: `no worker answered within ${limitMs / 1_000} s (${error instanceof Error ? error.message : String(error)}); nothing was started`,
-        fix: 'Start one with `npx cambist worker`, then try again: the same instruction twice changes nothing.',
+        fix: 'Start one with `npx cambist worker`, then type the same again. It counts once.',
       },
     ]);
   }

@@ -18,8 +18,8 @@ export function nextOf(
     {
       code: 'TEMPORAL_UNAVAILABLE',
       place: runName(facts.run),
-      message: 'Temporal did not show in time what people said about it; nothing was sent',
-      fix: 'Try again; where it stays so, see `npx cambist doctor`.',
+      message: 'Temporal did not show in time what people have said about the run; nothing was sent',
+      fix: 'Try again. If this stays so, see `npx cambist doctor`.',
     },
   ]);
 }

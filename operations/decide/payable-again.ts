@@ -174,8 +174,8 @@ export async function allFailed(known: Known): Promise<readonly Opening[]> {
     throw refusal('bad input', {
       code: 'BAD_COMMAND_LINE',
       place: '--pay-again',
-      message: `the batch has a payment "${ALL_FAILED}", so that the word could mean that payment or all that failed`,
-      fix: 'Name the payments; that one can be paid in a new run.',
+      message: `the batch has a payment with the id "${ALL_FAILED}", so that the word could mean that payment, or all that have failed`,
+      fix: 'Name the payments one by one. That one can be paid in a new run.',
     });
   }
   const failedWords = settings.facts.withdrawalStatuses.failed;
@@ -292,7 +292,7 @@ async function requireEnded(known: Known, payment: ReportPayment): Promise<void>
     throw refusal('refused by us', {
       code: 'PAYMENT_OPEN',
       place,
-      message: `it is ${payment.outcome}: whether it is paid is not known, so it is not paid again`,
+      message: `it is not known whether it is paid (${payment.outcome}), so that it is not paid again`,
       fix: 'Start the run again with --go-on: it looks at the service and ends the payment first.',
     });
   }
@@ -301,8 +301,8 @@ async function requireEnded(known: Known, payment: ReportPayment): Promise<void>
     throw refusal('refused by us', {
       code: 'PAYMENT_NEVER_SENT',
       place,
-      message: `nothing was ever sent for it (${code || 'its amount is not known'}), so there is nothing to pay again`,
-      fix: 'Start the run again with --go-on: it pays it under its first name.',
+      message: `nothing was ever sent for this payment (${code || 'its amount is not known'}), so there is nothing to pay again`,
+      fix: 'Start the run again with --go-on: that pays it under its first reference.',
     });
   }
   await requireNotCancelled(known, payment);
@@ -322,7 +322,7 @@ async function requireNotCancelled(known: Known, payment: ReportPayment): Promis
   throw refusal('refused by us', {
     code: 'RUN_CANCELLED',
     place: `${runName(plan.run)} ${payment.id}`,
-    message: `the run is cancelled; paying it again would take the cancel back and send the rest too: ${names}`,
+    message: `the run is cancelled. To pay this again would take the cancel back, and send the rest too: ${names}`,
     fix: 'Take the cancel back first with --go-on, or pay this one in a new run.',
   });
 }
@@ -348,22 +348,22 @@ function requireMay({ plan }: Known, { id }: ReportPayment, verdict: PayAgainVer
       throw refusal('refused by us', {
         code: 'PAYMENT_STANDS',
         place,
-        message: `withdrawal ${verdict.id} of it stands at the service ("${verdict.status}"); paying it again would pay it twice`,
-        fix: 'Nothing to do while it stands. Start the run with --go-on to bring its report up to date.',
+        message: `the service has withdrawal ${verdict.id} of this payment, which has not failed ("${verdict.status}"); to pay it again would pay it twice`,
+        fix: 'Nothing to do as long as it has not failed. Start the run with --go-on to bring its report up to date.',
       });
     case 'could be':
       throw refusal('refused by us', {
         code: 'PAYMENT_COULD_STAND',
         place,
-        message: `withdrawal ${verdict.record.id} carries no tag, agrees in currency, amount and account and says "${verdict.record.status}": it could be this payment`,
+        message: `withdrawal ${verdict.record.id} has no reference, but the currency, amount and account of this payment: it could be this payment (its status is "${verdict.record.status}")`,
         fix: 'Find out whose it is. If it is another one, pay this one in a new run.',
       });
     case 'opened before':
       throw refusal('refused by us', {
         code: 'PAY_AGAIN_OPEN',
         place,
-        message: `${verdict.by} has opened generation ~${verdict.generation} of it already, and nothing has come of it yet; no second one is opened`,
-        fix: 'Start the run with --go-on: it pays that generation.',
+        message: `${verdict.by} has said already that it is paid again, as ~${verdict.generation}, and this is not done yet; it is not paid once more`,
+        fix: 'Start the run with --go-on: that pays it.',
       });
   }
 }

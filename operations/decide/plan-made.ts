@@ -20,7 +20,7 @@ export async function requirePlan(place: Place, run: RunName): Promise<Plan> {
     {
       code: 'NO_PLAN',
       place: runName(run),
-      message: 'the run has no plan that Temporal shows, so nothing of it was sent under this plan',
+      message: 'Temporal shows no plan of the run, so that nothing of it was sent',
       fix: 'See `npx cambist status`; start it again by `npx cambist run`.',
     },
   ]);
@@ -91,7 +91,7 @@ export function requireOwnPlan(settings: Settings, plan: Plan): void {
     {
       code: 'CREDENTIALS_DIFFER',
       place: runName(plan.run),
-      message: `this command reads as ${looksAs} in ${settings.mode}, the plan was made for ${organisation} in ${mode}; what it sees proves nothing about this run`,
+      message: `this command looks with a key of ${looksAs} in ${settings.mode}, but the plan was made for ${organisation} in ${mode}; what it sees says nothing about this run`,
       fix: 'Use the key file and mode of the plan (CAMBIST_KEY_FILE, CAMBIST_READ_KEY_FILE, CAMBIST_APP_MODE).',
     },
   ]);

@@ -45,7 +45,7 @@ export async function requireStillItsOwn(place: Place, run: RunName, kept: Kept 
   const successor = kept === null ? await takerOf(place, run) : successorIn(kept.instructions);
   if (successor === null) return;
   if (kept === null) {
-    const why = `${successor} was started in its place, and what was said of that is missing`;
+    const why = `${successor} was started in its place, but what people have said about that is not in Temporal any more`;
     const said = { kind: 'superseded', id: SUPERSEDED, by: 'Cambist', why, instead: successor } as const;
     await keepInstruction(place, run, said, { seen: null });
     await wakeRun(place, run);
@@ -75,8 +75,8 @@ export function superseded(run: RunName, successor: string): CommandFailure {
     {
       code: 'SUPERSEDED',
       place: runName(run),
-      message: `run ${other} has taken its place, and that cannot be taken back; nothing was sent`,
-      fix: `Go on with that one: \`npx cambist status ${other}\`.`,
+      message: `run ${other} has taken the place of this one, and that cannot be taken back; nothing was sent`,
+      fix: `Go on with the other run: \`npx cambist status ${other}\`.`,
     },
   ]);
 }

@@ -198,7 +198,7 @@ function requireNoRecord(theCase: Case): LegOutcome | PaymentOutcome {
   return refuse(
     theCase,
     'ITEM_HAS_RECORD',
-    `the service has it as ${recordId} (${payment?.status ?? outcome}), and a record stands above any decision`,
+    `the service has a record of it, ${recordId} (${payment?.status ?? outcome}), and a record counts more than a decision`,
     outcome === 'NOT_PAID'
       ? `If it is still owed: npx cambist run POLICY --pay-again ${item} --reason TEXT --by NAME.`
       : 'Nothing to do: the run follows it to its end.',
@@ -213,12 +213,13 @@ async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOut
   if (!facts.isOpen || outcome === 'NEEDS_HUMAN') return;
   const waiting = await readWaiting(theCase);
   if (waiting !== null && OPEN_QUESTIONS.includes(waiting.reason)) return;
-  const what = waiting === null ? 'it is still to be sent, or at work' : `it waits (${waiting.problem.code})`;
+  const what =
+    waiting === null ? 'it is still to be sent, or is being sent now' : `it waits (${waiting.problem.code})`;
   refuse(
     theCase,
     'ITEM_NOT_IN_QUESTION',
-    `${what}, and nothing about it is in question`,
-    `It goes on by itself. To leave what is not sent unsent: npx cambist cancel ${runName(facts.run)}.`,
+    `${what}, and there is nothing to decide about it`,
+    `It goes on by itself. If what is not sent is not to be sent: npx cambist cancel ${runName(facts.run)}.`,
   );
 }
 
@@ -237,9 +238,9 @@ function refuse({ view, item }: Case, code: ProblemCode, message: string, fix: s
 /** Why the item's trade cannot be accepted by this id; null when it can be accepted. Pure. */
 export function whyNotAccepted(report: Report, item: string, recordId: string): string | null {
   const leg = report.legs.find(({ id }) => id === item);
-  if (leg === undefined) return 'it is a payment; only trades are accepted';
+  if (leg === undefined) return 'it is a payment, and only trades can be accepted';
   if (!report.problems.some((problem) => problem.item === item && isWorseThanPlanned(problem)))
-    return 'nothing is said against its trade';
+    return 'nothing is wrong with its trade';
   return leg.tradeId === recordId ? null : `its trade is ${leg.tradeId ?? 'not known'}, not ${recordId}`;
 }
 
@@ -283,7 +284,7 @@ function requireCandidate(theCase: Case, { couldBe }: Seen, recordId: string): T
   return refuse(
     theCase,
     'RECORD_DIFFERS',
-    `${recordId} is no withdrawal without a name that could be it${candidates === '' ? '' : `; these are: ${candidates}`}; nothing was recorded`,
+    `${recordId} is no withdrawal without a reference that could be this payment${candidates === '' ? '' : `; these are: ${candidates}`}; your decision is not kept`,
     'Name a withdrawal that could be the payment, as `npx cambist status` shows it.',
   );
 }
@@ -327,7 +328,7 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
         code: 'AMOUNT_NOT_KNOWN',
         place: `${runName(plan.run)} ${item}`,
         message:
-          'its amount is what its leg brings and is not known yet, so no record can be compared with it',
+          'its amount is what its leg brings, and is not known yet, so that no record can be compared with it',
         fix: 'Decide about the leg first.',
       },
     ]);
@@ -388,7 +389,7 @@ function requireAgreement(
         {
           code: 'RECORD_NOT_FOUND',
           place,
-          message: `the service shows no such record, neither by its id nor in its list back to ${new Date(lookedBackToMs(plan)).toISOString()}; nothing was recorded`,
+          message: `the service shows no record with this id, also not in its list back to ${new Date(lookedBackToMs(plan)).toISOString()}; your decision is not kept`,
           fix: 'Name the record that the service shows.',
         },
       ]);
@@ -398,7 +399,7 @@ function requireAgreement(
         verdict.differences.map((difference) => ({
           code: 'RECORD_DIFFERS',
           place,
-          message: `the record is there and is not ${item}: ${difference}; nothing was recorded`,
+          message: `the service has this record, but it is not ${item}: ${difference}; your decision is not kept`,
           fix: 'Name the record of this item, or decide otherwise.',
         })),
       );
@@ -413,7 +414,7 @@ async function requireUnclaimed(theCase: Case, record: Trade | Withdrawal): Prom
     {
       code: 'RECORD_DIFFERS',
       place: `--executed ${record.id}`,
-      message: `it is the record of another item, ${claimant}; nothing was recorded`,
+      message: `the record belongs to another item, ${claimant}; your decision is not kept`,
       fix: 'Name the record of this item, or decide otherwise.',
     },
   ]);
@@ -441,7 +442,7 @@ function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, 
         {
           code: 'RECORD_FOUND',
           place: `${runName(plan.run)} ${item}`,
-          message: `the service has it: ${describeRecord(verdict.record)}; nothing was recorded`,
+          message: `the service has a record of it: ${describeRecord(verdict.record)}; your decision is not kept`,
           fix: `Nothing to decide: ${goesOn}.`,
         },
       ]);
@@ -458,7 +459,7 @@ async function requireNoneYoung(theCase: Case, couldBe: Seen['couldBe']): Promis
     refuse(
       theCase,
       'RECORD_COULD_BE_IT',
-      `${describeRecord(record)} could be it, and is less than 10 minutes old; nothing was recorded`,
+      `${describeRecord(record)} could be it, and is less than 10 minutes old; your decision is not kept`,
       `If it is this one: --executed ${record.id}. If not, say the same again after ${minuteText(untilMs + 60_000)}.`,
     );
   }

@@ -50,7 +50,7 @@ export async function answerOf<T>(
         mayBeLonger = false;
         untilMs = startedAtMs + BUSY_LIMIT_MS;
         place.say(
-          `No worker has answered for ${ANSWER_LIMIT_MS / 1_000} s; one was there in the last minutes, and may be busy. Waiting up to ${(BUSY_LIMIT_MS - ANSWER_LIMIT_MS) / 1_000} s more.`,
+          `No worker has answered for ${ANSWER_LIMIT_MS / 1_000} s. One was there in the last minutes, and may be busy. Waiting up to ${(BUSY_LIMIT_MS - ANSWER_LIMIT_MS) / 1_000} s more.`,
         );
       }
       await sleep(250);
@@ -62,7 +62,7 @@ function noAnswer(facts: RunFacts, waitedMs: number): Trouble {
   return {
     code: 'NO_WORKER',
     place: runName(facts.run),
-    message: `no worker answered within ${Math.round(waitedMs / 1_000)} s; Temporal has the run as ${facts.state}`,
-    fix: 'Start one with `npx cambist worker`; a report is read from a worker.',
+    message: `no worker answered within ${Math.round(waitedMs / 1_000)} s; Temporal says that the run is ${facts.state}`,
+    fix: 'Start one with `npx cambist worker`: a report comes from a worker.',
   };
 }

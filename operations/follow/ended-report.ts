@@ -57,7 +57,7 @@ function endedFromOutside(facts: RunFacts): Problem {
   return {
     code: 'ENDED_FROM_OUTSIDE',
     item: null,
-    message: `The run was ${how} in Temporal before it was finished; what it had under way may have been executed.`,
+    message: `The run was ${how} in Temporal before it was finished. What was under way may have been executed.`,
     fix: `Type \`npx cambist replay ${runName(facts.run)}\`, or start it again with the same policy and --id: it looks at the service and adopts what it finds.`,
   };
 }

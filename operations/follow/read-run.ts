@@ -4,7 +4,8 @@
  */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Recorded } from '../../domain/people/instructions.ts';
-import { makeProblem, type Problem } from '../../domain/problems.ts';
+import type { Problem } from '../../domain/problems.ts';
+import { meaningOf } from '../../domain/writes/step.ts';
 import { runName } from '../../domain/references.ts';
 import { progressOfEnded, readProgress, type Progress, type RunPage } from '../../domain/run/progress.ts';
 import {
@@ -247,7 +248,7 @@ function unpaidBy({ code, payments }: Unpaid, { batch }: Progress, run: string):
   return {
     code: code as Problem['code'],
     item: 'payments',
-    message: code === 'BATCH_STOPPED' ? makeProblem(code, null).message : some,
+    message: code === 'BATCH_STOPPED' ? meaningOf(code) : `${some} ${meaningOf(code)}`,
     fix: `See \`npx cambist report ${run}\` for each.`,
   };
 }

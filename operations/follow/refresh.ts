@@ -173,7 +173,7 @@ export function refreshReport(
     return before === payment.status || isNews.has(payment.id)
       ? []
       : [
-          `${payment.id}: the report has "${before ?? 'no word'}", the service says "${payment.status ?? ''}".`,
+          `${payment.id}: the report says "${before ?? 'nothing'}", the service says "${payment.status ?? ''}".`,
         ];
   });
   const problems = [...report.problems, ...news];
@@ -248,7 +248,7 @@ function refreshPayment(
   if (payment.outcome === 'NOT_PAID') {
     return tell(
       makeProblem('STATUS_DIFFERS', payment.id, {
-        message: `The report has it as NOT_PAID, the service says "${record.status}" of withdrawal ${record.id}${paid.includes(record.status) ? ': it is paid' : ''}.`,
+        message: `The report says that it is NOT_PAID, but the service says "${record.status}" of withdrawal ${record.id}${paid.includes(record.status) ? ': it is paid' : ''}.`,
       }),
     );
   }
@@ -257,13 +257,13 @@ function refreshPayment(
 
 function notShown(item: string, id: string): Problem {
   return makeProblem('RECORD_NOT_SHOWN', item, {
-    message: `The service does not show ${id} any more, which the report names.`,
+    message: `The report names record ${id}, but the service does not show it any more.`,
   });
 }
 
 function appeared(item: string, what: string, status: string): Problem {
   return makeProblem('RECORD_APPEARED', item, {
-    message: `The service shows ${what} ("${status}") of it, which the report does not have.`,
+    message: `The service shows ${what} ("${status}") of this item, and the report does not have it.`,
   });
 }
 

@@ -55,7 +55,7 @@ export async function requireRun(
       code: 'RUN_NOT_FOUND',
       place: runName(run),
       message: `Temporal knows no run of this name in mode ${mode}, namespace "${namespace}"`,
-      fix: 'See `npx cambist list`. A run older than the namespace keeps is no longer known; the service still has its records.',
+      fix: 'See `npx cambist list`. Temporal forgets old runs; the service still has their records.',
     },
   ]);
 }

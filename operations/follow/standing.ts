@@ -9,7 +9,7 @@ import type { Place } from '../place.ts';
 import { whyNobodyAnswers } from '../watch/builds.ts';
 import { currentHalts } from '../halt/switch.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
-import { isShown } from '../../domain/waits.ts';
+import { isHolding } from '../../domain/waits.ts';
 import type { Halt } from '../../domain/halt.ts';
 import { INSTRUCTIONS_LIMIT_MS, reasonsOf, readOutline, type RunView } from './read-run.ts';
 import { readInput, type RunFacts } from './runs.ts';
@@ -81,7 +81,7 @@ export function afterHalts(view: RunView, halts: readonly Halt[]): RunView {
   const items = progress.items.map((item) =>
     item.waiting?.reason === 'halt' ? { ...item, waiting: null } : item,
   );
-  const waits = items.some(({ waiting }) => isShown(waiting));
+  const waits = items.some(({ waiting }) => isHolding(waiting));
   const status = report.status === 'HELD' && !waits ? 'RUNNING' : report.status;
   return { facts, report: { ...report, status }, progress: { ...progress, status, items } };
 }

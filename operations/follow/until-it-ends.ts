@@ -26,7 +26,7 @@ import { LiveBatch } from '../batches/open-chunks.ts';
 export type Followed =
   /** The run is closed: read its report. */
   | { readonly kind: 'ended' }
-  /** The run has waited for something for a while: say for what. */
+  /** The run has waited for something for a while, held by it or not: say for what. */
   | { readonly kind: 'held' }
   /** No worker has taken the run's first task. The run stays started. */
   | { readonly kind: 'untaken' }
@@ -106,8 +106,8 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
       const soonestMs = progress.batch === null ? FIRST_POLL_MS : BATCH_POLL_MS;
       pollMs = text === last ? Math.min(pollMs * 1.3, SLOWEST_POLL_MS) : soonestMs;
       last = text;
-      const isHeld = progress.status === 'HELD' && !isSafetyWait(progress, Date.now());
-      heldSinceMs = isHeld ? (heldSinceMs ?? nowMs) : null;
+      // A run that waits for its settlement in good time is not held, but nobody need look on either.
+      heldSinceMs = isSafetyWait(progress, Date.now()) ? null : (heldSinceMs ?? nowMs);
       if (!options.stay && heldSinceMs !== null && nowMs - heldSinceMs >= HELD_MS) return { kind: 'held' };
     } else {
       last = '';
@@ -123,7 +123,7 @@ async function watch(options: FollowOptions, over: AbortSignal): Promise<Followe
   }
 }
 
-/** True when no person has anything to do and the end is near: every wait is a safety wait. */
+/** True when no person has anything to do and the end is near: every wait, if there is any, is a safety wait. */
 export function isSafetyWait({ items }: Progress, nowMs: number): boolean {
   return shownFirst(items.map(({ waiting }) => waiting)).every((waiting) =>
     isShortSafetyWait(waiting, nowMs),

@@ -43,7 +43,7 @@ export async function drillHalt(
     taskQueue: UNSERVED_QUEUE,
     args: [],
     workflowExecutionTimeout: LIFE_MS,
-    staticSummary: `A drill of the kill switch in ${mode}`,
+    staticSummary: `A drill of a halt in ${mode}`,
     staticDetails: 'Workers say here that it has stopped them. Nothing was stopped by it.',
   });
   let own: Halt | null = null;
@@ -104,7 +104,7 @@ function notStopped(silent: readonly string[], stopped: readonly StoppedWorker[]
       code: 'HALT_DRILL_FAILED',
       place: silent.join(', '),
       message: `did not say within ${ANSWER_LIMIT_MS / 1_000} s that a halt stops it; ${others}. Nothing was halted`,
-      fix: 'A worker that has ended is known for about a minute: drill again then. One that is there may be of an older version (`npx cambist doctor`), or cannot reach Temporal: end it.',
+      fix: 'Temporal names a worker for about a minute after it has ended: if that is so, type the drill again then. A worker that is there may have an older version (`npx cambist doctor`), or cannot reach Temporal: end it.',
     },
   ]);
 }

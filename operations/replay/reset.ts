@@ -79,7 +79,7 @@ function refused({ run }: RunFacts, eventId: EventId, error: unknown): CommandFa
     {
       code: 'RESET_REFUSED',
       place: runName(run),
-      message: `Temporal does not reset it to event ${String(eventId)} (${why}); nothing was changed`,
+      message: `Temporal cannot reset the run to event ${String(eventId)} (${why}); nothing was changed`,
       fix: `\`npx cambist explain-reset ${runName(run)}\` lists the events that it takes.`,
     },
   ]);
@@ -92,7 +92,7 @@ function unclear({ run }: RunFacts, error: unknown): CommandFailure {
       code: 'RESET_UNCLEAR',
       place: runName(run),
       message: `Temporal did not say whether it has reset it (${why})`,
-      fix: `See \`npx cambist status ${runName(run)}\`, then type the same again: a reset more moves no money twice.`,
+      fix: `See \`npx cambist status ${runName(run)}\`, then type the same again: another reset moves no money twice.`,
     },
   ]);
 }

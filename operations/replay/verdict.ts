@@ -268,7 +268,7 @@ function isCancelled(run: RunName): CommandFailure {
     {
       code: 'RUN_CANCELLED',
       place: runName(run),
-      message: 'it is cancelled, which no reset takes back; nothing was reset',
+      message: 'the run is cancelled, and no reset takes that back; nothing was reset',
       fix: `To go on after all: \`${goOnCommand(run)}\`.`,
     },
   ]);
@@ -279,7 +279,7 @@ export function neverTaken(run: RunName): CommandFailure {
     {
       code: 'NO_SUCH_EVENT',
       place: runName(run),
-      message: 'no worker ever took it, so there is no event to reset it to',
+      message: 'no worker has ever taken the run, so that there is no event to which it could be reset',
       fix: `Start it again: \`npx cambist run POLICY --id ${run.id}\`.`,
     },
   ]);
@@ -290,7 +290,7 @@ export function noSuchEvent(run: RunName, event: number): CommandFailure {
     {
       code: 'NO_SUCH_EVENT',
       place: '--event',
-      message: `Temporal takes no reset of ${runName(run)} to event ${event}`,
+      message: `Temporal cannot reset ${runName(run)} to event ${event}`,
       fix: `\`npx cambist explain-reset ${runName(run)}\` lists the events that it takes, each with its step; without --event the right one is chosen.`,
     },
   ]);

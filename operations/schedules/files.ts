@@ -115,7 +115,7 @@ function namedTwice(
       {
         code: 'SCHEDULE_NAME_TWICE',
         place: path,
-        message: `its policy is called "${name}", and so is that of ${other}`,
+        message: `its policy is called "${name}", and the policy of ${other} too`,
         fix: 'Give one of them another name, or leave it out.',
       },
     ];

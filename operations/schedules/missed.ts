@@ -101,7 +101,7 @@ function whyMissed(
       return null;
     case 'forgotten':
       return isDue
-        ? missedBecause('Temporal has forgotten the start, and nothing shows that it went well.')
+        ? missedBecause('Temporal has forgotten the start, and nothing shows that it started a run.')
         : null;
     case 'refused':
       return came.problems[0] ?? null;
@@ -179,7 +179,7 @@ export async function acknowledgeMissed(
       {
         code: 'NOTHING_TO_ACKNOWLEDGE',
         place: runName(run),
-        message: 'its start is still under way, and may yet go well',
+        message: 'its start is still under way, and may still go well',
         fix: 'See `npx cambist schedule list`, and acknowledge it once it is missed.',
       },
     ]);

@@ -116,7 +116,7 @@ async function daysOfRange(
   for (const [place, date] of [['--from', from] as const, ['--to', to] as const])
     if (!isCalendarDate(date)) throw wrongDates(place, 'it is no date like 2026-11-23');
   if (from > to) throw wrongDates('--to', 'it is before --from');
-  if (to > todayIn(own.zone, nowMs)) throw wrongDates('--to', 'it is a date to come');
+  if (to > todayIn(own.zone, nowMs)) throw wrongDates('--to', 'it is in the future');
   if (Date.parse(to) - Date.parse(from) >= MOST_DAYS * DAY_MS)
     throw wrongDates('--from', `at most ${MOST_DAYS} days are backfilled at once`);
   const fromMs = sendWindowsOf(from, own.zone).opensAtMs - 1;
@@ -152,7 +152,7 @@ async function untilThere(name: string, look: () => Promise<Action | null>): Pro
     {
       code: 'SCHEDULE_SILENT',
       place: name,
-      message: `Temporal took the order, and started nothing within ${STARTED_WITHIN_MS / 1_000} s`,
+      message: `Temporal accepted the request, but started nothing within ${STARTED_WITHIN_MS / 1_000} s`,
       fix: 'An earlier start may still be under way: see `npx cambist schedule list`, then try again.',
     },
   ]);
@@ -178,7 +178,7 @@ function untaken(name: string): Trouble {
   return {
     code: 'NO_WORKER',
     place: name,
-    message: `the schedule’s start is there, but no worker took it within ${UNTAKEN_MS / 1_000} s`,
+    message: `Temporal has begun the start, but no worker took it within ${UNTAKEN_MS / 1_000} s`,
     fix: 'Start one with `npx cambist worker` within ten minutes, or trigger the schedule again then.',
   };
 }

@@ -57,7 +57,7 @@ export async function judgeInstead({ place, settings, run, old }: AskedInstead):
   if (facts.isOpen && successor === null)
     throw refused(
       old,
-      'it has not ended, so it may still send what it planned',
+      'it has not ended, so that it may still send what it planned',
       `Let it end, or cancel it: \`npx cambist cancel ${runName(old)}\`.`,
     );
   if (plan === null)
@@ -134,7 +134,9 @@ export async function requireOwnPlace(
   if (has === old.id) return;
   throw refused(
     run,
-    has === null ? 'it is there already, and takes no place' : `it takes the place of ${has}`,
+    has === null
+      ? 'it is there already, and does not take the place of another run'
+      : `it takes the place of ${has}`,
     'Give the new run an --id that no run has.',
   );
 }
@@ -148,7 +150,7 @@ function requireNothingDone({ run, legs, payments }: Plan, report: Report): void
     if (outcome === 'TRADED' || outcome === 'PAID')
       throw refused(
         run,
-        `"${id}" is ${outcome}, and a run takes only the place of one of which nothing was executed`,
+        `"${id}" is ${outcome}, and a run can only take the place of one of which nothing was executed`,
         `Try the rest again as it was planned: \`${againCommand(run, report)}\`.`,
       );
     throw refused(

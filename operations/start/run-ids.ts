@@ -28,7 +28,7 @@ export function idOfRun(asked: string | undefined, today: string): string {
       {
         code: 'RUN_ID_FUTURE',
         place: '--id',
-        message: `${quoted(asked)} is of a date to come: today is ${today} in the policy's zone`,
+        message: `the date of ${quoted(asked)} is in the future: today is ${today} in the policy's zone`,
         fix: 'Start it on its date.',
       },
     ]);
@@ -47,8 +47,8 @@ export function idOfBatch(asked: string | undefined, today: string): string {
       code: 'RUN_ID',
       place: '--id',
       message:
-        'a batch needs an id: a person who types the same again on another day, with the same file, means the same payments',
-      fix: `Give it one that begins with its date, as in --id ${today}-weekly, and always use that one with this file.`,
+        'a batch needs an --id, so that the same file typed again on another day means the same payments',
+      fix: `Give it an id that begins with its date, as in --id ${today}-weekly, and always use this id with this file.`,
     },
   ]);
 }
@@ -67,7 +67,7 @@ export function refuseOver(
     {
       code: 'RUN_ID_PAST',
       place: '--id',
-      message: `${quoted(run.id)} is of a date whose payments are not sent any more, and there is no run ${runName(run)} to go on with: today is ${at.today} in the policy's zone`,
+      message: `it is too late to send payments for the date of ${quoted(run.id)}, and there is no run ${runName(run)} to go on with: today is ${at.today} in the policy's zone`,
       fix: `If the batch was never started, give it the id of a new date, as in --id ${at.today}-weekly. \`npx cambist list\` shows the runs that there are.`,
     },
   ]);
@@ -90,7 +90,7 @@ export function refusePast(run: RunName, today: string): void {
     {
       code: 'RUN_ID_PAST',
       place: '--id',
-      message: `${quoted(run.id)} is of a date that is over, and there is no run ${runName(run)} to go on with: today is ${today} in the policy's zone`,
+      message: `the date of ${quoted(run.id)} is over, and there is no run ${runName(run)} to go on with: today is ${today} in the policy's zone`,
       fix: `Leave --id out, or write ${today}. \`npx cambist list\` shows the runs that there are.`,
     },
   ]);
@@ -170,7 +170,7 @@ export function refusedFor(other: OtherRun, today: string): CommandFailure {
   const name = runName(other.run);
   const state =
     other.closedAtMs === null
-      ? 'is open, with something that is not sent, in doubt or in a person’s hands'
+      ? 'is open, and something of it is not sent, in doubt or waits for a person'
       : 'ended less than 24 h ago with something undone';
   return new CommandFailure('refused by us', [
     {

@@ -34,6 +34,7 @@ import {
 } from './run-ids.ts';
 import { readRun, type RunView, type WholeRunView } from '../follow/read-run.ts';
 import { describeRun, isEndedFromOutside, listRuns, readInput, type RunFacts } from '../follow/runs.ts';
+import { ratesMoved } from './moved-rates.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';
 import { requireSameBatch, type ReadBatch } from '../batches/same-batch.ts';
 import { requireSamePolicy } from './same-policy.ts';
@@ -143,8 +144,10 @@ export async function requireStart(asked: AskedStart, facts: RunFacts | null): P
   }
   const moved = isNew ? await movedOnDate(place, run, policyFile.policy) : [];
   const remark = sayAgain(moved, { run, kind: policyFile.policy.kind, mode, again: asked.again });
+  const { referenceRates } = policyFile;
+  const rates = isNew && referenceRates !== null ? await ratesMoved(place, run, referenceRates) : [];
   const service = await requireService(asked.settings, asked.now);
-  return service === null ? remark : [...remark, service];
+  return [...remark, ...rates, ...(service === null ? [] : [service])];
 }
 
 /** A batch may be submitted as long as its payments may be sent, since the person may have lost the terminal overnight. */

@@ -38,7 +38,7 @@ async function linesOf(place: Place, facts: RunFacts, policy: Policy): Promise<r
     return repeated((await readRun(place, facts)).report, policy);
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
-    return [`${runName(facts.run)}: no worker answers for it, so what it has moved is not known`];
+    return [`${runName(facts.run)}: it is not known what it has moved, since no worker answers for it`];
   }
 }
 
@@ -108,8 +108,8 @@ export function sayAgain(
   if (options.mode === 'SANDBOX' || options.again)
     return [
       options.kind === 'payout'
-        ? `${name} is one more batch of this date: who was paid under the same id is not paid again. Trades of the other ones:`
-        : `${name} is one more run of this date. It does again what is done:`,
+        ? `${name} is one more batch of this date. A payment id that was paid is not paid again. The other batches have traded:`
+        : `${name} is one more run of this date. It would do again what is done already:`,
       ...shown.map((line) => `  ${line}`),
     ];
   throw new CommandFailure('refused by us', [
@@ -117,7 +117,7 @@ export function sayAgain(
       code: 'DATE_TRADED',
       place: name,
       message: `the policy has moved money on this date already; nothing was sent`,
-      fix: 'If it is to move once more, type the same with --again; --yes does not answer this. If not, `npx cambist list` shows the runs that there are.',
+      fix: 'If money is to move once more, type the same with --again (--yes is not enough). If not, `npx cambist list` shows the runs that there are.',
     },
     ...shown.map((line): Trouble => ({ code: 'DONE_ALREADY', place: null, message: line, fix: '' })),
   ]);

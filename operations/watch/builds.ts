@@ -129,7 +129,7 @@ export function lackingOf(routing: Routing, namespace: string): readonly Trouble
     .map((target) => ({
       code: 'BUILD_WITHOUT_WORKER' as const,
       place: routing.taskQueue,
-      message: `work goes to ${gone(target)}: runs wait`,
+      message: `Temporal gives work to ${gone(target)}, so that runs wait`,
       fix: [startOf(target), ...waysWithout(target, routing, namespace)].join(' '),
     }));
 }
@@ -162,8 +162,8 @@ function idle(build: Build, routing: Routing, namespace: string): Trouble {
   return {
     code: 'BUILD_NOT_CURRENT',
     place: routing.taskQueue,
-    message: `${nameOf(build)} get no work: it goes to ${nameOf(target)}`,
-    fix: `When they are the ones to use, ${toUse}. Otherwise end them.`,
+    message: `${nameOf(build)} get no work: Temporal gives it to ${nameOf(target)}`,
+    fix: `If they are the ones to use, ${toUse}. Otherwise end them.`,
   };
 }
 
@@ -230,7 +230,7 @@ async function troublesOfRun(
   if (pin === null) return lackingOf(routing, namespace);
   if (isIn(routing.present, pin)) return [];
   const what = {
-    message: `a person has pinned it to ${gone(pin)}: it waits`,
+    message: `somebody has pinned it to ${gone(pin)}, so that it waits`,
     which: `--workflow-id ${facts.workflowId}`,
   };
   return [pinnedTrouble(pin, what, routing, namespace)];
@@ -260,7 +260,10 @@ export function pinnedTroubles(
     if (build === null || isIn(routing.present, build)) return [];
     // The query names only this build, so that pins to other builds stay.
     const query = `${pinnedQuery(routing.taskQueue)} AND TemporalWorkerDeploymentVersion = '${build.deployment}:${build.id}'`;
-    const what = { message: `runs are pinned to ${gone(build)}: they wait`, which: `--query "${query}"` };
+    const what = {
+      message: `runs are pinned to ${gone(build)}, so that they wait`,
+      which: `--query "${query}"`,
+    };
     return [pinnedTrouble(build, what, routing, namespace)];
   });
 }

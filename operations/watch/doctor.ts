@@ -125,7 +125,7 @@ async function checkKeys(settings: Settings, { now, endsAtMs }: CheckUp): Promis
         use === 'write'
           ? '. The key may look (read scope). Whether it may also trade and pay (write scope) the service does not tell without a write: if not, runs wait with AUTH_INSUFFICIENT_SCOPE and nothing is traded or paid'
           : '. The key may read (read scope), which is all that it is used for';
-      return [ok(name, `it takes signature, token and mode, and the clocks agree${scope}`)];
+      return [ok(name, `it accepts signature, token and mode, and the clocks agree${scope}`)];
     } catch (error) {
       return failed(name, error);
     } finally {
@@ -298,7 +298,7 @@ function runsOut(what: RunningOut, place: string | null): Trouble {
       return {
         code: 'HOLIDAYS_RUN_OUT',
         place,
-        message: `the last day off that it lists is ${what.last}: the holidays of ${what.year} would be working days`,
+        message: `the last day off that it lists is ${what.last}, so that the holidays of ${what.year} would be working days`,
         fix: `Write the dates of ${what.year} into \`holidays:\`, and apply the policy again: \`npx cambist schedule apply\`. Dates that are no holidays belong in \`skip:\`.`,
       };
   }
@@ -340,8 +340,8 @@ function notAsInFile(change: ScheduleChange, apply: string): Trouble | null {
         place: change.after.policyFile,
         message:
           change.before.policyText === change.after.policyText
-            ? 'Temporal has it with other times, dates left out or task queue than the file has now'
-            : 'it was applied with another text than the file has now, and runs are started with that one',
+            ? 'in Temporal its times, days off or task queue are not those of the file now'
+            : 'it was applied when the file had another text, and runs are started with that text',
         fix: `See what differs: \`${apply} --dry-run\`. The same without --dry-run applies it.`,
       };
   }
@@ -421,8 +421,8 @@ async function checkHalts(place: Place): Promise<readonly Check[]> {
         place: place.mode,
         message: endedSentence(ended),
         fix: isOpen
-          ? 'Nothing was let go by it, and a new record goes on with what stood. Ask why.'
-          : 'Nothing was let go by it. Start a worker, or say one of the halts again with `npx cambist halt`: either begins a new record.',
+          ? 'What was halted stays halted, and the workflow was started again. Ask why.'
+          : 'What was halted stays halted. Start a worker, or say one of the halts again with `npx cambist halt`: either starts the workflow again.',
       }),
     );
   return checks.length > 0 ? checks : [ok('halts', 'nothing is halted')];
@@ -457,7 +457,7 @@ async function within<T>(endsAtMs: number, name: string, work: Promise<T>): Prom
               code: 'CHECK_TOO_SLOW',
               place: name,
               message: `it did not answer within ${LIMIT_MS / 1_000} s`,
-              fix: 'See that it is there and not overloaded, and what stands between, then try again.',
+              fix: 'See that it is there and not overloaded, and that the network between is well. Then try again.',
             },
           ]),
         ),

@@ -10,7 +10,7 @@ const LEAST_DAYS = 30;
 
 export function keptFor(seconds: number): string {
   const days = Math.floor(seconds / DAY_SECONDS);
-  return `what has ended is kept for ${days < 1 ? 'less than a day' : `${days} d`}`;
+  return `Temporal keeps what has ended for ${days < 1 ? 'less than a day' : `${days} d`}`;
 }
 
 /**

@@ -20,6 +20,6 @@ export function versionDiffers(
     code: 'WORKER_VERSION_DIFFERS',
     place: taskQueue,
     message: `this is version ${version}, but other versions asked for work in the last minute: ${others.join(', ')}`,
-    fix: 'Start all workers with the version of the command line; a worker that has just ended is still named for a minute.',
+    fix: 'Start all workers with the version of the command line; Temporal names a worker for about a minute after it has ended.',
   };
 }

@@ -23,7 +23,6 @@ import { openTemporalProxy } from '../support/proxy.ts';
 import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
 import { cell, test } from '../support/sliced.ts';
 import { openStage, type Stage } from '../support/stage.ts';
-import { NO_OPENSSL } from '../support/tls-door.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
 
 let stage: Stage;
@@ -157,7 +156,10 @@ describe('a run that has ended', AT_ONCE, () => {
         [['supplier', 'NOT_PAID', 'PAID', 'MXN']],
       );
       // The service keeps its refusal under the first key; what an earlier run may have sent under it was waited out.
-      assert.match(flat(ended.stderr), /Safety wait until \d\d:\d\d:\d\d UTC; nothing for you to do/);
+      assert.match(
+        flat(ended.stderr),
+        /Safety wait until \d\d:\d\d:\d\d UTC, to be sure that nothing was sent before; nothing for you to do/,
+      );
       assert.deepEqual(movedFor(stage, policy), {
         trades: [`${policy.runText}.usd-mxn-1`],
         withdrawals: [`${policy.runText}.supplier~2`],
@@ -319,44 +321,40 @@ describe('a run that has ended', AT_ONCE, () => {
     assert.match(nothing.stdout, /No run has failed or was terminated; there is nothing to do\./);
   });
 
-  test(
-    'live, a person is asked before anything is reset',
-    async (t) => {
-      const live = await openStage({ mode: 'LIVE', settings: { executedDecimals: 'currency' } });
-      t.after(() => live.close());
-      await live.startWorker();
-      const policy = await putPolicy(
-        live,
-        ['environment: sandbox', 'environment: live'],
-        [
-          /^withdraw:/m,
-          'limits: { per_run: "1500.00 USD", per_payment: ["30000.00 MXN"], paid_per_run: ["30000.00 MXN"] }\n\nwithdraw:',
-        ],
-      );
-      live.sandbox.setRates({ 'USD/MXN': '16.00' });
-      assertExit(await command(live, ['run', policy.file, '--yes']), 4);
-      live.sandbox.setRates({ 'USD/MXN': '18.50' });
-      const asked: string[] = [];
-      const answering = (answer: string) => ({
-        ask: async (question: string) => {
-          asked.push(question);
-          return answer;
-        },
-      });
-      for (const person of [{}, answering('no')]) {
-        const refused = await command(live, ['replay', policy.runText], person);
-        assertExit(refused, 4);
-        assert.match(flat(refused.stderr), /NOT_CONFIRMED .*nothing was reset/);
-      }
-      assert.deepEqual(movedFor(live, policy), { trades: [], withdrawals: [] });
-      const ended = await command(live, ['replay', policy.runText], answering('yes'));
-      assertExit(ended, 0);
-      assert.equal(asked.length, 2);
-      assert.match(flat(ended.stderr), /LIVE: usd-mxn-1: NOT_TRADED, .* supplier: NOT_PAID, /);
-      assertMovedOnce(policy, live);
-    },
-    { skip: NO_OPENSSL },
-  );
+  test('live, a person is asked before anything is reset', async (t) => {
+    const live = await openStage({ mode: 'LIVE', settings: { executedDecimals: 'currency' } });
+    t.after(() => live.close());
+    await live.startWorker();
+    const policy = await putPolicy(
+      live,
+      ['environment: sandbox', 'environment: live'],
+      [
+        /^withdraw:/m,
+        'limits: { per_run: "1500.00 USD", per_payment: ["30000.00 MXN"], paid_per_run: ["30000.00 MXN"] }\n\nwithdraw:',
+      ],
+    );
+    live.sandbox.setRates({ 'USD/MXN': '16.00' });
+    assertExit(await command(live, ['run', policy.file, '--yes']), 4);
+    live.sandbox.setRates({ 'USD/MXN': '18.50' });
+    const asked: string[] = [];
+    const answering = (answer: string) => ({
+      ask: async (question: string) => {
+        asked.push(question);
+        return answer;
+      },
+    });
+    for (const person of [{}, answering('no')]) {
+      const refused = await command(live, ['replay', policy.runText], person);
+      assertExit(refused, 4);
+      assert.match(flat(refused.stderr), /NOT_CONFIRMED .*nothing was reset/);
+    }
+    assert.deepEqual(movedFor(live, policy), { trades: [], withdrawals: [] });
+    const ended = await command(live, ['replay', policy.runText], answering('yes'));
+    assertExit(ended, 0);
+    assert.equal(asked.length, 2);
+    assert.match(flat(ended.stderr), /LIVE: usd-mxn-1: NOT_TRADED, .* supplier: NOT_PAID, /);
+    assertMovedOnce(policy, live);
+  });
 
   type Explained = {
     readonly event: { readonly eventId: number; readonly step: string };
@@ -566,7 +564,9 @@ describe('a run that has ended', AT_ONCE, () => {
           const ended = await replayOn(own, policy, ['--event', eventId, '--json']);
           assertExit(ended, 0);
           const [, end = ''] =
-            /Safety wait until (\S+) UTC; nothing for you to do/.exec(flat(ended.stderr)) ?? [];
+            /Safety wait until (\S+) UTC, to be sure that nothing was sent before; nothing for you to do/.exec(
+              flat(ended.stderr),
+            ) ?? [];
           const [day = ''] = new Date(beganAtMs).toISOString().split('T');
           const saidMs = Date.parse(`${day}T${end}Z`) - beganAtMs;
           // It begins a moment after the reset, and may end on the next day.

@@ -260,7 +260,9 @@ test('a file that differs from what was submitted in part is refused, and nothin
     assertExit(refused, 4);
     assert.match(flat(refused.stderr), what);
   };
-  await differs(/now: 1 changed, 0 gone; new ones cannot be told, since only a part of it was submitted;/);
+  await differs(
+    /now: 1 changed, 0 gone; it cannot be told which are new, since only a part of the batch was submitted;/,
+  );
   await batch.write(rowsOf(300));
   await differs(/now: 0 changed, 700 gone;/);
   await batch.write(rowsOf(500));
@@ -330,7 +332,7 @@ test('a plan of a batch tells its sums and what cannot be paid, and starts nothi
   );
   assert.match(
     said,
-    /Of 5 payments, 4 cannot be paid and would not be funded: 1 payment, ACCOUNT_MISSING: .* (\S+\.csv):5: gone, 5\.00 EUR to wac_NotRegistered1\. .* is not in the service's list\. 3 payments, ACCOUNT_CURRENCY: .* \1:2: inv-1, 1\.50 EUR to wac_7Hk2mQ9vT4xR\. Withdrawal account "wac_7Hk2mQ9vT4xR" does not take EUR\./,
+    /Of 5 payments, 4 cannot be paid and would not be funded: 1 payment, ACCOUNT_MISSING: .* (\S+\.csv):5: gone, 5\.00 EUR to wac_NotRegistered1\. The service does not know .*\. 3 payments, ACCOUNT_CURRENCY: .* \1:2: inv-1, 1\.50 EUR to wac_7Hk2mQ9vT4xR\. Withdrawal account "wac_7Hk2mQ9vT4xR" does not take EUR\./,
   );
   const document = documentOf(await command(stage, [...typed, '--json'])) as {
     readonly batch: unknown;
@@ -397,7 +399,7 @@ test('a payout needs an id and its file to be started, and only the file to be s
   const today = todayIn('UTC', Date.now());
   assert.match(
     flat(nameless.stderr),
-    new RegExp(`^RUN_ID --id: a batch needs an id: .* --id ${today}-weekly,`),
+    new RegExp(`^RUN_ID --id: a batch needs an --id, so .* --id ${today}-weekly,`),
   );
   const fileless = await command(stage, [run, policy, '--id', batch.run.id, '--detach']);
   assertExit(fileless, 2);

@@ -173,7 +173,7 @@ describe('what people decide', { concurrency: 8 }, () => {
       await resolve(policy, 'supplier', ...GONE),
       4,
       'RECORD_COULD_BE_IT',
-      /is less than 10 minutes old; nothing was recorded.* say the same again after/,
+      /is less than 10 minutes old; your decision is not kept.* say the same again after/,
     );
     stage.time.pass(10 * 60_000);
     const decided = await resolve(policy, 'supplier', ...GONE, '--json');
@@ -207,7 +207,7 @@ describe('what people decide', { concurrency: 8 }, () => {
       await run(policy, ...AGAIN),
       4,
       'PAYMENT_COULD_STAND',
-      new RegExp(`withdrawal ${twin} carries no tag`),
+      new RegExp(`withdrawal ${twin} has no reference`),
     );
     stage.sandbox.setStatus({ id: twin, status: 'RETURNED', money: 'returned' });
     stage.sandbox.clearFaults(fault);
@@ -302,7 +302,7 @@ describe('what people decide', { concurrency: 8 }, () => {
       await run(policy, ...AGAIN),
       4,
       'PAY_AGAIN_OPEN',
-      /bo has opened generation ~25 of it already/,
+      /bo has said already that it is paid again, as ~25/,
     );
     setOutcome(policy.account, 'completed');
     assertExit(await run(policy, '--go-on'), 0);
@@ -375,7 +375,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     assert.equal(report.payments[0]?.withdrawalId, tagged);
     assert.ok(
       report.evidence.every(({ call }) => call !== 'instruction'),
-      'nothing was recorded',
+      'your decision is not kept',
     );
   });
 
@@ -387,12 +387,12 @@ describe('what people decide', { concurrency: 8 }, () => {
     const other = await payByHand(policy, { tag: `${policy.reference}~2`, amount: '500.00' });
     await reportWhen(policy, ({ problems }) => problems.some(({ code }) => code === 'RECORD_DIFFERS'));
     const named = await resolve(policy, 'supplier', '--executed', other, ...ANA);
-    assertProblem(named, 4, 'RECORD_DIFFERS', /its amount is 500\.00, planned was 18500/);
+    assertProblem(named, 4, 'RECORD_DIFFERS', /its amount is 500\.00, and the plan says 18500/);
     const decided = await resolve(policy, 'supplier', ...GONE);
     assertExit(decided, 0);
     assert.match(
       flat(decided.stdout),
-      /carries its name, but its amount is 500\.00, .* The decision goes over it/,
+      /has its reference, but its amount is 500\.00, .* Your decision counts all the same/,
     );
     const ended = await run(policy, '--wait', '--json');
     assertExit(ended, 4);

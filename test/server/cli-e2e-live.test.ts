@@ -25,7 +25,6 @@ import {
   type PolicyOnStage,
 } from '../support/commands.ts';
 import { openStage, type Stage } from '../support/stage.ts';
-import { NO_OPENSSL } from '../support/tls-door.ts';
 
 /** What live asks for beside what the sample has. */
 const LIVE: readonly Edit[] = [
@@ -78,7 +77,7 @@ const codesOf = (ended: Ended): readonly string[] =>
     ({ code }) => code,
   );
 
-describe('live money moves when a person has said yes to it', { skip: NO_OPENSSL, concurrency: 4 }, () => {
+describe('live money moves when a person has said yes to it', { concurrency: 4 }, () => {
   before(async () => {
     stage = await openStage({ mode: 'LIVE', settings: { executedDecimals: 'currency' } });
     // So much that no run takes what another one has bought.

@@ -120,7 +120,7 @@ describe('runs that end', { concurrency: 2 }, () => {
     const planned = await command(stage, ['plan', policy.file, '--quote']);
     assertExit(planned, 0);
     assert.match(flat(planned.stdout), /the amount is fixed by the policy/i);
-    assert.match(flat(planned.stdout), /Price now: 18\.5 MXN per USD .* The guard takes it\./);
+    assert.match(flat(planned.stdout), /Price now: 18\.5 MXN per USD .* The guard allows it\./);
     assert.match(flat(planned.stdout), /A price below 16\.9 MXN per USD is not traded/);
     assert.match(flat(planned.stdout), /Nothing was moved\. To run it: npx cambist run/);
     const json = documentOf(
@@ -262,7 +262,10 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     const report = reportOf(held);
     assert.equal(report.status, 'HELD');
     assert.equal(report.problems[0]?.code, 'SHORTFALL');
-    assert.match(flat(held.stderr), /is held .* It goes on without this command; --wait would stay\./);
+    assert.match(
+      flat(held.stderr),
+      /is held .* The run goes on without this command\. With --wait, the command would stay\./,
+    );
   });
 
   test('--wait stays until the money has come, and the run has gone on by itself', async () => {
@@ -374,7 +377,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     assertExit(goesOn, 4);
     assert.match(
       flat(goesOn.stderr),
-      /^RUN_CANCELLED \S+: it is cancelled, and open only to follow what was sent before; .* Wait for its end/,
+      /^RUN_CANCELLED \S+: the run is cancelled, and stays open only to follow what was sent before; .* Wait for its end/,
     );
     waiting.process.kill('SIGINT');
     await waiting.ended;

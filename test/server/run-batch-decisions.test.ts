@@ -93,7 +93,7 @@ test('of a payment of a batch that waits for money nobody can say that it was no
   assertExit(said, 4);
   assert.match(
     flat(said.stderr),
-    /^ITEM_NOT_IN_QUESTION .* it waits \(\w+\), and nothing about it is in question/,
+    /^ITEM_NOT_IN_QUESTION .* it waits \(\w+\), and there is nothing to decide about it/,
   );
   await batch.handle.terminate('the test is over');
 });

@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import type { Misfortune } from '../machines/model/schedule.ts';
 import {
   END,
+  GO_ON,
   START,
   after,
   assertDoneOnce,
@@ -141,4 +142,115 @@ describe('a leg that waits for money, and has asked for no quote,', () => {
         assert.equal(end.report.legs[0]?.outcome, 'TRADED', JSON.stringify(end.report));
         assert.equal(end.trades.length, 1);
       });
+});
+
+describe('a payment of a batch that the plan has ended', () => {
+  const RICH = { alsoMxn: '1000000' } as const;
+  /** The third payment of the first chunk, and the second one of the other, go to accounts that are not verified. */
+  const planned = story()
+    .given({ service: RICH, batch: { chunks: [3, 3] } })
+    .when(START, account('wac_2', 'UNVERIFIED'))
+    .when(START, account('wac_4', 'UNVERIFIED'));
+  const oneMended = planned.when({ ...END, plusMs: HOUR_MS }, account('wac_4', 'VERIFIED'));
+  const AGAIN = { ...END, plusMs: HOUR_MS + MINUTE_MS };
+  const unpaid = ({ report }: Ending): readonly (readonly [string | null, string])[] =>
+    report.problems.map(({ item, code }) => [item, code]);
+
+  for (const [how, what, of] of [
+    ['the run is reset to its end', reset(0), 0],
+    ['the run is reset to its beginning', reset(99), 0],
+    ['its chunk is reset', reset(99), 1],
+    ['a person says --go-on', GO_ON, 0],
+  ] as const)
+    test(`ends at once when ${how}, and whatever is mended is paid at once`, async () => {
+      const end = await oneMended.when(AGAIN, what, of).play();
+      assert.deepEqual(unpaid(end), [['payee-2', 'ACCOUNT_UNUSABLE']]);
+      assert.equal(end.withdrawals.length, 5);
+      assert.ok(!isInDoubt(end));
+    });
+
+  test('ends at once when the run is reset again and again, and is paid once it is mended', async () => {
+    const end = await oneMended
+      .when(AGAIN, reset(99))
+      .when({ ...END, plusMs: 2 * HOUR_MS }, reset(99))
+      .when({ ...END, plusMs: 3 * HOUR_MS }, account('wac_2', 'VERIFIED'))
+      .when({ ...END, plusMs: 3 * HOUR_MS + MINUTE_MS }, reset(99))
+      .play();
+    assertDoneOnce(end);
+    assert.ok(!isInDoubt(end));
+  });
+
+  test('ends at once when the run is cancelled after a reset', async () => {
+    const end = await oneMended
+      .when(AGAIN, reset(99))
+      .when({ ...AGAIN, plusMs: AGAIN.plusMs + MINUTE_MS }, { kind: 'cancel', how: 'both' })
+      .play();
+    assert.equal(end.withdrawals.length, 5);
+    assert.ok(!isInDoubt(end));
+  });
+
+  /** It is let go by a reset, and the service is at work on it for long. Then its account is not good any more. */
+  const LET_GO = after('send withdrawal', { nth: 3, plusMs: 10 });
+  const LATER = after('send withdrawal', { nth: 3, plusMs: 2 * MINUTE_MS });
+  const letGo = story()
+    .given({
+      service: RICH,
+      batch: { chunks: [3] },
+      withdrawal: [{ kind: 'none' }, { kind: 'none' }, late(20 * MINUTE_MS)],
+    })
+    .when(START, account('wac_2', 'UNVERIFIED'))
+    .when({ ...END, plusMs: HOUR_MS }, account('wac_2', 'VERIFIED'))
+    .when(AGAIN, reset(99))
+    .when(LET_GO, account('wac_2', 'UNVERIFIED'));
+
+  for (const [how, what, of] of [
+    ['the run is reset', reset(99), 0],
+    ['its chunk is reset', reset(99), 1],
+    [
+      'its chunk is ended, and started again by the run',
+      { kind: 'terminate', againAfterMs: 0, plan: 'kept' },
+      1,
+    ],
+    ['the run is ended and started again', { kind: 'terminate', againAfterMs: 0, plan: 'kept' }, 0],
+  ] as const)
+    for (const [then, blow] of [
+      ['', null],
+      [' after a crash', { kind: 'crash' }],
+      [' after Temporal has gone a step back', { kind: 'restore', back: 1, takesMs: 0 }],
+    ] as const)
+      test(`is in doubt once it was let go, when ${how}${then}`, async () => {
+        const told = blow === null ? letGo : letGo.when(LET_GO, blow);
+        const end = await told.when(LATER, what, of).play();
+        assertDoneOnce(end);
+      });
+});
+
+describe('a payment of a conversion whose leg is proven not traded', () => {
+  const CANCEL = { kind: 'cancel', how: 'both' } as const;
+  const dear = story().given({ policy: { pays: 'both', guard: true }, service: { prices: ['16'] } });
+  const AGAIN = { ...END, plusMs: HOUR_MS };
+
+  test('ends with its leg after a reset', async () => {
+    const end = await dear.when(AGAIN, reset(99)).play();
+    assert.deepEqual(
+      end.report.problems.map(({ item, code }) => [item, code]),
+      [
+        ['usd-mxn-1', 'OUTSIDE_GUARD'],
+        ['supplier', 'LEG_NOT_TRADED'],
+        ['second', 'LEG_NOT_TRADED'],
+      ],
+    );
+    assertNothingMoved(end);
+    assert.ok(end.tookMs < HOUR_MS + 5 * MINUTE_MS);
+  });
+
+  test('ends with its leg when the run is cancelled after a reset', async () => {
+    const end = await dear
+      .when(AGAIN, reset(99))
+      .when({ ...END, plusMs: HOUR_MS + SECOND_MS }, CANCEL)
+      .play();
+    assert.equal(end.report.status, 'CANCELLED');
+    assertNothingMoved(end);
+    assert.ok(end.tookMs < HOUR_MS + 5 * MINUTE_MS);
+  });
 });

@@ -159,7 +159,7 @@ async function recordReset(): Promise<void> {
 /** Cancelled by Temporal's own button, then reset: the word outlives what the reset takes back. */
 async function recordCancelled(): Promise<void> {
   const cancelled = await start('cancelled', { quote: '{ valid_for: 45s, settlement: T2 }' });
-  await cancelled.heldBy('AWAITING_SETTLEMENT');
+  await cancelled.until(({ problems }) => problems.some(({ code }) => code === 'AWAITING_SETTLEMENT'));
   await cancelled.handle.cancel();
   await cancelled.report();
   await record('cancelled', cancelled);

@@ -20,8 +20,8 @@ for (const [what, options, kind, why] of [
   ['a payout', {}, 'payout', /a batch cannot take the place/],
   ['a run without an id of its own', { id: undefined }, 'convert', /no id of its own/],
   ['the run itself', { insteadOf: RUN.id }, 'convert', /its own place/],
-  ['a run that goes on', { goOn: true }, 'rebalance', /nothing that it could go on with/],
-  ['a payment that is paid again', { payAgain: ['supplier'] }, 'convert', /nothing that it could go on with/],
+  ['a run that goes on', { goOn: true }, 'rebalance', /cannot go on with anything/],
+  ['a payment that is paid again', { payAgain: ['supplier'] }, 'convert', /cannot go on with anything/],
 ] as const)
   test(`no place is taken by ${what}`, () => {
     const asked = { insteadOf: OLD.id, id: RUN.id, ...options };

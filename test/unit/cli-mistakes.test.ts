@@ -97,7 +97,7 @@ SERVICE_FILE_DURATION s.yaml:1:11: "soon" is not a duration between 1s and 366d.
     files: { 'p.yaml': POLICY.replace(/guard:[^]*$/, '') },
     argv: ['plan', 'p.yaml', '--batch', 'my payments.csv'],
     env: {},
-    printed: `BATCH_OF_OTHER_KIND --batch: a batch belongs to a policy of kind payout, and this one is of kind convert.
+    printed: `BATCH_OF_OTHER_KIND --batch: only a policy of kind payout takes a batch, and this policy is of kind convert.
     cambist plan p.yaml --batch "my payments.csv"
                         ^^^^^^^^^^^^^^^^^^^^^^^^^
   fix: Leave --batch out; a convert policy lists its payments under \`withdraw\`.

@@ -1,6 +1,7 @@
 /** What `plan` says of a plan: its numbers with their reasons, and what is worth a thought before the run. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { closedDayLines } from '../../cli/views/closed-days-text.ts';
 import { explainPlan, planDocument } from '../../cli/views/plan-text.ts';
 import { shortfallOf } from '../../cli/views/shortfall-text.ts';
 import type { Paint } from '../../cli/terminal/text.ts';
@@ -48,6 +49,7 @@ function planOf(
   assert.ok(result.ok);
   const { plan } = result;
   return {
+    plan,
     document: planDocument(plan, input, prices),
     shortfall: shortfallOf(plan, input.observation),
     text: explainPlan(plan, input, prices, { width: 200, paint: PLAIN }),
@@ -67,6 +69,44 @@ test('money that may settle less than a day before withdrawals stop is a remark,
     planOf({ ...settlement('T2'), withdraw: [] }, { date: '2026-11-19' }).document.remarks,
     [],
   );
+});
+
+test('payments and trades whose payment system is closed on their day are a remark, with the first day after', () => {
+  const eur = 'wac_EuR5epaLive1';
+  const plan = (parts: PolicyParts, date: string) => planOf(parts, { date }).document.remarks;
+  // 26 November 2026 is Thanksgiving Day. MXN has no system that is known here.
+  assert.deepEqual(plan({ quote: '{ settlement: T0 }' }, '2026-11-26'), [
+    'On 2026-11-26 payments cannot pass fedwire (Thanksgiving Day): usd-mxn-1, USD for MXN, will settle on 2026-11-27 at the earliest.',
+  ]);
+  assert.deepEqual(plan({ quote: '{ settlement: T1 }' }, '2026-11-25'), [
+    'On 2026-11-26 payments cannot pass fedwire (Thanksgiving Day): usd-mxn-1, USD for MXN, will settle on 2026-11-27 at the earliest.',
+  ]);
+  assert.deepEqual(plan({ quote: '{ settlement: T0 }' }, '2026-11-27'), []);
+  const made = planOf({}).plan;
+  const [payment] = made.payments;
+  assert.ok(payment !== undefined);
+  const payments = [
+    { ...payment, id: 'rent', account: eur, currency: 'EUR' },
+    { ...payment, id: 'tax', currency: 'MXN' },
+  ];
+  const lines = closedDayLines({ ...made, date: '2026-12-25', legs: [], payments });
+  const batch = {
+    payments: 3,
+    totals: [],
+    payable: [
+      { currency: 'EUR', value: '1560.5' },
+      { currency: 'GBP', value: '9' },
+    ],
+    heldBy: [],
+    chunks: [],
+    rules: { parallel: 8, stopAfter: null, canary: null, dedupeMs: 1 },
+  };
+  assert.deepEqual(closedDayLines({ ...made, date: '2027-12-27', legs: [], payments: [], batch }), [
+    'On 2027-12-27 payments cannot pass chaps (Christmas Day): the payments in GBP, 9.00 GBP, will arrive on 2027-12-29 at the earliest.',
+  ]);
+  assert.deepEqual(lines, [
+    'On 2026-12-25 payments cannot pass T2 (Christmas Day): rent will arrive on 2026-12-28 at the earliest.',
+  ]);
 });
 
 test('fixed payments that the conversion may not cover are a remark', () => {
@@ -97,7 +137,7 @@ test('the price of this moment stands beside what the guard allows, and is not t
   const taken = planOf({ guard }, {}, [price('17000')]);
   assert.match(
     taken.text,
-    /Price now: 17 MXN per USD \(17000\.00 MXN for 1000\.00 USD\), by a quote that is not traded\. The guard takes it\./,
+    /Price now: 17 MXN per USD \(17000\.00 MXN for 1000\.00 USD\), by a quote that is not traded\. The guard allows it\./,
   );
   assert.deepEqual(taken.document.legs[0]?.expected, {
     by: 'quote',
@@ -109,12 +149,12 @@ test('the price of this moment stands beside what the guard allows, and is not t
   assert.match(planOf({ guard }, {}, [price('16999.99')]).text, /The guard refuses it\./);
   assert.match(
     planOf({ guard }, {}, [price('21251')]).text,
-    /The guard takes it, and would take one that is a fifth worse/,
+    /The guard allows it, and would allow a price that is a fifth worse/,
   );
   const turned = planOf({ guard: '{ worst_rate: "17.00 USD per MXN" }' }, {}, [price('17000')]);
   assert.match(
     turned.text,
-    /The rate of the guard is upside down, so that it would take any price: nothing is traded\./,
+    /The rate of the guard is upside down, so that it would allow any price\. Nothing is traded\./,
   );
   assert.match(planOf({}, {}, [price('17000')]).text, /not traded\.\n/);
   const none: IndicativePrice = { leg: 'usd-mxn-1', kind: 'not quoted', why: 'The service answered NO.' };

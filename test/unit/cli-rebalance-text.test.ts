@@ -116,7 +116,11 @@ test('with quotes each trade shows its cost, in money and basis points, and what
   const { text, document } = planned(DAY, [
     quoted('eur-usd-1', '50000', '53946.00'),
     quoted('mxn-usd-1', '18500', '1000.50'),
-    { leg: 'usd-gbp-1', kind: 'not quoted', why: 'The service answered TRADE_DISABLED.' },
+    {
+      leg: 'usd-gbp-1',
+      kind: 'not quoted',
+      why: 'The service says: trading is switched off (TRADE_DISABLED).',
+    },
   ]);
   assert.equal(
     section(text, 'Trades').split('\n').slice(0, 8).join('\n'),
@@ -134,7 +138,7 @@ test('with quotes each trade shows its cost, in money and basis points, and what
     [
       ['eur-usd-1', 'quote', { amount: '54', currency: 'USD', bps: '10' }, null],
       ['mxn-usd-1', 'quote', { amount: '-0.5', currency: 'USD', bps: '-5' }, null],
-      ['usd-gbp-1', 'reference rate', null, 'The service answered TRADE_DISABLED.'],
+      ['usd-gbp-1', 'reference rate', null, 'The service says: trading is switched off (TRADE_DISABLED).'],
     ],
   );
 });
@@ -275,10 +279,11 @@ test('what is held back says by what, and a rounded trade how near it comes', ()
     section(text, 'Currencies').split('\n').slice(7).join('\n'),
     `  EUR: 300000.129 is above 275000.00; selling 50000.12 brings it to 250000.009,
   as near to 250000.00 as its decimals allow. But only 24937.50 are planned: the
-  limit per_trade cuts it; the rest waits for another day.
+  limit per_trade allows only a part of it; the rest is left for another day.
   MXN: 18500.00 is above 0.00; selling 18500.00 brings it back to 0.00.
   GBP: 39999.50 is below 40000.00; buying 0.50 brings it back to 40000.00. But
-  nothing is planned: the difference is worth less than min_trade, and stays.`,
+  nothing is planned: the difference is worth less than min_trade, and is not
+  traded.`,
   );
 });
 

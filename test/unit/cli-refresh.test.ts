@@ -202,7 +202,7 @@ test('a word that has only moved on is told, and the outcome left to the run', (
   const { report: now, differences } = refreshed(open, SETTLED, { id: WITHDRAWAL_ID, status: 'COMPLETED' });
   assert.equal(now.payments[0]?.outcome, 'PENDING');
   assert.equal(now.status, 'RUNNING');
-  assert.deepEqual(differences, ['supplier: the report has "PENDING", the service says "COMPLETED".']);
+  assert.deepEqual(differences, ['supplier: the report says "PENDING", the service says "COMPLETED".']);
 });
 
 // Reading.

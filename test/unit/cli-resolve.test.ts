@@ -134,9 +134,9 @@ const TRADED = worse.legs[0]?.tradeId ?? '';
 test('a trade that came out worse than planned is accepted by its own id only', () => {
   assert.equal(whyNotAccepted(worse, 'usd-mxn-1', TRADED), null);
   assert.match(whyNotAccepted(worse, 'usd-mxn-1', 'tde_2') ?? '', /its trade is tde_\w+, not tde_2/);
-  assert.match(whyNotAccepted(worse, 'supplier', TRADED) ?? '', /only trades are accepted/);
+  assert.match(whyNotAccepted(worse, 'supplier', TRADED) ?? '', /only trades can be accepted/);
   const fine = makeReportOf({ status: 'COMPLETED' });
-  assert.match(whyNotAccepted(fine, 'usd-mxn-1', TRADED) ?? '', /nothing is said against/);
+  assert.match(whyNotAccepted(fine, 'usd-mxn-1', TRADED) ?? '', /nothing is wrong with its trade/);
 });
 
 test('the status of a run that waits for an acceptance says what to type', () => {
@@ -182,7 +182,7 @@ const TRADES: readonly (readonly [name: string, record: Partial<Trade>, differen
     /its reference is "p\.2026-11-21\.usd-mxn-2"/,
   ],
   ['other currencies', { buyCurrency: 'BRL' }, /it sells USD for BRL/],
-  ['another amount', { sellAmount: '1000.01' }, /its sell amount is 1000\.01, planned was 1000\.00/],
+  ['another amount', { sellAmount: '1000.01' }, /its sell amount is 1000\.01, and the plan says 1000\.00/],
   ['the other side', { sellAmount: null, buyAmount: '17250.00' }, /its sell amount is not given/],
   ['another leg’s trade', { id: 'tde_other' }, /the record of another leg/],
   ['an older trade', { createdAt: '2026-11-20T23:49:00Z' }, /before the run's date began/],
@@ -199,7 +199,10 @@ for (const [name, record, difference] of TRADES) {
 test('the amount of a leg that came from balances is in the plan, and counts too', () => {
   const amount = { side: 'sell', value: '1000.00', fixed: false } as const;
   const planned: LegSubject = { ...A_LEG, leg: { ...LEG, amount } };
-  assert.match(legDifferences(planned, { ...TRADE, sellAmount: '900' })[0] ?? '', /planned was 1000\.00/);
+  assert.match(
+    legDifferences(planned, { ...TRADE, sellAmount: '900' })[0] ?? '',
+    /and the plan says 1000\.00/,
+  );
   const forgotten: LegSubject = { ...A_LEG, leg: { ...LEG, amount: null } };
   assert.deepEqual(legDifferences(forgotten, { ...TRADE, sellAmount: '900' }), []);
 });
@@ -213,8 +216,8 @@ const WITHDRAWALS: readonly (readonly [
   ['one of a later generation', { tag: `${PAYMENT.reference}~3` }, null],
   ['one without a tag', { tag: null }, null],
   ['one whose account is not shown', { tag: null, withdrawalAccountId: null }, null],
-  ['the tag of another item', { tag: 'p.2026-11-21.rent' }, /its tag is "p\.2026-11-21\.rent"/],
-  ['a tag that only begins alike', { tag: `${PAYMENT.reference}-2` }, /its tag is/],
+  ['the tag of another item', { tag: 'p.2026-11-21.rent' }, /its reference is "p\.2026-11-21\.rent"/],
+  ['a tag that only begins alike', { tag: `${PAYMENT.reference}-2` }, /its reference is/],
   ['another currency', { currency: 'EUR' }, /its currency is EUR/],
   ['another amount', { withdrawalAmount: '17250.01' }, /its amount is 17250\.01/],
   ['another account', { withdrawalAccountId: 'wac_2' }, /its account is wac_2/],
@@ -302,7 +305,7 @@ test('a record with the item’s name that contradicts the plan may be decided o
   assert.deepEqual(seen, {
     kind: 'contradicts',
     record: other,
-    difference: 'its amount is 1.00, planned was 17250.00',
+    difference: 'its amount is 1.00, and the plan says 17250.00',
     couldBe: [],
   });
   const cut = await checkNotExecuted(serviceOf({ withdrawals: [other], cut: true }), A_PAYMENT);

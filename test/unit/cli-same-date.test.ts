@@ -75,11 +75,11 @@ test('the first run of a date is asked nothing', () => {
 test('in the sandbox it is said, the first fifty; in live it needs --again', () => {
   const said = sayAgain(many, { run: RUN, kind: 'convert', mode: 'SANDBOX', again: false });
   assert.equal(said.length, 52);
-  assert.match(said[0] ?? '', /It does again what is done/);
+  assert.match(said[0] ?? '', /It would do again what is done already/);
   const batch = sayAgain(many, { run: RUN, kind: 'payout', mode: 'SANDBOX', again: false });
   assert.match(
     batch[0] ?? '',
-    /one more batch of this date: who was paid under the same id is not paid again\. Trades/,
+    /one more batch of this date\. A payment id that was paid is not paid again\. The other batches have traded/,
   );
   assert.equal(said.at(-1), '  … and 10 more');
   assert.deepEqual(sayAgain(many, { run: RUN, kind: 'convert', mode: 'LIVE', again: true }), said);
@@ -90,7 +90,7 @@ test('in the sandbox it is said, the first fifty; in live it needs --again', () 
       assert.equal(error.ending, 'refused by us');
       const [first, ...others] = error.problems;
       assert.equal(first?.code, 'DATE_TRADED');
-      assert.match(first?.fix ?? '', /--again; --yes does not answer this/);
+      assert.match(first?.fix ?? '', /--again \(--yes is not enough\)/);
       assert.equal(others.length, 51);
       return true;
     },

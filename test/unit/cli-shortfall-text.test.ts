@@ -81,7 +81,7 @@ test('with `shortfall: hold` all is planned, and it is the funding currency that
   );
   assert.equal(
     missing({ USD: '975' }, FUNDED, `${GUARD}shortfall: hold\nlimits: { per_trade: "400.00 USD" }\n`),
-    'The batch is short of 80.00 EUR (it would buy 320.00 EUR of the 400.00 EUR that it needs: the limit per_trade cuts it; the rest waits for another day). ' +
+    'The batch is short of 80.00 EUR (it would buy 320.00 EUR of the 400.00 EUR that it needs: the limit per_trade allows only a part of it; the rest is left for another day). ' +
       '`shortfall: hold`: the payments for which there is no money would wait for it. ' +
       'Before the run starts, change the limits of the policy that keep it from being bought. After the start, only money in the currency itself helps.',
   );

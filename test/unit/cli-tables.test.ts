@@ -84,7 +84,7 @@ test('a credit line is told with what is used of it, and one that cannot be read
   place.sandbox.addFault({ operation: 'getExposures', effect: { kind: 'html', status: 502 } });
   const unread = await cambist(place, ['balances']);
   assert.equal(unread.exitCode, 0);
-  assert.match(unread.stdout, /The credit line could not be read \(/);
+  assert.match(unread.stdout, /The credit line could not be read\. The service/);
 });
 
 test('accounts lists every account over all pages, and never whose it is', async (t) => {

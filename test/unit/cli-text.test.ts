@@ -239,6 +239,17 @@ test('a run that is held says by what, since when, until when, and what would un
   );
 });
 
+test('a run that waits for its settlement in good time is waiting, and not held', () => {
+  const report = makeReportOf({ status: 'RUNNING', payment: 'PENDING', problems: [held.problem] });
+  const told = (cancel?: Progress['cancel']): string =>
+    statusSentence({ ...report, zone: 'UTC' }, { ...PROGRESS, ...(cancel && { cancel }) }, NOW_MS);
+  assert.match(
+    told(),
+    /^\S+ is waiting \(1 of 2 items done\) since 11:59:57 UTC: Leg "usd-mxn-1" is traded; its MXN is not withdrawable yet; .*nothing to do\.$/,
+  );
+  assert.match(told({ by: 'ana' }), /^\S+ is being cancelled by ana, and is waiting \(/);
+});
+
 test('a run that is being cancelled says so, by whom, and that what is under way ends first', () => {
   const items = PROGRESS.items.map((item) => ({ ...item, waiting: null }));
   const running: Progress = { status: 'RUNNING', items, batch: null, cancel: { by: 'ana' } };
@@ -329,11 +340,11 @@ test('a safety wait names its end in UTC, and the day where it is another one', 
   const at = (text: string): number => Date.parse(text);
   assert.equal(
     safetyWaitText(at('2026-11-21T20:37:36.004Z'), at('2026-11-21T20:34:00Z')),
-    'safety wait until 20:37:37 UTC; nothing for you to do',
+    'safety wait until 20:37:37 UTC, to be sure that nothing was sent before; nothing for you to do',
   );
   assert.equal(
     safetyWaitText(at('2026-11-22T00:01:00Z'), at('2026-11-21T23:58:00Z')),
-    'safety wait until 2026-11-22 00:01:00 UTC; nothing for you to do',
+    'safety wait until 2026-11-22 00:01:00 UTC, to be sure that nothing was sent before; nothing for you to do',
   );
 });
 

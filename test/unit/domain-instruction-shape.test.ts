@@ -36,6 +36,7 @@ const FACTS: readonly Fact[] = [
   { kind: 'api key', keyName: 'organizations/o/apiKeys/b', atMs: 1 },
   { kind: 'opened', item: 'supplier', generation: 2, atMs: 1 },
   { kind: 'record', item: 'supplier', recordId: 'wtd_1' },
+  { kind: 'let go', chunk: 1, places: [0, 499] },
 ];
 
 test('every instruction and every fact that Cambist makes passes', () => {

@@ -33,7 +33,7 @@ test('a batch that waits for money leads with the sums, not with what one paymen
       item: null,
       message:
         'Short of 5.00 EUR (1 payment waits; 5.00 EUR are needed, 0.00 EUR are there), and of 69322.71 GBP (54 payments wait; 69334.71 GBP are needed, 12.00 GBP are there).',
-      fix: 'Bring EUR and GBP in; the run goes on by itself.',
+      fix: 'Bring EUR and GBP in; the run then goes on by itself.',
     },
   });
 });

@@ -41,7 +41,7 @@ test('the limit of a day counts other runs of the date; the limit of a run does 
   assert.equal(brokenTradeLimit(limits, [usd('60')], before), null);
   assert.equal(
     brokenTradeLimit(limits, [usd('60.01')], before),
-    '200.01 USD on one business date is more than the limit per_day of 200.00 USD.',
+    '200.01 USD on one business date is above the limit per_day of 200.00 USD.',
   );
 });
 
@@ -49,7 +49,7 @@ for (const [what, trade, others, limit] of TRADES)
   test(`${what} ${limit === null ? 'keeps the limits' : `breaks ${limit}`}`, () => {
     const broken = brokenTradeLimit(LIMITS, trade, { inRun: others.flat(), onDate: [] });
     assert.equal(broken === null, limit === null, broken ?? '');
-    if (limit !== null) assert.ok(broken?.endsWith(`more than the limit ${limit}.`), broken ?? '');
+    if (limit !== null) assert.ok(broken?.endsWith(`above the limit ${limit}.`), broken ?? '');
     assert.equal(brokenTradeLimit(null, trade, { inRun: others.flat(), onDate: [] }), null);
   });
 
@@ -77,6 +77,6 @@ for (const [what, payment, before, limit] of PAYMENTS)
   test(`${what} ${limit === null ? 'keeps the limits of payments' : `breaks ${limit}`}`, () => {
     const broken = brokenPaymentLimit(LIMITS, payment, before);
     assert.equal(broken === null, limit === null, broken ?? '');
-    if (limit !== null) assert.ok(broken?.endsWith(`more than the limit ${limit}.`), broken ?? '');
+    if (limit !== null) assert.ok(broken?.endsWith(`above the limit ${limit}.`), broken ?? '');
     assert.equal(brokenPaymentLimit(null, payment, before), null);
   });

@@ -169,7 +169,7 @@ test('a run of which something was cancelled is called so, also by a later start
 });
 
 test('a run is held by everything but the pace of the service, and says by what', () => {
-  const holds: readonly WaitReason[] = ['money', 'doubt', 'configuration', 'opening', 'settlement', 'person'];
+  const holds: readonly WaitReason[] = ['money', 'doubt', 'configuration', 'opening', 'person'];
   for (const reason of holds) {
     const state = stateOf([PAYMENT]);
     for (const record of state.payments) record.waiting = waiting(reason);
@@ -185,6 +185,24 @@ test('a run is held by everything but the pace of the service, and says by what'
   for (const record of state.legs) record.waiting = waiting('service');
   assert.equal(makeReport(state).status, 'RUNNING');
   assert.deepEqual(makeReport(state).problems, []);
+});
+
+test('a run waits for a settlement in good time, and is held by a late one', () => {
+  for (const [code, status] of [
+    ['AWAITING_SETTLEMENT', 'RUNNING'],
+    ['SETTLEMENT_LATE', 'HELD'],
+    ['WITHDRAWAL_LATE', 'HELD'],
+  ] as const) {
+    const state = stateOf([PAYMENT]);
+    const wait = waiting('settlement');
+    for (const record of state.legs) record.waiting = { ...wait, problem: { ...wait.problem, code } };
+    const report = makeReport(state);
+    assert.equal(report.status, status, code);
+    assert.deepEqual(
+      report.problems.map((problem) => problem.code),
+      [code],
+    );
+  }
 });
 
 test('the rate of a leg is what it bought by what it sold', () => {
@@ -448,6 +466,8 @@ test('a run that was reset says of what an earlier one may have done that it is 
   const steps = (isAgain: boolean): readonly string[] =>
     progressPage(state, 0, isAgain).progress.items.map(({ step }) => step);
   assert.deepEqual(steps(false), ['made', 'quoting', 'to be sent']);
+  assert.deepEqual(steps(true), ['made', 'looking whether it was traded', 'to be sent']);
+  for (const { stage } of state.payments) if (stage.kind === 'unsent') stage.release = { unwanted: null };
   assert.deepEqual(steps(true), ['made', 'looking whether it was traded', 'looking whether it was sent']);
   assert.equal(lookingIn(progressPage(state, 0, true).progress), 2);
   for (const { stage } of [...state.legs, ...state.payments]) {
@@ -471,7 +491,7 @@ test('every advice that a known run shows has its name, and its item’s, in the
     pauses.note(state, { reason: 'person', afterMs: 0, problem });
     const texts = [
       ...makeReport(state).problems.map(({ fix }) => fix),
-      ...progressPage(state, 0, false).progress.items.map(({ waiting }) => waiting?.problem.fix ?? ''),
+      ...progressPage(state, 0, false).progress.items.map((item) => item.waiting?.problem.fix ?? ''),
       detailsOf(state, false),
       endOf(state),
     ];
@@ -484,6 +504,6 @@ test('every advice that a known run shows has its name, and its item’s, in the
 });
 
 test('what the policy does by itself is not explained to a run that has the rule', () => {
-  assert.equal(moneyAdvice({ shortfall: 'hold' }, 'USD'), 'Bring USD in; the run goes on by itself.');
+  assert.equal(moneyAdvice({ shortfall: 'hold' }, 'USD'), 'Bring USD in; the run then goes on by itself.');
   assert.match(moneyAdvice({ shortfall: 'skip' }, 'USD'), /`shortfall: hold`/);
 });

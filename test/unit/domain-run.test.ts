@@ -944,7 +944,7 @@ test('a payment with a status in no list holds the run, which says which and whe
   assert.deepEqual(held, {
     code: 'STATUS_UNKNOWN',
     item: PAYMENT.id,
-    message: 'The service says "ODD" of withdrawal wtd_1; it is not known what that status means.',
+    message: 'The service says "ODD" of withdrawal wtd_1, and Cambist does not know what that status means.',
     fix: 'Write it into `withdrawal_statuses` (paid, failed or pending) of the service file (CAMBIST_SERVICE_FILE) and start the workers again; the run then goes on by itself.',
   });
   assert.deepEqual(shown, ['RUNNING', 'STATUS_UNKNOWN', 'RUNNING', 'COMPLETED']);
@@ -2419,7 +2419,7 @@ test('a purchase whose sale brought too little, and was accepted so, is not trad
   );
   assert.deepEqual(
     report.problems.map(({ code, message }) => `${code}: ${message}`),
-    ['LEG_NOT_TRADED: Leg "third" needs 17250.01 USD of the sales before it, which brought 17250 USD.'],
+    ['LEG_NOT_TRADED: Leg "third" needs 17250.01 USD from the sales before it, which brought 17250.00 USD.'],
   );
 });
 

@@ -416,7 +416,7 @@ test('a leg that its guard ends names the command, and another run in its place 
     return result.problem.fix;
   };
   const run = runName(context().plan.run);
-  const replay = `Wait for a better price, then type \`npx cambist replay ${run}\`. Or widen the guard on purpose:`;
+  const replay = `Wait for a better price, then type \`npx cambist replay ${run}\`. Or allow a worse price in the policy:`;
   assert.equal(
     adviceOf({}),
     `${replay} while nothing of the run is done, \`npx cambist run POLICY --id NEW --instead-of ${context().plan.run.id}\`.`,
@@ -672,7 +672,7 @@ test('a leg that ends because another open run has reserved what it would trade 
   assert.equal(code, 'BALANCES_CHANGED');
   assert.match(
     message,
-    /; q\.2026-11-21 takes what is there, by a trade that is not settled yet and may still fail, which leaves nothing of it\.$/,
+    /\. Now q\.2026-11-21 uses the money, for a trade that is not settled yet and may still fail\. That leaves nothing of it\.$/,
   );
   assert.doesNotMatch(message, /asks for/);
   assert.match(fix, /npx cambist replay/);
@@ -691,7 +691,10 @@ test('a purchase that needs sales by the balances of now waits for the sale of i
   assert.match(waits.wait.problem.message, /that leg "eur-usd-1" brings/);
   const ends = told({});
   assert.ok(ends.kind === 'not traded');
-  assert.match(ends.problem.message, /; those of now pay for nothing of it without the USD of sales/);
+  assert.match(
+    ends.problem.message,
+    /\. The balances now pay for nothing of it without the USD that sales bring/,
+  );
 });
 
 test('a leg that is not fresh is quoted only when Temporal knows the runs of the policy that have traded, or a person lets it go on', () => {
@@ -869,7 +872,7 @@ test('a leg that funds a batch waits for what it may cost, beside what comes bef
     [short.result.wait.problem.code, short.result.wait.problem.message],
     [
       'SHORTFALL',
-      'The leg buys 16900.00 MXN for 1000.00 USD at most, but 1074.99 USD are there for it, and what comes before it in the plan takes 75.00 USD of that.',
+      'Short of 0.01 USD: the leg buys 16900.00 MXN for 1000.00 USD at most; 1074.99 USD are there, of which 75.00 USD go first to what stands before it in the plan.',
     ],
   );
   assert.deepEqual(short.result.wait.short, { currency: 'USD', needed: '1075', there: '1074.99' });
@@ -885,7 +888,7 @@ test('what other runs have reserved is not there for it; where that cannot be to
   assert.ok(!kindsOf(short.effects).includes('send quote'), 'no quote is asked for');
   assert.ok(short.result.kind === 'wait', 'it waits');
   const reserved =
-    /but 1074\.99 USD are there for it \(other runs have reserved 3925\.01 USD more\), and what comes before/;
+    /; 1074\.99 USD are there \(and 3925\.01 USD more, which other runs have reserved\), of which 75\.00 USD go first/;
   assert.match(short.result.wait.problem.message, reserved);
   const problem: Problem = { code: 'RESERVATION_UNKNOWN', item: null, message: 'x', fix: 'y' };
   const silent = funded({ USD: '5000' }, {}, FUNDING, {

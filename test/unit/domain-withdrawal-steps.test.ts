@@ -1,6 +1,7 @@
 /** The steps of a payment against scripted replies: looks, sends, generations, and what follows (M1, M2). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { makeProblem } from '../../domain/problems.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import type { Answer, Context, Effect } from '../../domain/writes/step.ts';
@@ -9,6 +10,7 @@ import {
   createWithdrawalSteps,
   type PaymentState,
   type PaymentStep,
+  type Wanted,
 } from '../../domain/writes/withdrawal.ts';
 import {
   NOT_SENT,
@@ -433,12 +435,12 @@ test('a record that a person says is not the payment’s stops it no more; the s
   const left = said([notThis(twin.id)], [other, twin]);
   assert.match(
     left.kind === 'wait' ? left.wait.problem.message : left.kind,
-    /withdrawal wtd_8 carries no tag/,
+    /withdrawal wtd_8 has no reference/,
   );
   const both = said([], [other, twin]);
   assert.match(
     both.kind === 'wait' ? both.wait.problem.message : both.kind,
-    /withdrawals wtd_8, wtd_9 carry no tag/,
+    /withdrawals wtd_8, wtd_9 have no reference/,
   );
   // It carries the payment's tag, or the service gave it for the payment.
   assert.equal(said([notThis(WITHDRAWAL.id)], [WITHDRAWAL]).kind, 'accepted');
@@ -571,3 +573,25 @@ for (const [what, answer, otherWithdrawalIds, code] of NAMINGS)
       assert.deepEqual(sentAs(effects), []);
     }
   });
+
+test('a payment that was never handed to a sender ends after one lookup, also in a run that was reset', () => {
+  const unwanted = makeProblem('ACCOUNT_UNUSABLE', PAYMENT.id);
+  const end = (more: Partial<Wanted> = {}, state = NEW_PAYMENT, script: Script = {}) =>
+    play(
+      createWithdrawalSteps(AGAIN, PAYMENT, { ...WANTED, unwanted, isNeverSent: true, ...more }, state),
+      script,
+    );
+  const { result, effects } = end();
+  assert.equal(named(result), 'not paid');
+  assert.deepEqual(kindsOf(effects), ['read instructions', 'scan withdrawals']);
+  // A call that was lost says nothing against it.
+  assert.equal(named(end({}, { ...NEW_PAYMENT, sent: true }).result), 'not paid');
+  assert.equal(named(end({}, NEW_PAYMENT, { 'scan withdrawals': [seen(WITHDRAWAL)] }).result), 'accepted');
+  assert.equal(
+    problemOf(end({}, NEW_PAYMENT, { 'scan withdrawals': [UNREADABLE] }).result),
+    'LOOKUP_INCOMPLETE',
+  );
+  // What this history shows of a send counts more.
+  assert.equal(named(end({}, { ...DOUBTFUL, knownIn: 'run-2' }).result), 'wait: doubt');
+  assert.equal(named(end({ unwanted: null }).result), 'accepted');
+});

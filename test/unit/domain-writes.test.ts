@@ -3,12 +3,14 @@
  * each course of events as short as it can be told.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { SENT_SOONER } from '../../domain/waits.ts';
 import type { Problem } from '../../domain/problems.ts';
 import type { Fact, Kept, Recorded } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import type { Context, Effect } from '../../domain/writes/step.ts';
+import { HIDDEN_BY } from '../../domain/writes/doubt.ts';
 import { NEW_LEG, type LegState, type LegStep } from '../../domain/writes/leg-state.ts';
 import { executeTradeSteps, requestQuoteSteps, tradedSteps } from '../../domain/writes/trade.ts';
 import {
@@ -37,6 +39,7 @@ import {
   type Script,
 } from '../support/scripts.ts';
 import { recorded, type LooseInstruction } from '../support/instructions.ts';
+import { urlOf } from '../support/root.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -359,7 +362,12 @@ test('doubt that only time ends says when that is, the same at each look, and th
   const safeAtMs = (first.state.doubt?.lastSendMs ?? 0) + reset.facts.settleDoubtMs.trade;
   assert.equal(first.wait.safeAtMs, safeAtMs);
   const end = new Date(safeAtMs).toISOString().slice(11, 19);
-  assert.match(first.wait.problem.fix, new RegExp(`safety wait until ${end} UTC; nothing for you to do\\.$`));
+  assert.match(
+    first.wait.problem.fix,
+    new RegExp(
+      `safety wait until ${end} UTC, to be sure that nothing was sent before; nothing for you to do\\.$`,
+    ),
+  );
   const later = context({ attempt: { runId: 'run-2' }, nowMs: () => NOW + MINUTE_MS });
   const second = play(requestQuoteSteps(later, LEG, first.state)).result;
   assert.ok(second.kind === 'wait');
@@ -938,3 +946,8 @@ for (const [what, cannotTell] of [
     assert.equal(cancelled.result.kind === 'wait' && cancelled.result.wait.reason, 'doubt');
   });
 }
+
+test('the design says of everything that may hide a send what proves sooner that there was none', () => {
+  const page = readFileSync(urlOf('docs/design.md'), 'utf8');
+  for (const why of Object.values(HIDDEN_BY)) assert.ok(page.includes(`| ${why} | `), why);
+});

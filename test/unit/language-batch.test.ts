@@ -457,7 +457,7 @@ test('amounts that may have points between their thousands are remarked on, wher
     return reader.findings.warnings.first.map(({ code, line, message }) => `${code} ${line} ${message}`);
   };
   assert.deepEqual(await remarks(['1.250', '12.500', '3.000']), [
-    'BATCH_AMOUNT_THOUSANDS 2 every amount in USDC has three digits behind the point; the 3 payments are 16.750000 USDC in all',
+    'BATCH_AMOUNT_THOUSANDS 2 every amount in USDC has three digits after the point; the 3 payments are 16.750000 USDC in all',
   ]);
   assert.deepEqual(await remarks(['1.250', '12.5']), []);
   assert.deepEqual(await remarks(['1.250'], { numbers: { decimal: '.', group: ',' } }), []);

@@ -244,7 +244,7 @@ POLICY_CURRENCY p.yaml:7:9: "usd" is not a currency code.
       sell: usd
             ^^^
   fix: did you mean \`USD\`?
-POLICY_AMOUNT_UNQUOTED p.yaml:9:19: the amount 1000.00 is not in quotes: YAML would read it as a binary number.
+POLICY_AMOUNT_UNQUOTED p.yaml:9:19: the amount 1000.00 is not in quotes: a program that reads the file could round it.
       amount: { sell: 1000.00 }
                       ^^^^^^^
   fix: write "1000.00", with the quotes
@@ -264,7 +264,7 @@ POLICY_AMOUNT p.yaml:17:22: "1,000.00" is not an amount: it has separators; only
         amount: { fixed: "1,000.00" }
                          ^^^^^^^^^^
   fix: write "1000.00", with the quotes
-POLICY_DUPLICATE_ID p.yaml:18:9: "Supplier" is already on line 16 but for its capitals.
+POLICY_DUPLICATE_ID p.yaml:18:9: "Supplier" is already on line 16 (small and capital letters make no difference).
       - id: Supplier
             ^^^^^^^^
   fix: give each payment an id of its own
@@ -311,7 +311,7 @@ POLICY_TAG p.yaml:18:7: tags are not allowed.
     zone: !!str UTC
           ^^^^^
   fix: delete the tag, or put a text that begins with \`!\` in quotes
-POLICY_ALIAS p.yaml:19:9: aliases are not allowed: what a payment is must stand where it is read.
+POLICY_ALIAS p.yaml:19:9: aliases are not allowed: each value must be written where it is used.
     settle: *how
             ^^^^
   fix: write the value out, or put a text that begins with \`*\` in quotes
@@ -686,7 +686,7 @@ const REFUSED: readonly (readonly [title: string, text: string, problems: readon
   [
     'an offset as a zone',
     `${SUPPLIER}zone: "+02:00"\n`,
-    ['ZONE 14:7 write a name of the IANA database, such as UTC or Europe/Paris'],
+    ['ZONE 14:7 write the name of a zone, such as UTC or Europe/Paris'],
   ],
   [
     'a quote life that the service does not sell',
@@ -799,7 +799,7 @@ for (const [what, text] of COVERED) {
 
 test('payments that nothing proves to be covered load with a warning that says why', () => {
   for (const [from, to, why] of [
-    [GUARD, '', 'no guard says what the sale brings at least'],
+    [GUARD, '', 'no guard says how much the sale brings at least'],
     [
       '{ sell: "1000.00" }',
       '{ sell: all, keep: "0.00" }',

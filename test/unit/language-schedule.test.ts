@@ -81,7 +81,7 @@ const PRINTED: readonly (readonly [what: string, text: string, printed: string])
     `POLICY_CLOCK_CHANGE p.yaml:7:17: in Europe/Paris 02:30 does not come on 2027-03-28, 2028-03-26, and comes twice on 2027-10-31, 2028-10-29: clocks are changed there.
     schedule: { at: "02:30", days: daily }
                     ^^^^^^^
-  fix: write "03:00", the nearest time that every day of the next two years has once`,
+  fix: write "03:00", the nearest time that comes once on every day of the next two years`,
   ],
   [
     'a time that only some day skips',
@@ -89,7 +89,7 @@ const PRINTED: readonly (readonly [what: string, text: string, printed: string])
     `POLICY_CLOCK_CHANGE p.yaml:7:17: in America/Santiago 00:15 does not come on 2027-09-05, 2028-09-03: clocks are changed there.
     schedule: { at: "00:15", days: daily }
                     ^^^^^^^
-  fix: write "01:00", the nearest time that every day of the next two years has once`,
+  fix: write "01:00", the nearest time that comes once on every day of the next two years`,
   ],
   [
     'a time that is none',
@@ -118,7 +118,7 @@ const PRINTED: readonly (readonly [what: string, text: string, printed: string])
   [
     'a schedule without a zone',
     `${HEAD}schedule: { at: "09:30", days: weekdays }\n`,
-    `POLICY_MISSING_FIELD p.yaml:6:1: a schedule needs \`zone\` written out: its time is by the clocks of that zone.
+    `POLICY_MISSING_FIELD p.yaml:6:1: a schedule needs \`zone\`: its time is by the clocks of that zone.
     schedule: { at: "09:30", days: weekdays }
     ^^^^^^^^
   fix: add for example \`zone: Europe/Paris\``,
@@ -129,7 +129,7 @@ const PRINTED: readonly (readonly [what: string, text: string, printed: string])
     `POLICY_NO_DAY_LEFT p.yaml:7:47: the schedule is over: its last date was 2026-11-20.
     schedule: { at: "09:30", days: weekdays, end: 2026-11-20 }
                                                   ^^^^^^^^^^
-  fix: write a later \`end\`, or other days; or delete \`schedule\`: what a run does, and which run it is, stay the same`,
+  fix: write a later \`end\`, or other days; or delete \`schedule\`; the runs of the policy stay the same`,
   ],
 ];
 

@@ -117,8 +117,8 @@ test('of a batch that ended in every way, what was never accepted is tried again
     'Tries again, each under its own key first: 2 payments, 3.00 EUR, 10.50 MXN.',
     '  refused: 10.50 MXN to wac_7Hk2mQ9vT4xR. The account was closed.',
     '  unsent: 3.00 EUR to wac_7Hk2mQ9vT4xR. It was not sent yet.',
-    'Only --pay-again pays payments that failed later, whose window has passed, or of which a person has said that they were not sent: 3 payments.',
-    'A person decides: 1 payment.',
+    'Only --pay-again pays these again, since they failed later, their send window is over, or a person has said that they were not sent: 3 payments.',
+    'For these a person must decide: 1 payment.',
   ]);
 });
 

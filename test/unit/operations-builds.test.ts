@@ -37,7 +37,7 @@ const said = (of: Routing, pinned: readonly Build[] = []) => ({
   idle: idleOf(of, pinned, 'treasury').map(({ message }) => message),
 });
 
-const GONE = 'and none has asked for work in the last minute: runs wait';
+const GONE = 'and none has asked for work in the last minute, so that runs wait';
 const OLD_NAME = 'workers of build "1.4.0" (deployment "cambist-live")';
 const NEW_NAME = 'workers of build "1.5.0" (deployment "cambist-live")';
 
@@ -58,44 +58,44 @@ const TABLE: readonly (readonly [string, Routing, ReturnType<typeof said>])[] = 
     'the first build, before anybody has made it current',
     routing([NONE], [NEW]),
     {
-      lacking: [`work goes to workers without a build, ${GONE}`],
-      idle: [`${NEW_NAME} get no work: it goes to workers without a build`],
+      lacking: [`Temporal gives work to workers without a build, ${GONE}`],
+      idle: [`${NEW_NAME} get no work: Temporal gives it to workers without a build`],
     },
   ],
   [
     'a newer build beside the current one',
     routing([OLD], [OLD, NEW]),
-    { lacking: [], idle: [`${NEW_NAME} get no work: it goes to ${OLD_NAME}`] },
+    { lacking: [], idle: [`${NEW_NAME} get no work: Temporal gives it to ${OLD_NAME}`] },
   ],
   [
     'a newer build, where the current one is gone',
     routing([OLD], [NEW]),
     {
-      lacking: [`work goes to ${OLD_NAME}, ${GONE}`],
-      idle: [`${NEW_NAME} get no work: it goes to ${OLD_NAME}`],
+      lacking: [`Temporal gives work to ${OLD_NAME}, ${GONE}`],
+      idle: [`${NEW_NAME} get no work: Temporal gives it to ${OLD_NAME}`],
     },
   ],
   [
     'nobody at all, where a build is current',
     routing([OLD], []),
-    { lacking: [`work goes to ${OLD_NAME}, ${GONE}`], idle: [] },
+    { lacking: [`Temporal gives work to ${OLD_NAME}, ${GONE}`], idle: [] },
   ],
   [
     'workers without a build beside a current one',
     routing([OLD], [OLD, NONE]),
-    { lacking: [], idle: [`workers without a build get no work: it goes to ${OLD_NAME}`] },
+    { lacking: [], idle: [`workers without a build get no work: Temporal gives it to ${OLD_NAME}`] },
   ],
   [
     'a build that gets a share of the work, and is gone',
     routing([OLD, NEW], [OLD]),
-    { lacking: [`work goes to ${NEW_NAME}, ${GONE}`], idle: [] },
+    { lacking: [`Temporal gives work to ${NEW_NAME}, ${GONE}`], idle: [] },
   ],
   [
     'a build that gets all of the work by a ramp, and is gone',
     routing([OLD, NEW], [OLD], 100),
     {
-      lacking: [`work goes to ${NEW_NAME}, ${GONE}`],
-      idle: [`${OLD_NAME} get no work: it goes to ${NEW_NAME}`],
+      lacking: [`Temporal gives work to ${NEW_NAME}, ${GONE}`],
+      idle: [`${OLD_NAME} get no work: Temporal gives it to ${NEW_NAME}`],
     },
   ],
   [
@@ -118,7 +118,7 @@ test('the fix names the build to start, and the whole command that makes another
   const [idle] = idleOf(routing([NONE], [NONE, NEW]), [], 'treasury');
   assert.equal(
     idle?.fix,
-    'When they are the ones to use, make them current: `temporal worker deployment set-current-version --namespace treasury --deployment-name cambist-live --build-id 1.5.0`. Otherwise end them.',
+    'If they are the ones to use, make them current: `temporal worker deployment set-current-version --namespace treasury --deployment-name cambist-live --build-id 1.5.0`. Otherwise end them.',
   );
   const [first] = lackingOf(routing([NONE], [NEW]), 'treasury');
   assert.match(
@@ -141,7 +141,7 @@ test('a ramp to a build that is gone is taken back; to make the current build cu
   const [idle] = idleOf(routing([OLD, NEW], [OLD], 100), [], 'treasury');
   assert.equal(
     idle?.fix,
-    `When they are the ones to use, take the ramp back: ${TAKE_RAMP_BACK}. Otherwise end them.`,
+    `If they are the ones to use, take the ramp back: ${TAKE_RAMP_BACK}. Otherwise end them.`,
   );
   const [unversioned] = lackingOf(routing([OLD, NONE], [OLD]), 'treasury');
   assert.match(
@@ -161,7 +161,7 @@ test('a current build that is gone is replaced by one that is there, also by one
 test('nobody is told to end the workers of a build that runs are pinned to', () => {
   assert.deepEqual(said(routing([NEW], [OLD, NEW, NONE]), [OLD]), {
     lacking: [],
-    idle: [`workers without a build get no work: it goes to ${NEW_NAME}`],
+    idle: [`workers without a build get no work: Temporal gives it to ${NEW_NAME}`],
   });
 });
 
@@ -170,7 +170,7 @@ test('runs that are pinned to a build without worker are named, with the command
     {
       code: 'BUILD_WITHOUT_WORKER',
       place: 'cambist-live',
-      message: `runs are pinned to ${OLD_NAME}, and none has asked for work in the last minute: they wait`,
+      message: `runs are pinned to ${OLD_NAME}, and none has asked for work in the last minute, so that they wait`,
       fix:
         'Start a worker with CAMBIST_BUILD_ID=1.4.0. Or take the pin back: `temporal workflow update-options --namespace treasury ' +
         `--query "TaskQueue = 'cambist-live' AND CloseTime IS NULL AND TemporalWorkflowVersioningBehavior = 'Pinned' AND TemporalWorkerDeploymentVersion = 'cambist-live:1.4.0'" ` +
@@ -245,7 +245,7 @@ async function refusals(place: Place): Promise<readonly string[]> {
 test('a run that is pinned to a build without worker is refused, also where nobody has a build', async () => {
   const queue = { pollers: [poller(1, NONE)] };
   assert.deepEqual(await refusals(temporal({ queue, versioningInfo: PINNED_TO_OLD })), [
-    `a person has pinned it to ${OLD_NAME}, and none has asked for work in the last minute: it waits; nothing was changed`,
+    `somebody has pinned it to ${OLD_NAME}, and none has asked for work in the last minute, so that it waits; nothing was changed`,
   ]);
   assert.deepEqual(await refusals(temporal({ queue, versioningInfo: NOT_PINNED })), []);
 });
@@ -256,7 +256,7 @@ test('a run is refused when the last worker of its build has asked for work two 
       temporal({ queue: { ...OF_OLD, pollers: [poller(secondsAgo, OLD)] }, versioningInfo: NOT_PINNED }),
     );
   assert.deepEqual(await asked(119), []);
-  assert.deepEqual(await asked(121), [`work goes to ${OLD_NAME}, ${GONE}; nothing was changed`]);
+  assert.deepEqual(await asked(121), [`Temporal gives work to ${OLD_NAME}, ${GONE}; nothing was changed`]);
 });
 
 test('what Temporal cannot tell of builds refuses nothing', async () => {
@@ -296,7 +296,10 @@ test('the builds that runs are pinned to are told once each; where Temporal cann
 test('a worker that starts says that its build gets no work, unless a run is pinned to it or Temporal cannot tell', async () => {
   const own = async (answers: Parameters<typeof temporal>[0]) =>
     (await ownTrouble(temporal(answers), 'cambist-live', NEW))?.message ?? null;
-  assert.equal(await own({ queue: OF_OLD, pinned: [] }), `${NEW_NAME} get no work: it goes to ${OLD_NAME}`);
+  assert.equal(
+    await own({ queue: OF_OLD, pinned: [] }),
+    `${NEW_NAME} get no work: Temporal gives it to ${OLD_NAME}`,
+  );
   assert.equal(await own({ queue: OF_OLD, pinned: ['cambist-live:1.5.0'] }), null);
   assert.equal(await own({ pinned: [] }), null);
 });

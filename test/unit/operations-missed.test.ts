@@ -172,7 +172,7 @@ test('a start that is under way cannot be acknowledged, since it may be missed a
       {
         code: 'NOTHING_TO_ACKNOWLEDGE',
         place: 'p.2026-11-22',
-        message: 'its start is still under way, and may yet go well',
+        message: 'its start is still under way, and may still go well',
         fix: 'See `npx cambist schedule list`, and acknowledge it once it is missed.',
       },
     ],

@@ -49,7 +49,7 @@ const EDGES: Readonly<Record<string, Edges>> = {
   },
   worker: {
     folders: ['workflows', 'durable', 'activities', 'config', 'operations'],
-    packages: ['@temporalio/worker', '@temporalio/client', '#temporal-binary'],
+    packages: ['@temporalio/worker', '@temporalio/client', 'node-forge', '#temporal-binary'],
     node: 'any',
   },
   cli: {

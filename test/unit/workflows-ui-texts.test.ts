@@ -149,7 +149,7 @@ test('the details have each item with its outcome, what is waited for with the n
   // Not when it looks next, which may be several times before.
   assert.ok(
     detailsOf(state).includes(
-      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC; nothing for you to do. Since 2026-11-21 15:02 UTC.\n',
+      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC, to be sure that nothing was sent before; nothing for you to do. Since 2026-11-21 15:02 UTC.\n',
     ),
     detailsOf(state),
   );
@@ -205,7 +205,7 @@ test('what ended undone says in one sentence what is done, and what to do about 
   );
   assert.equal(
     endOf(endedWith(endedBy('CANCELLED'), paid)),
-    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled stays unsent until a person types `npx cambist run POLICY --id 2026-11-21 --go-on`. The whole report: `npx cambist report p.2026-11-21`.',
+    'Cancelled: 1 of 2 items is done, the others are not. What was cancelled is not sent until somebody types `npx cambist run POLICY --id 2026-11-21 --go-on`. The whole report: `npx cambist report p.2026-11-21`.',
   );
   const details = detailsOf(endedWith(refused, paid));
   assert.match(details, /^\*\*PARTIAL\*\*\n\nEnded: 1 of 2 items is done/);
@@ -246,9 +246,9 @@ test('a batch says with which codes payments have ended unpaid, how many each, a
     chunkOf(2, 99, [MISSING, { code: 'BATCH_STOPPED', payments: 92 }]),
   ];
   const lines = [
-    '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, mend it, then type `npx cambist replay p.2026-11-21`, or reset the run.',
-    '- `ACCOUNT_MISSING` 14 payments: Register the account at the service, then type `npx cambist replay p.2026-11-21`, or reset the run.',
-    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: Correct the account, amount or pair at the service, then type `npx cambist replay p.2026-11-21`, or reset the run. A payment that is refused as before goes on by `npx cambist run POLICY --go-on ITEM`.',
+    '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, and mend it. Then type `npx cambist replay p.2026-11-21`, or reset the run.',
+    '- `ACCOUNT_MISSING` 14 payments: The service does not know the withdrawal account of a payment. Register the account at the service, then type `npx cambist replay p.2026-11-21`, or reset the run.',
+    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: The service says: the account is not in use. Correct the account, amount or pair at the service, then type `npx cambist replay p.2026-11-21`, or reset the run. If a payment is then refused as before: `npx cambist run POLICY --go-on ITEM`.',
     '- All of them, one by one: `npx cambist report p.2026-11-21`.',
   ].join('\n');
   assert.ok(detailsOf(state).includes(`\n${lines}\n`), detailsOf(state));
@@ -436,7 +436,7 @@ test('beside the timer of a safety wait stands its end, at each look the same', 
   await pauses.pause(waiter, { afterMs: 10_000, reason: 'doubt', problem, safeAtMs }, 0);
   await pauses.pause(waiter, { afterMs: 9_000, reason: 'doubt', problem }, 0);
   assert.deepEqual(beside, [
-    'usd-mxn-1: safety wait until 20:37:37 UTC; nothing for you to do',
+    'usd-mxn-1: safety wait until 20:37:37 UTC, to be sure that nothing was sent before; nothing for you to do',
     'Looks again for usd-mxn-1: IN_DOUBT',
   ]);
   assert.deepEqual(waiter.waiting, { reason: 'doubt', problem, wakeAtMs: nowMs + 9_000, sinceMs: nowMs });

@@ -752,12 +752,39 @@ const itsMoneyComes = fc
         .when(at('end', { plusMs: 3 * MINUTE }), again).schedule,
   );
 
+/**
+ * The account of a payment is not good when its batch is planned. Somebody mends it, or does not, and tries again. Then it is
+ * not good any more, perhaps while the service is at work on the payment, and somebody tries once more.
+ */
+const accountIsMended = fc
+  .record({
+    schedule: anyBatch,
+    account: of('wac_supplier', 'wac_2', 'wac_3'),
+    isMended: of(true, true, false),
+    again: fc.tuple(onceMore, onceMore),
+    places: fc.tuple(placeInBatch, placeInBatch),
+    afterMs: of(100, SECOND, 5 * SECOND, MINUTE, 2 * HOUR),
+    noise,
+  })
+  .map(({ schedule, account, isMended, again: [first, second], places, afterMs, ...rest }): Schedule => {
+    const is = (status: 'VERIFIED' | 'UNVERIFIED'): Misfortune => ({ kind: 'account', account, status });
+    const later = (plusMs: number): Moment => at('end', { plusMs: MINUTE + plusMs });
+    return amid(schedule, rest.noise)
+      .given({ policy: { startsAt: 'in the day' } })
+      .when(START, is('UNVERIFIED'))
+      .when(later(0), isMended ? is('VERIFIED') : [])
+      .when(later(SECOND), first, places[0])
+      .when(later(SECOND + afterMs), is('UNVERIFIED'))
+      .when(later(SECOND + 2 * afterMs), second, places[1]).schedule;
+  });
+
 /** Courses of events of batches that chance seldom brings, with how often they are played in a hundred schedules of batches. */
 export const STORIES_OF_BATCHES = {
   'lost under another key': [6, lostUnderAnotherKey],
   'both batches go on': [6, bothGoOn],
   'the money of a batch comes': [4, itsMoneyComes],
   'a batch pays again after an end': [4, paidAgainAfterAnEnd(anyBatch)],
+  'an account is mended': [8, accountIsMended],
 } as const satisfies Readonly<Record<string, readonly [number, fc.Arbitrary<Schedule>]>>;
 
 export const batches: fc.Arbitrary<Schedule> = oneOf(

@@ -129,6 +129,7 @@ function isAskedByNoKey(world: World, temporal: Temporal, id: string): boolean {
     hasNoMoney ||
     isStopped ||
     isOthersToo ||
+    service.onceUnverified.has(accountOf(temporal, id)) ||
     agenda.nowMs > WITHDRAWALS_UNTIL_MS
   );
 }

@@ -4,6 +4,7 @@
  */
 import {
   makeReport,
+  shownWaits,
   statusOf,
   type Report,
   type ReportLeg,
@@ -453,7 +454,7 @@ export class Oracle {
       this.broken('M4', `${temporal.itemOf(id)} is reported as ${amount}, which is ${textOf(due)}`);
   }
 
-  // Silence (M8): while a run says only RUNNING, a record of the service must show what it waits for.
+  // Silence (M8): while a run says only RUNNING, and tells of no wait, a record of the service must show what it waits for.
 
   /** Nothing happens until then. A run that waits longer than it may in silence breaks M8. */
   quietUntil(nextMs: number): void {
@@ -470,7 +471,7 @@ export class Oracle {
       const saysWithinMs = temporal.chunks.length > 0 ? SAYS_OF_CHUNKS_WITHIN_MS : SAYS_WITHIN_MS;
       if (nextMs <= untilMs + saysWithinMs) continue;
       this.#world.coverage.hit('judged', 'said nothing for too long');
-      if (statusOf(current.state) !== 'RUNNING') continue;
+      if (statusOf(current.state) !== 'RUNNING' || shownWaits(current.state).length > 0) continue;
       const what = pending.map(({ record, status }) => `${record.id} is ${status}`).join(', ');
       this.broken(
         'M8',

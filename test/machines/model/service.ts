@@ -143,6 +143,8 @@ export class Service {
   readonly #withdrawals: Listed<Withdrawal>[] = [];
   readonly #balances: Map<string, bigint>;
   readonly #unverified = new Set<string>();
+  /** Accounts that were not verified at some time. */
+  readonly onceUnverified = new Set<string>();
   /** Currencies of which money came or went that no run of ours has moved. */
   readonly movedByOthers = new Set<string>();
   #ids = 0;
@@ -230,6 +232,8 @@ export class Service {
   verify(account: string, isVerified: boolean): void {
     if (isVerified) this.#unverified.delete(account);
     else this.#unverified.add(account);
+    if (!isVerified) this.onceUnverified.add(account);
+    this.#watcher.changed();
   }
 
   deposit(amount: string): void {

@@ -122,6 +122,8 @@ export type Ending = Glimpse & {
   readonly heldBy: (code: string) => Glimpse;
   /** Codes by which the first run was held. */
   readonly held: readonly string[];
+  /** How long all of it has taken. */
+  readonly tookMs: number;
   /** How often something was asked of the service, by all runs. */
   readonly asked: (effect: Effect['kind']) => number;
 };
@@ -132,6 +134,7 @@ type End = {
   readonly runs: readonly Glimpse[];
   readonly moments: ReadonlyMap<string, number>;
   readonly missed: readonly string[];
+  readonly tookMs: number;
 };
 
 export class Story {
@@ -215,7 +218,8 @@ export class Story {
       look: async () => {
         if (ends.length > 0 || !(await this.#isThere(world))) return;
         const runs = await Promise.all(world.runs.map((run) => glimpseOf(world, run)));
-        ends.push({ runs, moments: world.moments(), missed: missedIn(world) });
+        const tookMs = world.agenda.nowMs - beginsAtMs;
+        ends.push({ runs, moments: world.moments(), missed: missedIn(world), tookMs });
       },
       hasSeenEnough: () => ends.length > 0 || world.agenda.nowMs > beginsAtMs + PATIENCE_MS,
     });
@@ -224,13 +228,15 @@ export class Story {
     const told = (what: string): string =>
       [what, '', ...lines, '', JSON.stringify(schedule, null, 1)].join('\n');
     if (broken.length > 0) assert.fail(told(broken.join('\n')));
-    const { runs, moments, missed } = ends[0] ?? assert.fail(told('The story never came to its end.'));
+    const { runs, moments, missed, tookMs } =
+      ends[0] ?? assert.fail(told('The story never came to its end.'));
     if (missed.length > 0) saysNothing(told(`It never happened: ${missed.join(', ')}`));
     return {
       ...(runs[0] ?? saysNothing('A story has a run.')),
       runs,
       afterwards: await Promise.all(world.runs.map((run) => glimpseOf(world, run))),
       held: [...held.keys()],
+      tookMs,
       heldBy: (code) => held.get(code) ?? assert.fail(told(`The run was never held by ${code}.`)),
       asked: (effect) => moments.get(`before ${effect}`) ?? 0,
     };

@@ -5,6 +5,7 @@
  */
 import type { Deps } from '../../../activities/deps.ts';
 import { nameOfPayment } from '../../../domain/batch.ts';
+import type { Fact } from '../../../domain/people/instructions.ts';
 import { runName, type RunName } from '../../../domain/references.ts';
 import type { ChunkInput } from '../../../domain/run/calls.ts';
 import { chunkStateOf } from '../../../domain/run/chunk-state.ts';
@@ -36,6 +37,10 @@ export function workerOf(world: World, temporal: Temporal): Deps {
     isStopping: () => false,
     instructions: {
       read: async () => home.kept,
+      note: async (_mode: unknown, _run: unknown, facts: readonly Fact[]) => {
+        if (!home.keeps()) throw new Error('Temporal does not keep it.');
+        home.note(facts);
+      },
       end: async () => {},
     },
     scans: world.scans,

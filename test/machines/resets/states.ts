@@ -331,8 +331,8 @@ function awaitsPayment({ status, payments }: Report): boolean {
   );
 }
 
-function awaitsSettlement({ status, problems }: Report): boolean {
-  return status === 'HELD' && problems.some(({ code }) => code === 'AWAITING_SETTLEMENT');
+function awaitsSettlement({ problems }: Report): boolean {
+  return problems.some(({ code }) => code === 'AWAITING_SETTLEMENT');
 }
 
 const LOOKS_EVERY_MS = 300;
