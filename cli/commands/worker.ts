@@ -50,7 +50,7 @@ async function work(output: Output): Promise<Ending> {
   // The SDK's native part would write to the console by itself, in colours and in a form of its own.
   const logging = { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } as const;
   Runtime.install({ logger, telemetryOptions: { logging } });
-  const patience = { ms: PATIENCE_MS, say: (message: string) => output.note(message) };
+  const patience = { ms: PATIENCE_MS, say: (message: string) => logger.warn(message) };
   const identity = workerIdentity(packageVersion(), { pid: process.pid, host: hostname() });
   const worker = await startWorker({ settings, env, patience, identity });
   const ended = worker.run();

@@ -12,7 +12,7 @@ import { startChunk } from '../../durable/batches/chunks.ts';
 import { readStart } from '../../durable/history.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
 import { UNSERVED_QUEUE, HALT_TYPE, haltIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
-import { disagreements, withoutEvidence } from '../support/agreement.ts';
+import { disagreements } from '../support/agreement.ts';
 import { applySchedule, startedBy } from '../support/applied-schedule.ts';
 import {
   assertPaidOnce,
@@ -32,6 +32,7 @@ import { RESERVES, SELLS_ALL, convertPolicy } from '../support/policies.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { cell, test } from '../support/sliced.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run, type Stage } from '../support/stage.ts';
+import { lasting } from '../support/lasting.ts';
 import { WORST_SERVICE } from './resets/services.ts';
 
 const RICH = { USD: '10000000', EUR: '10000000', MXN: '10000000' };
@@ -289,7 +290,7 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
     });
     const first = await run.report();
     await startLike(stage, run.handle);
-    assert.deepEqual(withoutEvidence(await run.report()), withoutEvidence(first));
+    assert.deepEqual(lasting(await run.report()), lasting(first));
     assertDone(stage, run, await run.report());
   },
 
@@ -314,7 +315,7 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
     await handleOf(stage, instructionsOf(run)).result();
     await startLike(stage, instructionsOf(run));
     await run.startAgain();
-    assert.deepEqual(withoutEvidence(await run.report()), withoutEvidence(first));
+    assert.deepEqual(lasting(await run.report()), lasting(first));
     assertDone(stage, run, await run.report());
   },
 
@@ -358,7 +359,7 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
       const told = await second.report();
       assert.deepEqual(second.movements().withdrawals, []);
       assert.ok(told.payments.every(({ outcome }) => outcome === 'NOT_PAID'));
-      assert.deepEqual(withoutEvidence(await untilAllEnded(own, batch)), withoutEvidence(first));
+      assert.deepEqual(lasting(await untilAllEnded(own, batch)), lasting(first));
     } finally {
       await own.close();
     }
@@ -508,9 +509,9 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
     for (const pressed of [batch.handle, planOf(batch), instructionsOf(batch), chunkOf(stage, batch, 2)]) {
       // One after the other, each when the one before has ended.
       await signalWithStart(stage, pressed);
-      assert.deepEqual(withoutEvidence(await untilAllEnded(stage, batch)), withoutEvidence(first));
+      assert.deepEqual(lasting(await untilAllEnded(stage, batch)), lasting(first));
       await updateWithStart(stage, pressed);
-      assert.deepEqual(withoutEvidence(await untilAllEnded(stage, batch)), withoutEvidence(first));
+      assert.deepEqual(lasting(await untilAllEnded(stage, batch)), lasting(first));
     }
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
     await inTurn(async (own, turn) => {

@@ -7,12 +7,12 @@ import assert from 'node:assert/strict';
 import { describe } from 'node:test';
 import type { Report } from '../../domain/run/report.ts';
 import { uniqueName } from '../support/dev-server.ts';
-import { withoutEvidence } from '../support/agreement.ts';
 import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
 import { resetPoints, resetTo } from '../support/resets.ts';
 import { test } from '../support/sliced.ts';
 import { openStage, type Run, type Stage } from '../support/stage.ts';
 import { startDoomedWorker, type KillPoint } from '../support/worker-process.ts';
+import { lasting } from '../support/lasting.ts';
 
 /** There are no dollars above the minimum: pounds are bought with what the sales bring. */
 const POLICY = rebalancingPolicy('0.00');
@@ -86,7 +86,7 @@ describe('a rebalancing that is reset to every event', AT_ONCE, () => {
       const report = await run.report();
       assertAllOnce(stage, run, report);
       await resetToEach(stage, run, (again) => {
-        assert.deepEqual(withoutEvidence(again), withoutEvidence(report));
+        assert.deepEqual(lasting(again), lasting(report));
         assert.deepEqual(traded(run), ALL);
       });
     }));

@@ -102,7 +102,7 @@ describe('a worker that is frozen', AT_ONCE, () => {
     await delay(ANSWER_LIMIT_MS + 2_000);
     frozen.thaw();
     assert.equal((await asked).report.legs.length, 1);
-    assert.match(said.join('\n'), /^No worker has answered for 10 s; .* Waiting up to 20 s more\.$/);
+    assert.match(said.join('\n'), /^No worker has answered for 10 s\. .* Waiting up to 20 s more\.$/);
     assertAllDone(place, run, await run.report());
   });
 });

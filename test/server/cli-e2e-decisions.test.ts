@@ -188,7 +188,7 @@ describe('what people decide', { concurrency: 8 }, () => {
       [
         {
           outcome: 'NOT_PAID',
-          reason: 'ana decided that payment "supplier" was not executed: ticket 4711: never received',
+          reason: 'ana has said that payment "supplier" was not executed: ticket 4711: never received',
         },
       ],
     );
@@ -259,7 +259,7 @@ describe('what people decide', { concurrency: 8 }, () => {
       withdrawals: [policy.reference, `${policy.reference}~9`],
     };
     assert.deepEqual(movedFor(stage, policy), moved);
-    assertProblem(await run(policy, ...AGAIN), 4, 'PAYMENT_STANDS', /stands at the service \("COMPLETED"\)/);
+    assertProblem(await run(policy, ...AGAIN), 4, 'PAYMENT_STANDS', /which has not failed \("COMPLETED"\)/);
 
     const { runId } = await runNow(policy).describe();
     await stage.temporal.client.workflowService.resetWorkflowExecution({

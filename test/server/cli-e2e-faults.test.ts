@@ -237,7 +237,7 @@ describe('runs that end before anything is sent', { concurrency: 4 }, () => {
       edits: [['wac_7Hk2mQ9vT4xR', 'wac_Nowhere1']],
       exitCode: 2,
       code: 'PLAN_ACCOUNT_MISSING',
-      text: /"wac_Nowhere1" of payment "supplier" is not registered .* Register the account/,
+      text: /does not know withdrawal account "wac_Nowhere1" of payment "supplier"\. Register the account/,
       quotes: 0,
       planExitCode: 2,
     },
@@ -257,7 +257,7 @@ describe('runs that end before anything is sent', { concurrency: 4 }, () => {
       edits: [],
       exitCode: 4,
       code: 'SHORTFALL',
-      text: /sells 1500\.01 USD, but 1500\.00 USD are there/,
+      text: /Short of 0\.01 USD: the leg sells 1500\.01 USD; 1500\.00 USD are there/,
       quotes: 0,
       planExitCode: 4,
     },
@@ -310,7 +310,7 @@ describe('clocks that differ', () => {
             exitCode: 3,
             code: 'CLOCK_SKEW',
             text: new RegExp(
-              `clock is [0-9]+ s ${side} the service's\\. Set the clock .* nothing was sent\\.$`,
+              `clock of this machine is [0-9]+ s ${side} the clock of the service\\. Set the clock .* nothing was sent\\.$`,
             ),
           },
         );

@@ -234,7 +234,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     const ended = await left.ended;
     assertExit(ended, 130);
     assert.equal(reportOf(ended).status, 'RUNNING');
-    assert.match(ended.stderr, /Left; .* goes on/);
+    assert.match(ended.stderr, /This command has ended; .* goes on/);
     stage.sandbox.releaseFaults(fault);
     const attached = await command(stage, ['run', policy.file, '--json']);
     assertExit(attached, 0);

@@ -58,12 +58,6 @@ export function recordsOf(
   return { trades: ledger.trades.filter(ours), withdrawals: ledger.withdrawals.filter(ours) };
 }
 
-/** A report without what may differ between two looks at the same money. */
-export function withoutEvidence(report: Report): Omit<Report, 'evidence'> {
-  const { evidence: _evidence, ...rest } = report;
-  return rest;
-}
-
 /** True for a record of this item, in whatever generation. @param reference the first one */
 export function isRecordOf(reference: string, row: Row): boolean {
   return baseOf(referenceOf(row)) === reference;

@@ -7,7 +7,7 @@ import type { Report } from '../../domain/run/report.ts';
 import { isCancelled } from '../../domain/people/instructions.ts';
 import { readInstructions } from '../../durable/instructions/read.ts';
 import type { Service } from '../machines/resets/services.ts';
-import { withoutEvidence } from './agreement.ts';
+import { lasting } from './lasting.ts';
 import { wakeIfOpen } from './passing-time.ts';
 import { eventually } from './patience.ts';
 import { assertAgreed, resetToStart, startHeld, withPlace, type Place } from './places.ts';
@@ -90,7 +90,7 @@ function essence(report: Report): unknown {
     settled: null,
     quoteId: leg.tradeId === null ? null : leg.quoteId,
   }));
-  return { ...withoutEvidence(report), legs };
+  return lasting({ ...report, legs });
 }
 
 /** What can become of a write that is under way when the run is cancelled. */

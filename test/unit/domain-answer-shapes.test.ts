@@ -69,7 +69,7 @@ test('what activities have answered in the recorded histories are answers, also 
       );
       for (const field of Object.keys(answer)) {
         const { [field]: _, ...rest } = answer as Record<string, unknown>;
-        const isOptional = field === 'alike' || field === 'alikeIds';
+        const isOptional = ['alike', 'alikeIds', 'neverSent'].includes(field);
         assert.equal(isAnswer(rest), isOptional, `${name}, ${type} without ${field}`);
       }
     }

@@ -37,7 +37,7 @@ for (const name of names)
     for (const { eventId, step, atMs } of points) {
       assert.match(
         step,
-        /^(?:[A-Z][^]*\w|(?:\S+: )?safety wait until .*; nothing for you to do)$/,
+        /^(?:[A-Z][^]*[\w…]|(?:\S+: )?safety wait until .*; nothing for you to do)$/,
         `event ${eventId}`,
       );
       assert.ok(atMs > Date.parse('2026-01-01'), `event ${eventId}`);
@@ -53,12 +53,12 @@ test('a run that converts and pays is told step by step', async () => {
       [10, 'WorkflowTaskCompleted', 'Price for 1,000.00 USD → MXN'],
       [16, 'WorkflowTaskCompleted', 'Trade 1,000.00 USD → MXN'],
       [22, 'WorkflowTaskCompleted', 'Until the MXN of usd-mxn-1 have come'],
-      [30, 'WorkflowTaskCompleted', 'Pay supplier 17,250.00 MXN to wac_7Hk2mQ9vT4xR'],
-      [38, 'WorkflowTaskCompleted', 'Until supplier is paid'],
-      [45, 'WorkflowTaskCompleted', 'The workflow ends'],
+      [29, 'WorkflowTaskCompleted', 'Pay supplier 17,250.00 MXN to wac_7Hk2mQ9vT4xR'],
+      [36, 'WorkflowTaskCompleted', 'Until supplier is paid'],
+      [43, 'WorkflowTaskCompleted', 'The workflow ends'],
     ],
   );
-  assert.equal(recommendedPoint(points, { fromTheStart: false })?.eventId, 45);
+  assert.equal(recommendedPoint(points, { fromTheStart: false })?.eventId, 43);
   assert.equal(recommendedPoint(points, { fromTheStart: true })?.eventId, 4);
 });
 
@@ -80,13 +80,13 @@ function changed(name: string, task: number, change: (event: Attributes) => Attr
 }
 
 test('where somebody has ended a call beside its worker, the event of that call is the best one, also for a run that is completed', async () => {
-  const pressed = await pointsOf(changed('happy.json', 30, (event) => ({ ...event, identity: 'somebody' })));
+  const pressed = await pointsOf(changed('happy.json', 29, (event) => ({ ...event, identity: 'somebody' })));
   assert.deepEqual(
     pressed.filter(({ isEndedBeside }) => isEndedBeside).map(({ eventId }) => eventId),
-    [30],
+    [29],
   );
   for (const fromTheStart of [true, false])
-    assert.equal(recommendedPoint(pressed, { fromTheStart })?.eventId, 30);
+    assert.equal(recommendedPoint(pressed, { fromTheStart })?.eventId, 29);
 });
 
 test('in no recorded history has somebody ended a call beside its worker', async () => {

@@ -22,14 +22,7 @@ import type { Plan } from '../../../domain/plan/plan.ts';
 import type { Draft } from '../resets/copies.ts';
 import { RATES } from '../resets/samples.ts';
 import { SERVICES } from '../resets/services.ts';
-import {
-  againstPlan,
-  disagreements,
-  isRecordOf,
-  movedTwice,
-  recordsOf,
-  withoutEvidence,
-} from '../../support/agreement.ts';
+import { againstPlan, disagreements, isRecordOf, movedTwice, recordsOf } from '../../support/agreement.ts';
 import { diceOf } from '../../support/dice.ts';
 import { Patience } from '../../support/patience.ts';
 import { patiently } from '../../support/patiently.ts';
@@ -40,6 +33,7 @@ import { ServerProcess, WorkerProcess } from './processes.ts';
 import { weather, type Harm } from './weather.ts';
 import { randomUUID } from 'node:crypto';
 import { say } from '../../support/say.ts';
+import { lasting } from '../../support/lasting.ts';
 
 export type ChaosOptions = {
   readonly seed: number;
@@ -337,7 +331,7 @@ class Calm {
     return Promise.all(
       open.map(async (draft) => {
         const report = await this.#report(draft);
-        return `${draft.name} has not ended: ${JSON.stringify(report === null ? null : withoutEvidence(report))}`;
+        return `${draft.name} has not ended: ${JSON.stringify(report === null ? null : lasting(report))}`;
       }),
     );
   }

@@ -16,16 +16,10 @@ import { PLAN_TYPE, planIdOf } from '../../../workflows/names.ts';
 import type { PlanInput } from '../../../domain/run/calls.ts';
 import { uniqueName } from '../../support/dev-server.ts';
 import { diceOf, type Dice } from '../../support/dice.ts';
-import {
-  againstPlan,
-  disagreements,
-  isRecordOf,
-  movedTwice,
-  recordsOf,
-  withoutEvidence,
-} from '../../support/agreement.ts';
+import { againstPlan, disagreements, isRecordOf, movedTwice, recordsOf } from '../../support/agreement.ts';
 import { wakeable } from '../../support/passing-time.ts';
 import { openStage, type Stage } from '../../support/stage.ts';
+import { lasting } from '../../support/lasting.ts';
 import {
   draftCopy,
   planOf,
@@ -607,8 +601,7 @@ class ServiceResets {
    * refusals and its lists show no tag, a person may be asked about the record: nothing else proves that it is ours.
    */
   async #untilSameAgain(copy: Copy, complete: Report): Promise<void> {
-    const isSame = (now: Report): boolean =>
-      isDeepStrictEqual(withoutEvidence(now), withoutEvidence(complete));
+    const isSame = (now: Report): boolean => isDeepStrictEqual(lasting(now), lasting(complete));
     const later = complete.payments.filter(({ reference }) => reference.includes('~'));
     if (this.#service.metadataInLists === 'always' || later.length === 0) {
       await this.#untilAtRest(copy, { isOpen: false }, isSame);
@@ -780,7 +773,7 @@ async function untilAtRest(
     if (state.isOpen === null || isOpen === state.isOpen) {
       const report = await reportOf(copy);
       if (isRight(report)) return report;
-      if (!isOpen) throw new Error(`It ended otherwise:\n${JSON.stringify(withoutEvidence(report))}`);
+      if (!isOpen) throw new Error(`It ended otherwise:\n${JSON.stringify(lasting(report))}`);
     }
     if (performance.now() > lostAtMs)
       throw new Error(`It did not come to rest:\n${JSON.stringify(await reportOf(copy))}`);
@@ -792,7 +785,7 @@ async function untilAtRest(
 
 /** In what two reports of the same money differ; null when they do not. */
 function difference(state: State, before: Report, now: Report): string | null {
-  const view = state.same === 'report' ? withoutEvidence : outcomesOf;
+  const view = state.same === 'report' ? lasting : outcomesOf;
   return isDeepStrictEqual(view(before), view(now)) ? null : JSON.stringify(view(now));
 }
 
