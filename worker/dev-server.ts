@@ -81,7 +81,7 @@ const KEPT_OUTPUT = 2_000;
  */
 const [LOWEST_PORT, HIGHEST_PORT] = [15_000, 29_999] as const;
 /** The server chooses ports for its own parts, and may find that another program has taken one meanwhile. */
-const PORT_LOST = /Failed to start gRPC listener.*address already in use/;
+const PORT_LOST = /(?:Failed to start gRPC listener|can't set frontend port).*address already in use/;
 /** So may one of the ports be taken that no browser reaches. */
 const CLOSED_PORT_LOST = new RegExp(`(:|port )(${CLOSED_TO_BROWSERS.join('|')}): .*address already in use`);
 const STARTS_AT_MOST = 3;

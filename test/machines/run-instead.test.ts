@@ -92,10 +92,10 @@ class Old {
       // One after the other.
       const refused = await command(stage, argv);
       assertExit(refused, 4);
-      assert.match(flat(refused.stderr), /SUPERSEDED.*has taken its place/);
+      assert.match(flat(refused.stderr), /SUPERSEDED.*has taken the place of this one/);
     }
     const shown = await command(stage, ['run', file]);
-    assert.match(flat(shown.stderr), /has taken its place; nothing was sent/);
+    assert.match(flat(shown.stderr), /has taken the place of this one.*nothing was sent/);
   }
 
   report(run: RunName): Promise<Report> {
@@ -197,7 +197,7 @@ describe('a run in the place of another one', () => {
     await old.reset();
     const report = await old.ended(run);
     assert.equal(report.status, 'CANCELLED', JSON.stringify(report));
-    assert.match(report.problems[0]?.message ?? '', /has taken the place of this one/);
+    assert.match(report.problems[0]?.message ?? '', /took the place of this one/);
     const listed = await command(stage, ['list', '--attention']);
     assert.doesNotMatch(listed.stdout, new RegExp(`${runText}\\s`));
     await old.passWait(next);

@@ -67,7 +67,7 @@ const KINDS: Readonly<Record<string, RegExp>> = {
   'batch-of-one-chunk': /"callSize":36[^]*("name":"createWithdrawals"[^]*){2}/,
   instead: /"insteadOf":"/,
   'instead-plan': /INSTEAD_WAITS[^]*"safeAtMs":\d/,
-  superseded: /"resetWorkflowFailureInfo"[^]*has taken the place of this one/,
+  superseded: /"resetWorkflowFailureInfo"[^]*took the place of this one/,
   scheduled: /"name":"startScheduled"[^]*"kind":"started"/,
   turn: /"name":"take"[^]*"signalName":"giveBack"/,
   'unseen-plan': /"kind":"wait"/,

@@ -137,7 +137,7 @@ test('a halted policy leaves another one going, and a new run of it waits and mo
       [],
     );
     const all = await command(stage, ['resume']);
-    assert.match(all.stdout, /^In SANDBOX, everything was not halted\.\nHalted: \S+ has halted policy/);
+    assert.match(all.stdout, /^In SANDBOX, everything was not halted\.\nHalted: .+ has halted policy/);
     assertNothingMoved(doubted);
     const resume = ['resume', '--policy', policy];
     const refused = await command(stage, resume, { ask: () => Promise.resolve('no') });

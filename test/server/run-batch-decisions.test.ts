@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { BatchPayment } from '../../domain/batch.ts';
 import type { Report } from '../../domain/run/report.ts';
 import { runName } from '../../domain/references.ts';
 import {
@@ -16,9 +15,9 @@ import {
   type BatchRun,
 } from '../support/batches.ts';
 import { assertExit, command, flat, type Ended } from '../support/commands.ts';
+import { uniqueName } from '../support/dev-server.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
-const ACCOUNT = 'wac_NotThereYet';
 /** By then a person's "not executed" counts: no request that was under way can be accepted any more, and lists show what was. */
 const COUNTS_AFTER_MS = 90_000;
 
@@ -53,13 +52,15 @@ const notExecuted = (batch: BatchRun, item: string): Promise<Ended> =>
   ]);
 
 test('a payment in doubt that cannot be sent ends by "not executed"', async () => {
-  const put = (status: string): void =>
-    stage.sandbox.putAccounts([{ id: ACCOUNT, currency: 'EUR', assetType: 'FIAT', status }]);
-  put('UNVERIFIED');
-  const rows = paymentsOf(6).map((row, index): BatchPayment =>
-    index === 3 ? [row[0], ACCOUNT, 'EUR', row[3]] : row,
-  );
-  const batch = await startBatch(stage, rows, { perChunk: 2 });
+  const name = uniqueName('b');
+  // It was handed to the service, so that after a reset only time, or a person, can say that it was not sent.
+  stage.sandbox.addFault({
+    operation: 'createWithdrawal',
+    times: 1_000,
+    when: { reference: `${name}.*.inv-4` },
+    effect: { kind: 'error', code: 'WITHDRAWAL_ADDRESS_NOT_VERIFIED', stored: false },
+  });
+  const batch = await startBatch(stage, paymentsOf(6), { perChunk: 2, name });
   assertPaidOnce(batch, await untilAllEnded(stage, batch), ['inv-4']);
 
   await resetBatch(stage, batch, 'run', 0);

@@ -362,7 +362,10 @@ test('a batch stops after so many refusals, says why, and is paid after a new st
   );
   for (const told of [failure, currentDetails]) {
     assert.match(told, /`BATCH_STOPPED` \d+ payments: The batch was stopped: \d+ payments were refused\./);
-    assert.match(told, /`WITHDRAWAL_ADDRESS_NOT_VERIFIED` \d+ payments: Correct the account/);
+    assert.match(
+      told,
+      /`WITHDRAWAL_ADDRESS_NOT_VERIFIED` \d+ payments: The service says: the account is not verified\. Correct the account/,
+    );
     assert.match(told, /All of them, one by one: `npx cambist report \S+`\./);
   }
   stage.sandbox.clearFaults();

@@ -10,6 +10,7 @@ import { Client, Connection } from '@temporalio/client';
 import { DevServerFailed, startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { CLOSED_TO_BROWSERS } from '../../worker/ui-door.ts';
 import { testServerAddress, uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { NO_PROC, answeringElsewhere, openPorts, statusOf } from '../support/open-ports.ts';
 
 test('the shared server knows the search attributes of Cambist', async () => {
@@ -69,7 +70,8 @@ test('no page from elsewhere gets an answer of any HTTP port', { skip: NO_PROC }
   const { host } = new URL(server.uiUrl);
   const namespaces = (headers: Readonly<Record<string, string>>): Promise<number | null> =>
     statusOf(door, { path: '/api/v1/namespaces', headers });
-  assert.equal(await namespaces({ host }), 200);
+  // The server says that it serves a moment before the API of its UI does.
+  await eventually('the UI answers', async () => (await namespaces({ host })) === 200);
   assert.equal(await namespaces({ host, origin: server.uiUrl }), 200);
   assert.equal(await namespaces({ host, origin: 'http://elsewhere.example' }), 403);
   assert.equal(await namespaces({ host: 'localhost.elsewhere.example' }), 403);
