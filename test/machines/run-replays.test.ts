@@ -564,11 +564,12 @@ describe('a run that has ended', AT_ONCE, () => {
           const ended = await replayOn(own, policy, ['--event', eventId, '--json']);
           assertExit(ended, 0);
           const [, end = ''] =
-            /Safety wait until (\S+) UTC, to be sure that nothing was sent before; nothing for you to do/.exec(
+            /Safety wait until ([\d:]+)(?: \S+)?, to be sure that nothing was sent before; nothing for you to do/.exec(
               flat(ended.stderr),
             ) ?? [];
           const [day = ''] = new Date(beganAtMs).toISOString().split('T');
-          const saidMs = Date.parse(`${day}T${end}Z`) - beganAtMs;
+          // Times are told in the zone of the policy.
+          const saidMs = Date.parse(`${day}T${end}-06:00`) - beganAtMs;
           // It begins a moment after the reset, and may end on the next day.
           const laterMs = ((saidMs + DAY_MS) % DAY_MS) - said.safetyWait.lastsMs;
           assert.ok(laterMs >= 0 && laterMs < 30_000, `${laterMs} ms later than said`);

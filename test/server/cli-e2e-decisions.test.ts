@@ -129,7 +129,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     assert.equal(status, 'FAILED');
     const why = ['--reason', 'the price is better', '--by', 'ana'];
     const replay = (...more: readonly string[]): Promise<Ended> =>
-      during(policy, () => command(stage, ['replay', policy.runText, ...more]));
+      during(policy, () => command(stage, ['replay', policy.runText, '--wait', ...more]));
     await replay(...why);
     await replay();
     const report = reportOf(await command(stage, ['report', policy.runText, '--json']));

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Report } from '../../domain/run/report.ts';
+import { todayIn } from '../../calendar/business-date.ts';
 import { runName } from '../../domain/references.ts';
 import {
   assertPaidOnce,
@@ -57,7 +58,7 @@ test('a payment in doubt that cannot be sent ends by "not executed"', async () =
   stage.sandbox.addFault({
     operation: 'createWithdrawal',
     times: 1_000,
-    when: { reference: `${name}.*.inv-4` },
+    when: { reference: `${name}.${todayIn('UTC', Date.now())}-weekly.inv-4` },
     effect: { kind: 'error', code: 'WITHDRAWAL_ADDRESS_NOT_VERIFIED', stored: false },
   });
   const batch = await startBatch(stage, paymentsOf(6), { perChunk: 2, name });
