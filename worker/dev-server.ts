@@ -8,7 +8,7 @@ import { createServer, Socket } from 'node:net';
 import { ensureTemporal } from '#temporal-binary';
 import { Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../workflows/names.ts';
-import { CLOSED_TO_BROWSERS, openUiDoor, type UiDoor } from './ui-door.ts';
+import { CLOSED_TO_BROWSERS, openUiDoor } from './ui-door.ts';
 
 export type DevServerOptions = {
   /** Port of gRPC. Default: 7233, or any free one when that is taken. 0: any free one. A given port must be free. */
@@ -100,8 +100,9 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
       return await startOnce(executable, options);
     } catch (error) {
       const isPortLost =
-        error instanceof DevServerFailed &&
-        [PORT_LOST, CLOSED_PORT_LOST].some((lost) => lost.test(error.output));
+        error instanceof DevServerFailed
+          ? [PORT_LOST, CLOSED_PORT_LOST].some((lost) => lost.test(error.output))
+          : error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
       if (!isPortLost || start === STARTS_AT_MOST) throw error;
     }
   }
@@ -110,6 +111,8 @@ export async function startDevServer(options: DevServerOptions = {}): Promise<De
 async function startOnce(executable: string, options: DevServerOptions): Promise<DevServer> {
   const port = await choosePort(options.port, USUAL_PORT);
   const ui = options.headless ? null : await choosePortsOfUi(options.uiPort);
+  // At once, so that no other program takes the port while the server starts.
+  const door = ui === null ? null : await openUiDoor(HOST, ui.port, ui.innerPort);
   // On a terminal, the server gets a process group of its own. So Ctrl-C reaches the worker first, and this
   // program ends the server after it.
   const child = spawn(executable, serverArguments(options, port, ui), {
@@ -119,7 +122,6 @@ async function startOnce(executable: string, options: DevServerOptions): Promise
   endWithThisProcess(child);
   if (child.pid !== undefined) options.onSpawn?.(child.pid);
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  let door: UiDoor | null = null;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     child.kill(signal);
     const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
@@ -130,7 +132,6 @@ async function startOnce(executable: string, options: DevServerOptions): Promise
   const address = `${HOST}:${port}`;
   try {
     await untilServing(child, address);
-    if (ui !== null) door = await openUiDoor(HOST, ui.port, ui.innerPort);
   } catch (error) {
     await end('SIGKILL');
     throw error;
