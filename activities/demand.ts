@@ -95,38 +95,43 @@ type Seen = Extract<Observed, { kind: 'observed' }>;
 type Asked = { readonly demand: string; readonly needsSales: boolean };
 
 /** How much of the leg a plan of now would trade, if other runs had reserved this. */
-function askedFor({
-  run,
-  leg,
-  observed,
-  reserved,
-}: {
+function askedFor(question: DemandOf): Asked {
+  const { leg, observed } = question;
+  const { policy } = observed;
+  const all = plannedBy(question, policy);
+  if (policy.kind !== 'rebalance' || leg.sell !== policy.rebalance.base.currency)
+    return { demand: all, needsSales: false };
+  // The sales of such a plan are not made yet, and this run may not make them at all. Their money pays for nothing before.
+  const neverSell = policy.rebalance.targets.map(({ currency }) => currency);
+  const demand = plannedBy(question, { ...policy, rebalance: { ...policy.rebalance, neverSell } });
+  return { demand, needsSales: compare(all, demand) > 0 };
+}
+
+type DemandOf = {
   readonly run: RunName;
   readonly leg: Leg;
   readonly observed: Seen;
   readonly reserved: readonly Reserved[];
-}): Asked {
+};
+
+/** The amount of the leg in a plan of now by this policy. */
+function plannedBy({ run, leg, observed, reserved }: DemandOf, policy: Seen['policy']): string {
   const result = compilePlan({
     ...observed,
     run,
     // Each leg is held against the limits elsewhere. They do not change how much the policy asks for.
-    policy: { ...observed.policy, rules: { ...observed.policy.rules, limits: null } },
+    policy: { ...policy, rules: { ...policy.rules, limits: null } },
     // As if the run had sent nothing: what it has sent is in the balances by now, or on its way.
     observation: { ...observed.observation, reserved, trades: [], withdrawals: [] },
     batch: observed.batch === null ? null : { ...observed.batch, payable: stillPayable(observed) },
     decimalsOf: (currency) => decimalsOf(currency, observed.decimals),
     madeFor: '',
   });
-  if (!result.ok) return { demand: '0', needsSales: false };
+  if (!result.ok) return '0';
   const same = result.plan.legs.filter(
     ({ sell, buy, amount }) => sell === leg.sell && buy === leg.buy && amount?.side === leg.amount?.side,
   );
-  // The sales of such a plan are not made yet, and this run may not make them at all. Their money pays for nothing before.
-  const paidFor = same.filter(({ needsFromSales }) => !isPositive(needsFromSales));
-  return {
-    demand: sum(paidFor.flatMap((one) => plannedMoneyOf(one)?.value ?? [])),
-    needsSales: paidFor.length < same.length,
-  };
+  return sum(same.flatMap((one) => plannedMoneyOf(one)?.value ?? []));
 }
 
 /** The runs that have reserved what the leg trades, or, where none has, the other currency of the leg. */
