@@ -6,7 +6,7 @@
 import { Context as ActivityContext } from '@temporalio/activity';
 import { decimalsOf } from '../domain/currencies.ts';
 import { add, compare, isPositive, subtract, sum } from '../domain/money.ts';
-import type { Money } from '../domain/policy.ts';
+import type { Money, Policy } from '../domain/policy.ts';
 import { compilePlan } from '../domain/plan/compile.ts';
 import { plannedMoneyOf } from '../domain/plan/amounts.ts';
 import { brokenTradeLimit } from '../domain/plan/limits.ts';
@@ -78,44 +78,46 @@ export async function readDemand(
   if (observed.kind !== 'observed') return NOTHING;
   const broken = brokenDay(deps, observed, leg);
   if (broken !== null) return { problem: broken };
-  const ask = (reserved: readonly Reserved[]): Asked => askedFor({ run, leg, observed, reserved });
-  const { demand, needsSales } = ask(observed.observation.reserved);
+  const { policy: asked, observation } = observed;
+  const now = withoutSales(asked, leg);
+  const askedBy = (one: Policy, reserved: readonly Reserved[]): string =>
+    askedFor({ run, leg, observed, policy: one, reserved });
+  const demand = askedBy(now, observation.reserved);
   if (leg.amount === null || compare(demand, leg.amount.value) >= 0)
     return { demand, takenBy: [], needsSales: false };
-  const isReserved = compare(ask([]).demand, demand) > 0;
+  const isReserved = compare(askedBy(now, []), demand) > 0;
   const takenBy = isReserved
     ? takersOf(leg, others)
     : await unsettledTraders(deps, { run, leg, sinceMs: observed.sendWindows.opensAtMs });
-  return { demand, takenBy, needsSales };
+  return { demand, takenBy, needsSales: compare(askedBy(asked, observation.reserved), demand) > 0 };
 }
 
 type Seen = Extract<Observed, { kind: 'observed' }>;
 
-/** How much is asked for, with the money of now; `needsSales`: more is, and sales must bring the money for it. */
-type Asked = { readonly demand: string; readonly needsSales: boolean };
-
-/** How much of the leg a plan of now would trade, if other runs had reserved this. */
-function askedFor(question: DemandOf): Asked {
-  const { leg, observed } = question;
-  const { policy } = observed;
-  const all = plannedBy(question, policy);
-  if (policy.kind !== 'rebalance' || leg.sell !== policy.rebalance.base.currency)
-    return { demand: all, needsSales: false };
-  // The sales of such a plan are not made yet, and this run may not make them at all. Their money pays for nothing before.
+/**
+ * The policy by which a purchase of a rebalancing is asked for. A plan of now may make sales that are not made yet, and that this
+ * run may not make at all. Their money pays for nothing before.
+ */
+function withoutSales(policy: Policy, { sell }: Leg): Policy {
+  if (policy.kind !== 'rebalance' || sell !== policy.rebalance.base.currency) return policy;
   const neverSell = policy.rebalance.targets.map(({ currency }) => currency);
-  const demand = plannedBy(question, { ...policy, rebalance: { ...policy.rebalance, neverSell } });
-  return { demand, needsSales: compare(all, demand) > 0 };
+  return { ...policy, rebalance: { ...policy.rebalance, neverSell } };
 }
 
-type DemandOf = {
+/** How much of the leg a plan of now by this policy would trade, if other runs had reserved this. */
+function askedFor({
+  run,
+  leg,
+  observed,
+  policy,
+  reserved,
+}: {
   readonly run: RunName;
   readonly leg: Leg;
   readonly observed: Seen;
+  readonly policy: Policy;
   readonly reserved: readonly Reserved[];
-};
-
-/** The amount of the leg in a plan of now by this policy. */
-function plannedBy({ run, leg, observed, reserved }: DemandOf, policy: Seen['policy']): string {
+}): string {
   const result = compilePlan({
     ...observed,
     run,
