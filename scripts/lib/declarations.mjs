@@ -17,8 +17,8 @@ import { parseSync } from 'oxc-parser';
 /** @typedef {{ name?: string, value?: unknown, type: string, start: number, end: number }} Named */
 /** @typedef {Named & { id?: Named | null, init?: unknown, source?: Named, computed?: boolean, key?: Named }} Node */
 
-/** Where something of ours may stand that an edit is about. */
-const FOLDERS = [
+/** Where the sources of the program and of the sandbox stand. */
+export const SOURCE_FOLDERS = [
   'activities',
   'calendar',
   'cli',
@@ -116,7 +116,7 @@ export function placesOf({ declarations }, name) {
  */
 export function sourcesUnder(root) {
   return readdirSync(root, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && FOLDERS.includes(entry.name))
+    .filter((entry) => entry.isDirectory() && SOURCE_FOLDERS.includes(entry.name))
     .flatMap(({ name }) =>
       readdirSync(join(root, name), { recursive: true, encoding: 'utf8' })
         .filter((file) => file.endsWith('.ts'))

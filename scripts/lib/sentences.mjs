@@ -4,6 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSync } from 'oxc-parser';
+import { SOURCE_FOLDERS } from './declarations.mjs';
 
 /**
  * @typedef {object} Sentence
@@ -14,20 +15,8 @@ import { parseSync } from 'oxc-parser';
  */
 /** @typedef {{ type: string, start: number, end: number, [field: string]: any }} Node */
 
-/** Where sentences for people stand. The help of a command is on the page of commands. */
-const FOLDERS = [
-  'activities',
-  'calendar',
-  'cli',
-  'config',
-  'domain',
-  'durable',
-  'language',
-  'operations',
-  'service',
-  'worker',
-  'workflows',
-];
+/** Where sentences for people stand: the sandbox speaks as the service does. The help of a command is on the page of commands. */
+const SPEAKING = SOURCE_FOLDERS.filter((folder) => folder !== 'sandbox');
 
 /** Files of which no text is said: the tables that the page shows as tables, and descriptions for editors. */
 const LEFT_OUT = [
@@ -53,7 +42,7 @@ const UNTOLD_FIELDS = /^(description|example|examples|departs|query)$/;
  * @returns {Sentence[]} in the order of the files, each once
  */
 export function sentencesOf(root) {
-  const found = FOLDERS.flatMap((folder) =>
+  const found = SPEAKING.flatMap((folder) =>
     filesIn(root, folder)
       .filter((file) => !LEFT_OUT.includes(file))
       .flatMap((file) => sentencesIn(readFileSync(join(root, file), 'utf8'), file.replace(/\/[^/]*$/, ''))),
