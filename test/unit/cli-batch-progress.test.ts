@@ -292,6 +292,29 @@ test('a batch that has left payments out says in its sentence what to bring befo
   );
 });
 
+test('the report of such a batch says what to bring below its problems, and not while the run goes on', () => {
+  const base = makeReportOf({ status: 'PARTIAL' });
+  const [payment] = base.payments;
+  assert.ok(payment !== undefined);
+  const unpaid = { ...payment, id: 'inv-2', outcome: 'NOT_PAID', currency: 'GBP', amount: '120.5' } as const;
+  const problems = [
+    {
+      code: 'ACCOUNT_UNUSABLE' as const,
+      item: 'inv-2',
+      message: 'It is not verified.',
+      fix: 'Have it verified.',
+    },
+  ];
+  const textOf = (status: Report['status']): string =>
+    reportText({
+      report: { ...base, status, payments: [payment, unpaid], problems },
+      ...{ uiUrl: null, nowMs: NOW_MS, width: 200, paint: PLAIN },
+    });
+  const told = /buys nothing for them: bring up to 120\.50 GBP for what you mend, then reset the run\.$/m;
+  assert.match(textOf('PARTIAL'), told);
+  assert.doesNotMatch(textOf('RUNNING'), told);
+});
+
 test('a held batch leads with the sums that are missing, and then tells what else payments wait for', () => {
   const poor = {
     code: 'WITHDRAWAL_INSUFFICIENT_BALANCE',
