@@ -8,7 +8,7 @@ import { letGoOf, type LookAlikeApproval } from '../domain/people/instructions.t
 import { AccountBook } from '../domain/plan/batch-items.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { GoOf } from '../domain/run/calls.ts';
-import { LOOK_ALIKE, ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
+import { answeredSince, LOOK_ALIKE, ownOf, type Own } from '../domain/writes/look-alikes.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { readAccounts } from '../service/observe.ts';
 import {
@@ -141,16 +141,15 @@ async function alikeNow(
   if (isFirstRun && before?.includes(LOOK_ALIKE.held) !== true)
     return before === null ? {} : { alike: before };
   const approval = await readApproval(deps, { mode: plan.credentials.mode, run: plan.run });
-  const keyMs = ownSince(deps.facts, plan.sendWindows.opensAtMs);
+  const own = ownOf(deps.facts, plan.sendWindows.opensAtMs);
   // What the plan found was there before the plan, whatever the clocks say.
-  const ofPlanMs = Math.min(keyMs, isFirstRun ? Infinity : plan.madeAtMs);
-  const found = await foundAlike(deps, memory, { of, approval, ownSinceMs: ofPlanMs });
+  const ownOfPlan = isFirstRun ? own : answeredSince(own, plan.madeAtMs);
+  const found = await foundAlike(deps, memory, { of, approval, own: ownOfPlan });
   if ('wait' in found) return found;
   const sinceMs = deps.clock.wallMs() - batch.rules.dedupeMs;
-  const by = (ownMs: number): LookAlikes =>
-    judged(deps, found, { sinceMs, ownSinceMs: Math.min(keyMs, ownMs), approval });
-  const ofPlan = by(ofPlanMs);
-  const since = by(plan.madeAtMs - CLOCK_TOLERANCE_MS);
+  const ofPlan = judged(deps, found, { sinceMs, own: ownOfPlan, approval });
+  const ownSince = answeredSince(own, plan.madeAtMs - CLOCK_TOLERANCE_MS);
+  const since = judged(deps, found, { sinceMs, own: ownSince, approval });
   const [lettersOfPlan, lettersSince] = [ofPlan, since].map((one) => one.lettersOf(number, payments));
   const alikeIds: Record<number, string> = {};
   const letters = payments.map((payment, index) => {
@@ -173,17 +172,17 @@ function foundAlike(
   {
     of: { plan, batch, payments, payer, wakes },
     approval,
-    ownSinceMs,
+    own,
   }: {
     readonly of: OfChunk;
     readonly approval: LookAlikeApproval | null;
-    readonly ownSinceMs: number;
+    readonly own: Own;
   },
 ): Promise<FoundAlike | Waits> {
   const { mode } = plan.credentials;
   const ask = () => {
     const sinceMs = Math.min(deps.clock.wallMs() - batch.rules.dedupeMs, approval?.sinceMs ?? Infinity);
-    return findAlike(deps, { mode, run: plan.run, chunks: [payments], sinceMs, ownSinceMs });
+    return findAlike(deps, { mode, run: plan.run, chunks: [payments], sinceMs, own });
   };
   return remembered(alike, [payer, wakes, approval?.sinceMs].join(), { maxAgeMs: KEPT_MS, ask });
 }

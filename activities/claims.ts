@@ -14,7 +14,7 @@ import { accountedFor, nameOfFound, paidElsewhere, type Suspect } from '../domai
 import { SeenRuns, besideLostRuns, isLetGo, type Beside } from '../domain/writes/lost-runs.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Wait } from '../domain/waits.ts';
-import { Alike, LookAlikes, mayCount, type Judging } from '../domain/writes/look-alikes.ts';
+import { Alike, LookAlikes, mayCount, type Judging, type Own } from '../domain/writes/look-alikes.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { hashOfTexts } from '../language/batch/chunk-hash.ts';
 import { scanList } from '../service/list-scan.ts';
@@ -197,8 +197,8 @@ type AskedAlike = OfBatch & {
   readonly chunks: readonly (readonly BatchPayment[])[];
   /** Records that were created before this are not looked for. */
   readonly sinceMs: number;
-  /** Our runs are not asked about records created since then: the payments' own keys answer for those. */
-  readonly ownSinceMs: number;
+  /** Our runs are not asked about records for which the payments' own keys answer. */
+  readonly own: Own;
 };
 
 /**
@@ -207,7 +207,7 @@ type AskedAlike = OfBatch & {
  */
 export async function findAlike(
   deps: Deps,
-  { chunks, sinceMs, ownSinceMs, ...of }: AskedAlike,
+  { chunks, sinceMs, own, ...of }: AskedAlike,
   earlier: FoundAlike | null = null,
 ): Promise<FoundAlike | Waits> {
   const alike = new Alike();
@@ -218,7 +218,7 @@ export async function findAlike(
   const records = await listed(deps, { sinceMs, wanted }, so);
   if ('wait' in records) return records;
   const known = new Map(earlier?.records.map((record) => [record.id, record]));
-  const judging = { failedWords: deps.facts.withdrawalStatuses.failed, ownSinceMs };
+  const judging = { failedWords: deps.facts.withdrawalStatuses.failed, own };
   const asked = records.filter((record) => !known.has(record.id) && mayCount(record, judging));
   const claims = asked.length === 0 ? [] : await deps.claims.whose(of, asked, ASKED_WITHIN_MS);
   for (const record of records) known.set(record.id, record);
@@ -236,7 +236,7 @@ export async function readApproval(deps: Deps, of: OfBatch): Promise<LookAlikeAp
 export function judged(
   { facts }: Deps,
   found: FoundAlike,
-  by: Pick<Judging, 'sinceMs' | 'ownSinceMs' | 'approval'>,
+  by: Pick<Judging, 'sinceMs' | 'own' | 'approval'>,
 ): LookAlikes {
   return new LookAlikes({ ...found, failedWords: facts.withdrawalStatuses.failed, ...by }, hashOfTexts);
 }

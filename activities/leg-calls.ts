@@ -60,10 +60,8 @@ function goesOn(step: LegAnswer['step']): boolean {
     case 'not traded':
     case 'stopped':
       return false;
-    case 'wait': {
-      const { reason, problem } = step.wait;
-      return reason === 'service' || (reason === 'turn' && problem.code !== 'AFTER_SALES');
-    }
+    case 'wait':
+      return step.wait.reason === 'service' || step.wait.reason === 'turn';
   }
 }
 

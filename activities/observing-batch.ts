@@ -10,7 +10,7 @@ import { destinationsText, type Destinations } from '../domain/destinations.ts';
 import { nameOfPayment, type BatchPayment, type Manifest, type SeenBatch } from '../domain/batch.ts';
 import { AccountBook, BatchTally, type Held } from '../domain/plan/batch-items.ts';
 import { SeenRuns } from '../domain/writes/lost-runs.ts';
-import { ownSince, type LookAlikes } from '../domain/writes/look-alikes.ts';
+import { ownOf, type LookAlikes, type Own } from '../domain/writes/look-alikes.ts';
 import type { PayoutPolicy } from '../domain/policy.ts';
 import { makeProblem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
@@ -143,7 +143,7 @@ export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTu
   // One scan answers all three.
   const [found, alike, unseen] = await Promise.all([
     findOthers(deps, asked),
-    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, ownSinceMs: ownSinceOf(deps, of) }),
+    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, own: ownOfBatch(deps, of) }),
     noteRuns(deps, seenRuns, asked.sinceMs),
   ]);
   if ('wait' in found) return { kind: 'wait', wait: found.wait };
@@ -165,24 +165,24 @@ export async function seeInTurn(
 ): Promise<ReturnType<typeof tallyBatch>> {
   const asked = askedOf(deps, of, read);
   const approval = await readApproval(deps, of);
-  const ownSinceMs = ownSinceOf(deps, of);
+  const own = ownOfBatch(deps, of);
   // A person may have approved a list meanwhile that has older records.
   const isNewer = approval !== null && approval.sinceMs < looked.alikeSinceMs;
   const alikeSinceMs = isNewer ? approval.sinceMs : newSince(deps, found);
   const [all, alike] = await Promise.all([
     findNewOthers(deps, asked, found),
-    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, ownSinceMs }, looked.alike),
+    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, own }, looked.alike),
   ]);
   const held = 'wait' in all ? all : await askOthers(deps, of, all);
   if ('wait' in held) return { kind: 'wait', wait: held.wait };
   if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
   before.delete(keyOf(of));
-  const by = { sinceMs: asked.sinceMs, ownSinceMs, approval };
+  const by = { sinceMs: asked.sinceMs, own, approval };
   return tallyBatch(deps, read, { policy: of.policy, held, alike: judged(deps, alike, by) });
 }
 
-function ownSinceOf({ facts }: Deps, { date, policy }: OfPayout): number {
-  return ownSince(facts, sendWindowsOf(date, policy.zone).opensAtMs);
+function ownOfBatch({ facts }: Deps, { date, policy }: OfPayout): Own {
+  return ownOf(facts, sendWindowsOf(date, policy.zone).opensAtMs);
 }
 
 function askedOf({ clock }: Deps, { mode, run, policy }: OfPayout, { chunks }: ReadBatch) {

@@ -37,6 +37,8 @@ export const WAIT_REASONS = {
   settlement: { ending: 'waiting', needsSomebody: false },
   /** Another run of the organisation trades now. */
   turn: { ending: 'waiting', needsSomebody: false },
+  /** A purchase needs what a sale of its run brings. */
+  sale: { ending: 'waiting', needsSomebody: false },
   /** The run's date has not begun. */
   opening: { ending: 'waiting', needsSomebody: false },
   /** The service takes its usual seconds, and people need not know. */

@@ -91,6 +91,7 @@ const WAITS_FOR: Readonly<Record<WaitReason, string>> = {
   doubt: 'the end of a doubt',
   settlement: 'settlement',
   turn: 'its turn',
+  sale: 'a sale of its run',
   opening: 'its date',
   service: 'the service',
 };

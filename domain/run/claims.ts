@@ -142,9 +142,13 @@ export type Coordinator =
 
 /**
  * A payment of another batch, by its id in small letters. `isWanted`: false when the plan of that batch knows it to be
- * unpayable. `madeFor`: as in that plan.
+ * unpayable. `madeFor`: as in that plan; null: Temporal has deleted the plan.
  */
-export type OtherPayment = { readonly name: string; readonly isWanted: boolean; readonly madeFor: string };
+export type OtherPayment = {
+  readonly name: string;
+  readonly isWanted: boolean;
+  readonly madeFor: string | null;
+};
 
 /**
  * Whether another batch of the policy holds a payment that this batch has as well: no payee is paid by two batches (M1). A

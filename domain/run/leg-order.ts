@@ -30,7 +30,7 @@ export function heldBack(legs: readonly LegRecord[], record: LegRecord): HeldBac
     };
   const sale = openSale(legs, record);
   if (sale === null || !lacksProceeds(legs, record)) return null;
-  return { reason: 'turn', problem: afterSale(leg, sale) };
+  return { reason: 'sale', problem: afterSale(leg, sale) };
 }
 
 /** The id of the first leg that still brings what this one sells, or may; null: there is none. */

@@ -68,7 +68,7 @@ export class Pauses {
   /**
    * The wait as the run makes it and shows it. An item that waits for money asks for it ever later, up to 5
    * min, because each question costs a read of the balances, and history. An item that waits for more than a
-   * minute altogether, at the service's own pace or for its turn, is shown (M8).
+   * minute altogether, at the service's own pace, for its turn or for a sale, is shown (M8).
    */
   paced(waiter: Waiter, wait: Wait, longestMoneyMs = LONGEST_MONEY_WAIT_MS): Wait {
     const { moneyTimes, serviceMs, turnSinceMs } = this.#paces.get(waiter) ?? AT_FIRST;
@@ -81,7 +81,8 @@ export class Pauses {
         this.#paces.set(waiter, { ...AT_FIRST, serviceMs: totalMs });
         return totalMs > PATIENT_MS ? { ...wait, reason: 'outage' } : wait;
       }
-      case 'turn': {
+      case 'turn':
+      case 'sale': {
         // By the clock, because most of the time passes while the call that asks for the turn is open.
         const sinceMs = turnSinceMs ?? this.#ports.nowMs();
         this.#paces.set(waiter, { ...AT_FIRST, turnSinceMs: sinceMs });

@@ -1,8 +1,8 @@
 /**
  * Look-alikes: withdrawals at the service that pay the same amount in the same currency to the same account as a payment of
  * a batch, and that carry no tag of ours. A payment with look-alikes waits until a person has approved exactly the list of
- * them. A withdrawal does not count when a run of ours accounts for it, when it has failed, or when the payment's own key
- * answers for it. Pure.
+ * them. A withdrawal does not count when a run of ours accounts for it, when the payment's own key answers for it, or when it
+ * failed before the batch could be paid. One that has failed since then may be the payment itself. Pure.
  */
 import type { BatchPayment } from '../batch.ts';
 import { normalise } from '../money.ts';
@@ -70,6 +70,14 @@ function keyOfRecord({ currency, withdrawalAmount, withdrawalAccountId }: Withdr
 /** The records that an approval covers, and how it groups the payments of a chunk. */
 type ApprovalBounds = Pick<LookAlikeApproval, 'sinceMs' | 'untilMs' | 'perGroup'>;
 
+/** Which records may be withdrawals of the batch itself. */
+export type Own = {
+  /** The batch can have sent nothing before this moment. Epoch milliseconds, like the others. */
+  readonly opensAtMs: number;
+  /** Records created from this moment on do not count: the payments' own keys answer for them. Infinity: for none. */
+  readonly keysAnswerSinceMs: number;
+};
+
 /** The facts by which a record is judged. */
 export type Judging = {
   /** All records in the list for which `Alike.has` is true. */
@@ -79,8 +87,7 @@ export type Judging = {
   readonly failedWords: readonly string[];
   /** Older records do not count, epoch milliseconds. */
   readonly sinceMs: number;
-  /** Records created from this moment on do not count: the payments' own keys answer for them. */
-  readonly ownSinceMs: number;
+  readonly own: Own;
   readonly approval: LookAlikeApproval | null;
 };
 
@@ -186,7 +193,7 @@ export class LookAlikes {
 
   /** The bounds of an approval that a person gives now to all look-alikes of a batch with this many payments. */
   bounds(payments: number): ApprovalBounds {
-    const { records, sinceMs, ownSinceMs: endMs } = this.#judging;
+    const { records, sinceMs, own } = this.#judging;
     const newestMs = records.reduce(
       (newest, { createdAt }) => Math.max(newest, Date.parse(createdAt)),
       sinceMs,
@@ -194,7 +201,7 @@ export class LookAlikes {
     // No approval covers records for which the payments' own keys answer.
     return {
       sinceMs,
-      untilMs: Math.min(newestMs, endMs - 1),
+      untilMs: Math.min(newestMs, own.keysAnswerSinceMs - 1),
       perGroup: Math.max(1, Math.ceil(payments / MOST_GROUPS)),
     };
   }
@@ -211,9 +218,12 @@ export class LookAlikes {
 /** Whether a record can stand against a payment. Only then our runs are asked whose it is. */
 export function mayCount(
   { createdAt, status }: Withdrawal,
-  { failedWords, ownSinceMs }: Pick<Judging, 'failedWords' | 'ownSinceMs'>,
+  { failedWords, own }: Pick<Judging, 'failedWords' | 'own'>,
 ): boolean {
-  return Date.parse(createdAt) < ownSinceMs && !failedWords.includes(status);
+  const atMs = Date.parse(createdAt);
+  // A payment of the batch that has failed is paid again only if a person says so.
+  const isOwnOrPays = atMs >= own.opensAtMs - CREATED_SLACK_MS || !failedWords.includes(status);
+  return atMs < own.keysAnswerSinceMs && isOwnOrPays;
 }
 
 function isInside(
@@ -225,11 +235,18 @@ function isInside(
 }
 
 /**
- * The moment from which the payments' own keys answer for a record. When only this API key has sent writes since before the
- * run's date began, the key of a payment brings back every record that was created for it since then.
+ * When only this API key has sent writes since before the run's date began, the key of a payment brings back every record that
+ * was created for it since then.
+ * @param opensAtMs when the run's date began, epoch milliseconds
  */
-export function ownSince(facts: Pick<ServiceFacts, 'keyUsedSince'>, opensAtMs: number): number {
-  return isKeyKnownSince(facts, opensAtMs) ? opensAtMs - CREATED_SLACK_MS : Infinity;
+export function ownOf(facts: Pick<ServiceFacts, 'keyUsedSince'>, opensAtMs: number): Own {
+  const keysAnswerSinceMs = isKeyKnownSince(facts, opensAtMs) ? opensAtMs - CREATED_SLACK_MS : Infinity;
+  return { opensAtMs, keysAnswerSinceMs };
+}
+
+/** @param sinceMs the payments' own keys answer from this moment on at the latest, epoch milliseconds */
+export function answeredSince(own: Own, sinceMs: number): Own {
+  return { ...own, keysAnswerSinceMs: Math.min(own.keysAnswerSinceMs, sinceMs) };
 }
 
 function byText(one: string, other: string): number {

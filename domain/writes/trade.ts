@@ -615,7 +615,7 @@ function* itsTurn(
   const { demand, needsSales } = told;
   if (compare(demand, amount) >= 0) return { kind: 'go on', isAsPlanned: false };
   if (needsSales && context.sale !== undefined)
-    return stop(wait(state, { afterMs: 10_000, reason: 'turn', problem: afterSale(leg, context.sale) }));
+    return stop(wait(state, { afterMs: 10_000, reason: 'sale', problem: afterSale(leg, context.sale) }));
   return stop(yield* end(item, state, balancesChanged(context, leg, told)));
 }
 

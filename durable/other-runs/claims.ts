@@ -232,17 +232,20 @@ async function holdersOf(client: Client, mode: Mode, suspects: readonly Suspect[
   return { held, silent: null };
 }
 
-/** Which of these payments a chunk has paid or holds; none without a plan. Null: it does not answer. */
+/**
+ * Which of these payments a chunk has paid or holds; none where no plan was made. Null: it does not answer.
+ * @param plan null: Temporal has none. It was made nevertheless where the chunk has read it: Temporal deletes what ended long
+ * ago, and the chunk is still open.
+ */
 async function heldBy(
   client: Client,
   mode: Mode,
   { run, number, names }: Suspect,
   plan: Plan | null,
 ): Promise<readonly (readonly [name: string, Holder])[] | null> {
-  if (plan === null) return [];
   const chunk = await readChunk({ client, mode }, run, number);
   if (chunk.kind !== 'payments') return [];
-  const letters = plan.batch?.chunks[number - 1]?.unpayable ?? '';
+  const letters = plan?.batch?.chunks[number - 1]?.unpayable ?? '';
   const indexes = new Map(chunk.payments.map((payment, index) => [nameOfPayment(payment), index]));
   const there = names.filter((name) => indexes.has(name));
   if (there.length === 0) return [];
@@ -252,10 +255,11 @@ async function heldBy(
   const answer = await readHolds(client, { workflowId: chunkId }, there, BATCHES_WITHIN_MS);
   const coordinator = await coordinatorOf(client, mode, run);
   if (answer === null) return null;
+  if (plan === null && !answer.hasPlan) return [];
   const told = { ...answer, isFirst: answer.isFirst && (await isFirstOfId(client, chunkId, answer.runId)) };
   return there.flatMap((name) => {
     const isWanted = (letters[indexes.get(name) ?? 0] ?? '.') === '.';
-    if (!isHeld(told, coordinator, { name, isWanted, madeFor: plan.madeFor })) return [];
+    if (!isHeld(told, coordinator, { name, isWanted, madeFor: plan?.madeFor ?? null })) return [];
     return [[name, { run: runName(run), withdrawalId: recordIn(answer, name) }]];
   });
 }

@@ -5,7 +5,14 @@
  * asks about. Needs no Temporal.
  */
 import { sumsOf } from '../../domain/plan/amounts.ts';
-import { Alike, LOOK_ALIKE, LookAlikes, mayCount, ownSince } from '../../domain/writes/look-alikes.ts';
+import {
+  Alike,
+  LOOK_ALIKE,
+  LookAlikes,
+  answeredSince,
+  mayCount,
+  ownOf,
+} from '../../domain/writes/look-alikes.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { accountedFor, nameOfFound, type Claim } from '../../domain/run/claims.ts';
 import { madeByTag, Repeats, type Made, type MadeBefore } from '../../domain/run/made-before.ts';
@@ -107,15 +114,15 @@ export async function seeLookAlikes(asked: LookAlikesQuestion): Promise<SeenWith
   const { failed: failedWords } = settings.facts.withdrawalStatuses;
   const { opensAtMs } = sendWindowsOf(dateOfRunId(run.id) ?? todayIn(policy.zone, now()), policy.zone);
   // A record that is newer than the plan may be a payment of the batch itself.
-  const ownSinceMs = Math.min(ownSince(settings.facts, opensAtMs), ours?.madeAtMs ?? Infinity);
-  const unnamed = records.filter((record) => mayCount(record, { failedWords, ownSinceMs }));
+  const own = answeredSince(ownOf(settings.facts, opensAtMs), ours?.madeAtMs ?? Infinity);
+  const unnamed = records.filter((record) => mayCount(record, { failedWords, own }));
   const claims = ours === null || unnamed.length === 0 ? [] : await ours.claims(unnamed);
   const judging = {
     records,
     accounted: new Set(accountedFor(claims)),
     failedWords,
     sinceMs,
-    ownSinceMs,
+    own,
     approval,
   };
   const owners = new Map(claims.map(({ recordId, by }) => [recordId, by]));

@@ -3,6 +3,7 @@
  * a record without a name of ours is, and which runs of the service's lists are lost (design: "In doubt, absent,
  * generations"). Reads only.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { approvalIn, newestSaid } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
@@ -27,24 +28,48 @@ import { keptAbout } from './keep-instruction.ts';
 
 /** A person who decides waits for an answer so long. */
 const CLAIMANT_WITHIN_MS = 30_000;
+/** A run that has just been started or reset tells all within seconds. */
+const ASK_AGAIN_MS = 2_000;
 const LOOK_ALIKES_WITHIN_MS = 10_000;
+
+/** A person decides about this item of the run that asks. */
+type Asked = { readonly plan: Pick<Plan, 'run' | 'credentials'>; readonly item: string };
 
 /**
  * `policy.id item` of the other item that counts the record as its own, of this run or another one; null when none does.
- * @param plan of the run that asks
- * @param item that a person decides about
- * @throws CommandFailure when a run that may have sent the record does not answer, or may hold more than it tells
+ * @param withinMs so long runs that may have sent the record are asked, and asked again, until they tell all
+ * @throws CommandFailure when such a run does not answer in this time, or may hold more than it tells
  */
 export async function claimantOf(
-  { client, mode }: Place,
-  { run, credentials }: Pick<Plan, 'run' | 'credentials'>,
-  item: string,
+  place: Place,
+  asked: Asked,
   record: Trade | Withdrawal,
+  withinMs = CLAIMANT_WITHIN_MS,
 ): Promise<string | null> {
-  const [claim] = await claimsOf(client).whose({ mode, run }, [record], CLAIMANT_WITHIN_MS);
-  if (claim === undefined || claim.by.kind === 'none') return null;
+  const untilMs = performance.now() + withinMs;
+  for (;;) {
+    const leftMs = untilMs - performance.now();
+    const answer = await claimantNow(place, asked, record, leftMs);
+    if (answer.silent === null) return answer.claimant;
+    if (performance.now() + ASK_AGAIN_MS >= untilMs) throw silentRun(answer.silent, record);
+    await sleep(ASK_AGAIN_MS);
+  }
+}
+
+/** `silent`: a run that may have sent the record, and does not tell all that it holds; null: there is none. */
+async function claimantNow(
+  { client, mode }: Place,
+  { plan: { run, credentials }, item }: Asked,
+  record: Trade | Withdrawal,
+  withinMs: number,
+): Promise<{ readonly claimant: string | null; readonly silent: RunName | null }> {
+  const [claim] = await claimsOf(client).whose({ mode, run }, [record], withinMs);
+  if (claim === undefined || claim.by.kind === 'none') return { claimant: null, silent: null };
   const { by } = claim;
-  if (by.kind === 'item') return by.run === runName(run) && by.item === item ? null : `${by.run} ${by.item}`;
+  if (by.kind === 'item') {
+    const isOwn = by.run === runName(run) && by.item === item;
+    return { claimant: isOwn ? null : `${by.run} ${by.item}`, silent: null };
+  }
   const moves = 'quoteId' in record ? [record.sellCurrency, record.buyCurrency] : [record.currency];
   for (const other of by.runs) {
     // A plan can be read without a worker, and shows whether the run can have sent the record.
@@ -58,16 +83,17 @@ export async function claimantOf(
     if (!moves.some((currency) => moved.includes(currency))) continue;
     if (plan.batch !== null && !('quoteId' in record) && !(await hasPaymentLike(client, mode, plan, record)))
       continue;
-    throw new CommandFailure('infrastructure', [
-      {
-        code: 'OTHER_RUN_SILENT',
-        place: runName(other),
-        message: `it is not known whether record ${record.id} belongs to this run: the run or a chunk of it does not answer, or has read no plan since it was started`,
-        fix: `See that a worker runs (\`npx cambist worker\`), and what the run waits for (\`npx cambist status ${runName(other)}\`). Then type the same again.`,
-      },
-    ]);
+    return { claimant: null, silent: other };
   }
-  return null;
+  return { claimant: null, silent: null };
+}
+
+function silentRun(run: RunName, { id }: Pick<Trade, 'id'>): CommandFailure {
+  const message = `it is not known whether record ${id} belongs to this run: the run or a chunk of it does not answer, or has read no plan since it was started`;
+  const fix = `See that a worker runs (\`npx cambist worker\`), and what the run waits for (\`npx cambist status ${runName(run)}\`). Then type the same again.`;
+  return new CommandFailure('infrastructure', [
+    { code: 'OTHER_RUN_SILENT', place: runName(run), message, fix },
+  ]);
 }
 
 /** Whether a batch has a payment that looks like the record. Its chunks show that without a worker. */

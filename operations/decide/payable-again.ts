@@ -150,7 +150,7 @@ export async function named(known: Known, items: readonly string[]): Promise<rea
       if (verdict.kind !== 'could be')
         return openingOf(known, history, requireMay(known, payment, verdict, address));
       // A record that belongs to another item leaves no doubt about this payment.
-      const claimant = await claimantOf(known.place, known.plan, payment.id, verdict.record);
+      const claimant = await claimantOf(known.place, { plan: known.plan, item: payment.id }, verdict.record);
       const settled =
         claimant === null ? verdict : await checkPayAgain(service, book, without(history, verdict.record));
       return openingOf(known, history, requireMay(known, payment, settled, address));
@@ -193,7 +193,9 @@ export async function allFailed(known: Known): Promise<readonly Opening[]> {
       let verdict = judgePayAgain(history, records);
       if (verdict.kind === 'could be' && twins < MOST_TWINS) {
         twins += 1;
-        if ((await claimantOf(known.place, known.plan, payment.id, verdict.record)) !== null) {
+        if (
+          (await claimantOf(known.place, { plan: known.plan, item: payment.id }, verdict.record)) !== null
+        ) {
           history = without(history, verdict.record);
           verdict = judgePayAgain(history, book.of(payment.id, history.identity));
         }

@@ -408,7 +408,7 @@ function requireAgreement(
 
 /** A record without a name of ours may be another item's. @throws CommandFailure when it is */
 async function requireUnclaimed(theCase: Case, record: Trade | Withdrawal): Promise<void> {
-  const claimant = await claimantOf(theCase.place, theCase.plan, theCase.item, record);
+  const claimant = await claimantOf(theCase.place, theCase, record);
   if (claimant === null) return;
   throw new CommandFailure('refused by us', [
     {
@@ -454,7 +454,7 @@ function requireAbsent({ plan, item, view }: Case, verdict: NotExecutedVerdict, 
 async function requireNoneYoung(theCase: Case, couldBe: Seen['couldBe']): Promise<void> {
   for (const record of youngOnes(couldBe, theCase.nowMs)) {
     // One after the other: there is mostly none, and seldom more than one.
-    if ((await claimantOf(theCase.place, theCase.plan, theCase.item, record)) !== null) continue;
+    if ((await claimantOf(theCase.place, theCase, record)) !== null) continue;
     const untilMs = Date.parse(record.createdAt) + CREATED_SLACK_MS;
     refuse(
       theCase,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
-import { after, assertDoneOnce, at, story, type Glimpse } from '../machines/model/story.ts';
+import { after, before, assertDoneOnce, at, story, type Glimpse } from '../machines/model/story.ts';
 
 const MINUTE_MS = 60_000;
 const VANISH = { kind: 'vanish', againAfterMs: 20 * MINUTE_MS } as const;
@@ -39,4 +39,27 @@ test('given a batch that Temporal has lost, when another batch has the same paym
   const paid = end.runs.flatMap(({ withdrawals }) => withdrawals.map(({ tag }) => tag ?? ''));
   const ids = paid.map((tag) => tag.split('.').at(-1));
   assert.equal(new Set(ids).size, ids.length, paid.join());
+});
+
+test('given a batch that Temporal has lost, lists without tags and a payment that was returned, when somebody submits the batch again under another API key, then a person decides whether it is paid again', async () => {
+  const end = await story()
+    .given({
+      batch: { chunks: [1] },
+      service: {
+        keysBelongTo: 'api key',
+        metadataInLists: 'never',
+        returnsAfterMs: 120 * MINUTE_MS,
+        alsoMxn: '5000',
+      },
+    })
+    .when(before('send withdrawal'), { ...VANISH, againAfterMs: 24 * 60 * MINUTE_MS })
+    .when(before('send withdrawal', { plusMs: 180 * MINUTE_MS }), {
+      kind: 'credentials',
+      use: 'another key',
+    })
+    .play();
+  assert.deepEqual(
+    end.withdrawals.map(({ status }) => status),
+    ['RETURNED'],
+  );
 });

@@ -634,7 +634,7 @@ test('a leg gives the turn of its run back unless it, or another leg, goes on at
   const step = {
     kind: 'wait',
     state: NEW_LEG,
-    wait: { afterMs: 1, reason: 'turn', problem: afterSale },
+    wait: { afterMs: 1, reason: 'sale', problem: afterSale },
   } as const;
   assert.deepEqual(turnGivenBack(TARGET_CALL, step), { mayHaveTraded: false });
   // Who gives back what it has not would lose its place in the line.

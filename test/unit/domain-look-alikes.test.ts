@@ -6,7 +6,7 @@ import { instructionOf } from '../../domain/people/instruction-shape.ts';
 import type { LookAlikeApproval } from '../../domain/people/instructions.ts';
 import { nameOfFound } from '../../domain/run/claims.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
-import { Alike, LookAlikes, ownSince, type Judging } from '../../domain/writes/look-alikes.ts';
+import { Alike, LookAlikes, ownOf, type Judging } from '../../domain/writes/look-alikes.ts';
 import { approvalOf } from '../../operations/batches/look-alikes.ts';
 import { hashOfTexts } from '../../language/batch/chunk-hash.ts';
 
@@ -28,6 +28,9 @@ const RECORD: Withdrawal = {
   tag: null,
 };
 
+const OWN = { opensAtMs: at('11-21T06:00:00'), keysAnswerSinceMs: Infinity };
+const OWN_KEYS = { ...OWN, keysAnswerSinceMs: at('11-21T08:00:00') };
+
 function judge(records: readonly Withdrawal[], more: Partial<Judging> = {}): LookAlikes {
   const alike = new Alike();
   alike.add(PAYMENTS);
@@ -37,7 +40,7 @@ function judge(records: readonly Withdrawal[], more: Partial<Judging> = {}): Loo
       accounted: new Set(),
       failedWords: ['RETURNED'],
       sinceMs: NOW - 30 * DAY_MS,
-      ownSinceMs: Infinity,
+      own: OWN,
       approval: null,
       ...more,
     },
@@ -64,6 +67,18 @@ describe('what stands against a payment', () => {
     ['another currency', { currency: 'USD' }, null],
     ['one with a tag is accounted for by its tag', { tag: 'p.2026-10-25.anna' }, null],
     ['one that has failed', { status: 'RETURNED' }, null],
+    [
+      'one that failed in the ten minutes before the batch could be paid, or later, and may be its own',
+      { status: 'RETURNED', createdAt: '2026-11-21T05:50:00.000Z' },
+      'l..',
+    ],
+    ['one that failed before that', { status: 'RETURNED', createdAt: '2026-11-21T05:49:59.999Z' }, null],
+    [
+      'one that has failed, and that the payment’s own key answers for',
+      { status: 'RETURNED', createdAt: '2026-11-21T08:00:00.000Z' },
+      null,
+      { own: OWN_KEYS },
+    ],
     ['one that a run of ours accounts for', {}, null, { accounted: new Set(['wtd_1']) }],
     ['one that is older than `dedupe`', { createdAt: '2026-10-22T08:59:59.000Z' }, null],
     ['one that is as old as `dedupe`', { createdAt: '2026-10-22T09:00:00.000Z' }, 'l..'],
@@ -71,14 +86,9 @@ describe('what stands against a payment', () => {
       'one that the payment’s own key answers for',
       { createdAt: '2026-11-21T08:00:00.000Z' },
       null,
-      { ownSinceMs: at('11-21T08:00:00') },
+      { own: OWN_KEYS },
     ],
-    [
-      'one from before that',
-      { createdAt: '2026-11-21T07:59:59.999Z' },
-      'l..',
-      { ownSinceMs: at('11-21T08:00:00') },
-    ],
+    ['one from before that', { createdAt: '2026-11-21T07:59:59.999Z' }, 'l..', { own: OWN_KEYS }],
   ];
   for (const [what, record, letters, more] of CASES)
     test(`${what}: ${letters ?? 'nothing'}`, () => {
@@ -121,9 +131,8 @@ describe('an approval', () => {
   });
 
   test('is never about what the payments’ own keys answer for', () => {
-    const ownSinceMs = at('11-21T08:00:00');
     const own = { ...RECORD, id: 'wtd_6', createdAt: '2026-11-21T08:30:00.000Z' };
-    assert.equal(approve([RECORD, own], { ownSinceMs }).untilMs, ownSinceMs - 1);
+    assert.equal(approve([RECORD, own], { own: OWN_KEYS }).untilMs, OWN_KEYS.keysAnswerSinceMs - 1);
   });
 
   test('of the largest batch is far below 128 KiB, and has the shape of an instruction', () => {
@@ -156,7 +165,7 @@ describe('an approval', () => {
         accounted: new Set(),
         failedWords: [],
         sinceMs: NOW - 30 * DAY_MS,
-        ownSinceMs: Infinity,
+        own: OWN,
         approval: { ...bounds, groups },
       },
       hashOfTexts,
@@ -167,9 +176,11 @@ describe('an approval', () => {
 
 test('own keys answer since the run’s date began, where only this API key has written since before that', () => {
   const opensAtMs = at('11-21T00:00:00');
-  assert.equal(ownSince({ keyUsedSince: null }, opensAtMs), Infinity);
-  assert.equal(ownSince({ keyUsedSince: '2026-11-22' }, opensAtMs), Infinity);
-  assert.equal(ownSince({ keyUsedSince: '2026-11-21' }, opensAtMs), opensAtMs - 600_000);
+  const since = (keyUsedSince: string | null) => ownOf({ keyUsedSince }, opensAtMs).keysAnswerSinceMs;
+  assert.deepEqual(
+    [since(null), since('2026-11-22'), since('2026-11-21')],
+    [Infinity, Infinity, opensAtMs - 600_000],
+  );
 });
 
 test('a person approves look-alikes by the name of exactly their list', () => {

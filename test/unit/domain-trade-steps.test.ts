@@ -687,7 +687,7 @@ test('a purchase that needs sales by the balances of now waits for the sale of i
     play(requestQuoteSteps(context({ attempt: reset, ...more }), leg, begun), scripted).result;
   const waits = told({ sale: 'eur-usd-1' });
   assert.ok(waits.kind === 'wait');
-  assert.deepEqual([waits.wait.reason, waits.wait.problem.code], ['turn', 'AFTER_SALES']);
+  assert.deepEqual([waits.wait.reason, waits.wait.problem.code], ['sale', 'AFTER_SALES']);
   assert.match(waits.wait.problem.message, /that leg "eur-usd-1" brings/);
   const ends = told({});
   assert.ok(ends.kind === 'not traded');

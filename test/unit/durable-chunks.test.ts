@@ -1,7 +1,7 @@
 /** A chunk that somebody starts like an earlier one brings the input of that one, and is not the first for that. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { defaultDataConverter } from '@temporalio/common';
 import { keptPlan } from '../../domain/plan/plan.ts';
 import { chunksOf } from '../../durable/batches/chunks.ts';
@@ -29,8 +29,13 @@ const PLAN = keptPlan({
 /** Of each Temporal run, newest first: the one with which its histories began. */
 type Histories = Readonly<Record<string, string>>;
 
-/** A Temporal in which a batch has ended, and its chunk has these Temporal runs. */
-function temporalOf(histories: Histories): Client {
+type More = { readonly isPlanGone?: boolean; readonly hasRead?: boolean };
+
+/**
+ * A Temporal in which a batch has ended, and its chunk has these Temporal runs. `isPlanGone`: it has no plan of the batch.
+ * `hasRead`: the chunk has read it.
+ */
+function temporalOf(histories: Histories, { isPlanGone = false, hasRead = false }: More = {}): Client {
   const runIds = Object.keys(histories);
   const [newest = 'c1'] = runIds;
   const shownOf = (workflowId: string) => ({
@@ -54,9 +59,13 @@ function temporalOf(histories: Histories): Client {
         if (query === `WorkflowId = '${CHUNK}'`) yield* infos;
       },
       getHandle: (workflowId: string) => ({
-        describe: async () => shownOf(workflowId),
+        describe: async () => {
+          if (isPlanGone && workflowId === `${ID}/plan`)
+            throw new WorkflowNotFoundError('deleted', workflowId, undefined);
+          return shownOf(workflowId);
+        },
         result: async () => PLAN,
-        query: async () => ({ runId: newest, heard: null, isFirst: true, hasPlan: false, items: [] }),
+        query: async () => ({ runId: newest, heard: null, isFirst: true, hasPlan: hasRead, items: [] }),
       }),
     },
     workflowService: {
@@ -95,5 +104,15 @@ test('a batch that has ended holds what a chunk had that was started again, and 
   for (const [what, histories, isFirst] of CASES) {
     const { held, silent } = await claimsOf(temporalOf(histories)).holders('SANDBOX', [suspect]);
     assert.deepEqual([held.has('inv-1'), silent], [!isFirst, null], what);
+  }
+});
+
+test('where Temporal has deleted the plan of a batch, a chunk that has read it still holds its payments', async () => {
+  const suspect = { run: RUN, number: 1, names: ['inv-1'] };
+  const again = { c2: 'c2', c1: 'c1' };
+  for (const hasRead of [true, false]) {
+    const { holders } = claimsOf(temporalOf(again, { isPlanGone: true, hasRead }));
+    const { held, silent } = await holders('SANDBOX', [suspect]);
+    assert.deepEqual([held.has('inv-1'), silent], [hasRead, null]);
   }
 });

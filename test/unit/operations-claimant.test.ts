@@ -23,11 +23,10 @@ const RECORD: Withdrawal = {
 };
 const CHUNK = `sandbox/${RUN.policy}.${RUN.id}/chunk-0001`;
 
+type Told = Pick<Holds, 'hasPlan' | 'isFirst' | 'items'> | null;
+
 /** A Temporal that shows one chunk of the run; `told`: what the chunk tells, or null where it does not answer. */
-function placeWith(
-  told: Pick<Holds, 'hasPlan' | 'isFirst' | 'items'> | null,
-  payments: readonly BatchPayment[] | null = null,
-): Place {
+function placeWith(told: Told | (() => Told), payments: readonly BatchPayment[] | null = null): Place {
   const input = { run: RUN, mode: 'SANDBOX', number: 1, payments };
   const started = {
     workflowType: { name: 'chunk' },
@@ -62,15 +61,22 @@ function placeWith(
         describe: async () => ({ workflowId, runId, status: { name: 'COMPLETED' }, type: 'plan' }),
         result: async () =>
           keptPlan(batch === null ? WHOLE_PLAN : { ...WHOLE_PLAN, batch, legs: [], payments: [] }),
-        query: async () => told && { runId: 'c1', heard: null, ...told },
+        query: async () => {
+          const now = typeof told === 'function' ? told() : told;
+          return now && { runId: 'c1', heard: null, ...now };
+        },
       }),
     },
   };
   return { client: client as unknown as Client, mode: 'SANDBOX' } as Place;
 }
 
+const ASKED = { plan: WHOLE_PLAN, item: 'two' };
+/** What does not tell is asked once. */
+const ONCE_MS = 1;
+
 const claimant = (told: Parameters<typeof placeWith>[0]) =>
-  claimantOf(placeWith(told), WHOLE_PLAN, 'two', RECORD);
+  claimantOf(placeWith(told), ASKED, RECORD, ONCE_MS);
 
 const tells = (item: string) =>
   ({ hasPlan: true, isFirst: false, items: [[item, 'PENDING', RECORD.id]] }) as const;
@@ -90,14 +96,19 @@ test('while a chunk of the same run does not answer, or may hold more than it te
   assert.equal(await claimant({ hasPlan: false, isFirst: true, items: [] }), null);
 });
 
+test('a run that has just begun anew is asked again, until it has read its plan and tells all', async () => {
+  let asked = 0;
+  const place = placeWith(() => {
+    asked += 1;
+    return asked === 1 ? { hasPlan: false, isFirst: false, items: [] } : tells('one');
+  });
+  assert.equal(await claimantOf(place, ASKED, RECORD), `${RUN.policy}.${RUN.id} one`);
+  assert.equal(asked, 2);
+});
+
 test('a chunk that does not tell is in the way only of a record that one of its payments could have', async () => {
   const asked = (payment: BatchPayment): Promise<string | null> =>
-    claimantOf(
-      placeWith({ hasPlan: false, isFirst: false, items: [] }, [payment]),
-      WHOLE_PLAN,
-      'two',
-      RECORD,
-    );
+    claimantOf(placeWith({ hasPlan: false, isFirst: false, items: [] }, [payment]), ASKED, RECORD, ONCE_MS);
   const { account, currency } = PAYMENT;
   await assert.rejects(asked(['one', account, currency, '10.00']), CommandFailure);
   assert.equal(await asked(['one', account, currency, '10.01']), null);

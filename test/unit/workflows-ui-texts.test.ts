@@ -357,6 +357,7 @@ const CODES: Readonly<Record<Waiting['reason'], Problem['code']>> = {
   doubt: 'IN_DOUBT',
   settlement: 'AWAITING_SETTLEMENT',
   turn: 'TURN_OF_ANOTHER',
+  sale: 'AFTER_SALES',
   opening: 'WINDOW_PASSED',
   service: 'PLANNING',
 };

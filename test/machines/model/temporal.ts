@@ -360,7 +360,7 @@ export class Temporal {
   terminate(asked: Extract<Misfortune, { kind: 'terminate' }>): void {
     if (this.current === null || this.isAway()) return;
     const isLost = asked.plan === 'lost' && this.number === null;
-    if (isLost) this.#forgotAtMs.push(this.#world.agenda.nowMs);
+    if (isLost) this.#forgetWork(this.#world.agenda.nowMs);
     this.#terminateNow(this.current);
     // Whoever coordinates a chunk starts it again.
     if (this.number !== null) {
@@ -380,10 +380,8 @@ export class Temporal {
   vanish({ againAfterMs }: Extract<Misfortune, { kind: 'vanish' }>): void {
     if (this.newest() === undefined || this.isAway()) return;
     const all = [this, ...this.chunks];
-    // What is at work may still send until its attempt's deadline, and nobody hears of that either.
-    const untilMs = this.#world.agenda.nowMs + WRITE_LIMITS.startToCloseMs;
     for (const each of all) {
-      each.#forgotAtMs.push(untilMs);
+      each.#forgetWork(this.#world.agenda.nowMs);
       if (each.current !== null) each.#terminateNow(each.current);
       each.#executions = [];
     }
@@ -392,6 +390,11 @@ export class Temporal {
     this.lost.push(...this.kept.instructions);
     this.kept = { instructions: [], facts: [] };
     this.#world.later(comesBackAfter(againAfterMs, true), () => this.start('again'));
+  }
+
+  /** What is at work may still send until its attempt's deadline, and nobody hears of that either. */
+  #forgetWork(atMs: number): void {
+    this.#forgotAtMs.push(atMs + WRITE_LIMITS.startToCloseMs);
   }
 
   #losePlan(): void {

@@ -128,14 +128,15 @@ function heldBy(
 ): readonly (readonly [name: string, withdrawalId: string | null])[] {
   const plan = other.planRun?.plan ?? null;
   const chunk = other.chunks[number - 1]?.newest()?.chunk ?? null;
-  if (plan === null || chunk === null) return [];
-  const letters = plan.batch?.chunks[number - 1]?.unpayable ?? '';
+  if (chunk === null) return [];
+  const letters = plan?.batch?.chunks[number - 1]?.unpayable ?? '';
   const payments = (other.ours.batch?.[number - 1] ?? []).map(nameOfPayment);
   const answer = chunk.holds(names);
+  if (plan === null && !answer.hasPlan) return [];
   const coordinator = coordinatorOf(other);
   return names.flatMap((name) => {
     const isWanted = (letters[payments.indexOf(name)] ?? '.') === '.';
-    const asked = { name, isWanted, madeFor: plan.madeFor };
+    const asked = { name, isWanted, madeFor: plan?.madeFor ?? null };
     return isHeld(answer, coordinator, asked) ? [[name, recordIn(answer, name)] as const] : [];
   });
 }
