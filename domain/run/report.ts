@@ -324,8 +324,11 @@ export function joined(parts: readonly Report[]): Report {
   if (first === undefined) throw new RangeError('A report has at least one part.');
   if (others.length === 0) return first;
   const payments = parts.flatMap((part) => part.payments);
+  // A chunk may see at its end that a payment has come back, when its run has ended.
+  const isBehind = first.status === 'COMPLETED' && payments.some(({ outcome }) => outcome === 'NOT_PAID');
   return {
     ...first,
+    ...(isBehind && { status: 'PARTIAL' }),
     payments,
     totals: totalsSeen(first.totals, payments),
     problems: parts.flatMap(({ problems }) => problems),
