@@ -41,7 +41,7 @@ async function listed(
 }
 
 function listUnread(so: string): Waits {
-  const message = `The service’s list of withdrawals could not be read whole, so that ${so}.`;
+  const message = `The service’s list of withdrawals could not be read whole, so ${so}.`;
   const problem = makeProblem('LOOKUP_INCOMPLETE', null, { message });
   return { wait: { afterMs: ASK_AGAIN_MS, reason: 'outage', problem } };
 }

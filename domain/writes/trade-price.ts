@@ -1,7 +1,7 @@
 /** Compares a quote and a trade with what was asked for, with the guard, the limits and the quote itself (M4). */
 import { compare, equal, round } from '../money.ts';
 import { decimalsOf } from '../currencies.ts';
-import { makeProblem, type Problem } from '../problems.ts';
+import { PROBLEMS, makeProblem, type Problem } from '../problems.ts';
 import { brokenTradeLimit, type TradedBefore } from '../plan/limits.ts';
 import type { Leg } from '../plan/plan.ts';
 import { besideGuard, distanceOf, keepsGuard, type PriceBound } from '../plan/price-bounds.ts';
@@ -53,7 +53,7 @@ export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): P
       code: 'OVER_LIMIT',
       item: leg.id,
       message: broken,
-      fix: 'Lower the amount, or raise the limit if you mean it.',
+      fix: PROBLEMS.OVER_LIMIT.advice,
     };
   }
   if (guard === null) return null;
