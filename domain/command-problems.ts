@@ -322,7 +322,8 @@ export const REFUSALS = {
   HALT_DRILL_FAILED: {
     ending: 'infrastructure',
     sentence: 'In a drill, a worker did not say in time that a halt stops it.',
-    advice: 'End that worker if it is there; one that has ended is known for about a minute.',
+    advice:
+      'If that worker still runs, end it. If it has ended, drill again in a minute: Temporal still names it for so long.',
   },
   BATCH_OF_OTHER_KIND: {
     ending: 'bad input',
@@ -399,7 +400,7 @@ export const REFUSALS = {
   },
   SCHEDULE_NOT_FOUND: {
     ending: 'bad input',
-    sentence: 'Temporal has no schedule of ours for the policy.',
+    sentence: 'Temporal has no schedule of Cambist for the policy.',
     advice: 'See `npx cambist schedule list`; make it with `npx cambist schedule apply`.',
   },
   SCHEDULE_DATES: {
@@ -603,7 +604,7 @@ export const REFUSALS = {
   },
   NOTHING_TO_ACKNOWLEDGE: {
     ending: 'bad input',
-    sentence: 'No person needs to look after the run.',
+    sentence: 'The run needs no person now.',
     advice: 'See `npx cambist list --attention`.',
   },
   DECISION_INCOMPLETE: {

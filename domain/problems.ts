@@ -61,7 +61,7 @@ export const PROBLEMS = {
     sentence:
       'Another batch of the policy has paid a payment with this id in the last days (`dedupe`), or may still pay it.',
     advice:
-      'See the report of the other run. If both are to be paid, give this payment another id. If the other run does not pay it in the end, use --go-on.',
+      'See the report of the other run. If both are to be paid, give this payment another id. If the other run does not pay it in the end, start this run again with --go-on.',
   },
   PLAN_PAIR_NOT_OFFERED: {
     ending: 'refused by the service',
@@ -115,7 +115,7 @@ export const PROBLEMS = {
   },
   DESTINATIONS_UNREADABLE: {
     ending: 'configuration',
-    sentence: 'A worker has a folder of files, and cannot read the destinations of the policy in it.',
+    sentence: 'A worker cannot read the file of destinations of the policy in its folder of files.',
     advice:
       'Put the file there under the name that the policy gives it (CAMBIST_FILES of the worker); the run then goes on by itself.',
   },
@@ -132,7 +132,7 @@ export const PROBLEMS = {
   PLAN_REFUSED: {
     ending: 'refused by us',
     sentence: 'Not started: no plan could be made. Nothing was sent.',
-    advice: 'Do what the other problems of the run ask for.',
+    advice: 'Mend the other problems that the run names: they say why.',
   },
   PLAN_FAILED: {
     ending: 'needs a human',

@@ -59,7 +59,7 @@ function itemsText(items: readonly ExplainedItem[], width: number): string {
 }
 
 function safetyText({ safetyWait, isUnplanned, items }: ResetExplained): string {
-  const which = isUnplanned ? 'where its plan trades something' : `for ${safetyWait?.items.join(', ')}`;
+  const which = isUnplanned ? 'if its plan trades something' : `for ${safetyWait?.items.join(', ')}`;
   const ofTrades =
     safetyWait === null
       ? 'Safety wait: none.'

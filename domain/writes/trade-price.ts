@@ -74,9 +74,7 @@ function unusualGuard(leg: Leg, bound: PriceBound, { sellAmount, buyAmount }: Qu
   const distance = distanceOf(bound, sellAmount, buyAmount);
   if (distance === 'near' || distance === 'far') return null;
   const why =
-    distance === 'upside down'
-      ? 'its rate is upside down'
-      : 'it allows a price ten times worse than this one';
+    distance === 'upside down' ? 'its rate is inverted' : 'it allows a price ten times worse than this one';
   return makeProblem('GUARD_UNUSUAL', leg.id, {
     message: `The guard would allow any price: ${why}. Nothing was traded. The quote gives ${besideGuard(bound, sellAmount, buyAmount, leg)}.`,
   });

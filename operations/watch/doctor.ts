@@ -421,7 +421,7 @@ async function checkHalts(place: Place): Promise<readonly Check[]> {
         place: place.mode,
         message: endedSentence(ended),
         fix: isOpen
-          ? 'What was halted stays halted, and the workflow was started again. Ask why.'
+          ? 'What was halted stays halted, and the workflow was started again. Ask that person why.'
           : 'What was halted stays halted. Start a worker, or say one of the halts again with `npx cambist halt`: either starts the workflow again.',
       }),
     );
