@@ -3,7 +3,7 @@
  * (`durable/halts/read.ts`), and each write asks what was read last. The gate is open only while the last
  * good reading is young, counted from before it was asked for. So a halt that Temporal has taken stops every
  * worker within that time, and the gate of a worker that cannot read is closed. A halt that it has seen holds
- * until a resume that names it, whatever becomes of the record.
+ * until a resume that names it, whatever becomes of the record. A file on the worker's machine halts it whatever Temporal says.
  */
 import {
   HOLDS_NOTHING,
@@ -32,6 +32,8 @@ type HaltGateOptions = {
    */
   readonly read: () => Promise<HaltRecord>;
   readonly clock: TimedClock;
+  /** What halts this machine alone, as it stands in this moment (`config/halt-file.ts`); null: nothing. */
+  readonly onMachine: () => Closed | null;
   /** Called with the halts that stand when a reading has changed them. The gate goes by them already. */
   readonly onChange?: (halts: HaltsHeld['halts']) => void;
   /** Called after each reading in which Temporal has lost what this worker goes by, or its record has ended. */
@@ -52,6 +54,8 @@ export class HaltGate {
 
   /** Null: the write may leave in this very moment. */
   whyNot(write: HaltedWrite): Closed | null {
+    const onMachine = this.#options.onMachine();
+    if (onMachine !== null) return onMachine;
     const halt = haltOf(this.#held.halts, write);
     if (halt !== null) return halted(halt);
     return this.#asked !== null && ageMs(this.#options.clock, this.#asked) < READING_HOLDS_MS

@@ -29,6 +29,8 @@ export type Settings = {
   readonly facts: ServiceFacts;
   /** Folder of reference files for scheduled policies; null when none is named. */
   readonly filesFolder: string | null;
+  /** While this file is there, a worker sends nothing; null when none is named. */
+  readonly haltFile: string | null;
   readonly taskQueue: string;
   /** The build, by which Temporal tells these workers from those of another build; null: it does not. */
   readonly buildId: string | null;
@@ -73,6 +75,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     issuer: env['CAMBIST_ISSUER'] || 'service',
     facts,
     filesFolder: env['CAMBIST_FILES'] || null,
+    haltFile: env['CAMBIST_HALT_FILE'] || null,
     taskQueue: taskQueueOf(env, mode),
     buildId,
     warnings,

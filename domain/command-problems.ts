@@ -450,6 +450,12 @@ export const REFUSALS = {
     sentence: 'A run of a schedule is not started yet, and is tried again.',
     advice: 'See that Temporal, a worker and the service are there; what it waits for stands beside it.',
   },
+  HALT_FOLDER_MISSING: {
+    ending: 'configuration',
+    sentence:
+      'CAMBIST_HALT_FILE names a file in a folder that is not there, so no person could halt this worker by it.',
+    advice: 'Name a file in a folder that is on the disk of this machine, or unset the variable.',
+  },
   FILES_FOLDER_MISSING: {
     ending: 'configuration',
     sentence: 'A scheduled policy names a file, and the worker has no folder to read it from.',

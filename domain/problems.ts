@@ -485,6 +485,12 @@ export const PROBLEMS = {
     sentence: 'A person has halted this. Cambist sends nothing of it, but goes on reading.',
     advice: 'When it may go on, type `npx cambist resume`. The run then goes on by itself.',
   },
+  HALT_FILE: {
+    ending: 'needs a human',
+    sentence:
+      'A file on the machine of the worker halts it (CAMBIST_HALT_FILE). It sends nothing, but goes on reading.',
+    advice: 'When it may go on, delete the file on that machine. The run then goes on by itself.',
+  },
   HALT_UNREADABLE: {
     ending: 'infrastructure',
     sentence: 'The worker cannot read from Temporal whether a person has halted it, so it sends nothing.',

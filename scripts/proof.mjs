@@ -15,6 +15,7 @@ import { say } from './lib/steps.mjs';
 import { importTest } from './lib/test-build.mjs';
 import { readEdits, replays } from './replays.mjs';
 import { setup } from './setup.mjs';
+import { sayWorlds } from './walk.mjs';
 import { ensureTemporalServer } from './temporal-server-binary.mjs';
 
 const PAGE = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs', 'proof.md');
@@ -131,7 +132,12 @@ export const MACHINES = [
     run: async ({ seed, slice }, load) => {
       const { walk, textOfWalk } = await load('model/walk.ts');
       const part = isWhole(slice) ? WHOLE : partOfSlice(slice, seed);
-      const { schedules, states, failure } = await walk({ world: 'all', slice: part, processes: 2 });
+      const { schedules, states, failure } = await walk({
+        world: 'all',
+        slice: part,
+        processes: 2,
+        onWorld: sayWorlds(),
+      });
       if (failure !== null) return { ...NOTHING, failures: [textOfWalk(failure)] };
       return {
         passed: schedules,

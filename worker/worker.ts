@@ -31,6 +31,7 @@ import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { connectWorker } from './connect.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { readFolderFile } from '../config/files-folder.ts';
+import { haltFileAt } from '../config/halt-file.ts';
 import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
 
 export type WorkerOptions = {
@@ -89,6 +90,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     putBack: puttingBack(halted),
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
+    onMachine: haltFileAt(settings.haltFile),
     onChange: (standing) =>
       answerDrills(halted, standing, { worker: identity, whyNot: (write) => halts.whyNot(write) }),
   });

@@ -11,7 +11,16 @@ import { runName } from '../../domain/references.ts';
 import { startChunk } from '../../durable/batches/chunks.ts';
 import { readStart } from '../../durable/history.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
-import { UNSERVED_QUEUE, HALT_TYPE, haltIdOf, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
+import {
+  UNSERVED_QUEUE,
+  HALT_TYPE,
+  TRIAL_TYPE,
+  haltIdOf,
+  instructionsIdOf,
+  planIdOf,
+  trialIdOf,
+  type TrialInput,
+} from '../../workflows/names.ts';
 import { disagreements } from '../support/agreement.ts';
 import { applySchedule, startedBy } from '../support/applied-schedule.ts';
 import {
@@ -450,6 +459,50 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
       await press(stage, untaken.scheduled);
       assert.equal(untaken.moved(), 0);
     }
+  },
+  'Reset, Cancel, Terminate, Delete, Start like this one, Signal, Update | trial': async () => {
+    const before = stage.sandbox.ledger();
+    const { name, text, file } = await applySchedule(stage);
+    const { client } = stage.temporal;
+    const asked = await eventually('the trial in the list', async () => {
+      for await (const { workflowId } of client.workflow.list({ query: `WorkflowType = '${TRIAL_TYPE}'` }))
+        if (workflowId.includes(`/${name}-`)) return { workflowId };
+      return null;
+    });
+    const answer = await handleOf(stage, asked).result();
+    await reset(stage, asked);
+    assert.deepEqual(await handleOf(stage, asked).result(), answer);
+    assert.deepEqual(await (await startLike(stage, asked)).result(), answer);
+    await remove(stage, asked);
+    const scheduled = { mode: 'SANDBOX', policy: name, policyText: text, policyFile: file } as const;
+    const presses = [
+      cancel,
+      terminate,
+      refused,
+      (on: Stage, it: Pressed) => handleOf(on, it).signal('start'),
+    ];
+    for (const [index, press] of presses.entries()) {
+      const input: TrialInput = { ...scheduled, token: `untaken-${index}` };
+      const untaken = { workflowId: trialIdOf(input) };
+      // No worker takes it, so that it is open while the button is pressed.
+      await client.workflow.start(TRIAL_TYPE, {
+        ...untaken,
+        taskQueue: uniqueName('nobody'),
+        args: [input],
+        workflowExecutionTimeout: 5_000,
+      });
+      await press(stage, untaken);
+    }
+    const ofPolicy = ({ clientReferenceId }: { readonly clientReferenceId?: unknown }): boolean =>
+      String(clientReferenceId).startsWith(`${name}.`);
+    assert.deepEqual(
+      [before, stage.sandbox.ledger()].map(({ trades }) => trades.filter(ofPolicy)),
+      [[], []],
+    );
+    assert.equal(
+      await client.workflow.count(`WorkflowId STARTS_WITH 'sandbox/${name}.'`).then(({ count }) => count),
+      0,
+    );
   },
 
   'Signal | run, plan, instructions, chunk, turn, scheduled': async () => {

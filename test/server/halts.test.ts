@@ -1,6 +1,8 @@
 /** The kill switch under load: nothing leaves after it, whatever goes on; and after `resume` everybody is paid exactly once. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { runName } from '../../domain/references.ts';
@@ -307,6 +309,31 @@ test('a drill names the worker that stands still, and whoever has none is told t
     assert.match(again.stdout, /^A halt stops 2 workers: .* Nothing was halted\.$/m);
   } finally {
     await Promise.all(workers.map((worker) => worker.kill()));
+    await stage.close();
+  }
+});
+
+test('a file on the machine of the worker holds a run; no resume lets it go, and it goes on once the file is gone', async () => {
+  const stage = await openStage({
+    balances: RICH,
+    rates: { 'USD/MXN': '17.25' },
+    temporalAddress: server.address,
+  });
+  try {
+    const file = join(stage.folder, 'halt');
+    await writeFile(file, '');
+    await stage.startWorker({ env: { CAMBIST_HALT_FILE: file } });
+    const run = await stage.start(convertPolicy());
+    const held = await run.heldBy('HALT_FILE');
+    assert.match(JSON.stringify(held.problems), /The file .*halt.* is there on machine/);
+    await command(stage, ['resume', '--yes']);
+    await run.wake();
+    await run.heldBy('HALT_FILE');
+    assertNothingMoved(run);
+    await rm(file);
+    await run.wake();
+    assertDoneOnce(run, await run.report());
+  } finally {
     await stage.close();
   }
 });

@@ -21,6 +21,7 @@ export const ON_DEV_SERVER = [
   'Cancel, Terminate, Delete, Start like this one | turn',
   'Reset, Cancel, Terminate, Delete, Start like this one, Signal, Update | halt',
   'Reset, Cancel, Terminate, Delete, Start like this one | scheduled',
+  'Reset, Cancel, Terminate, Delete, Start like this one, Signal, Update | trial',
   'Signal | run, plan, instructions, chunk, turn, scheduled',
   'Update | run, plan, instructions, chunk, turn, scheduled',
   'Start under another id | run, plan, instructions, chunk, turn, halt, scheduled',

@@ -7,11 +7,13 @@ import { HaltGate } from '../../activities/halt-gate.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import {
   NO_RECORD,
+  type Closed,
   type HaltRecord,
   type HaltScope,
   type HaltWord,
   type HaltsHeld,
 } from '../../domain/halt.ts';
+import { makeProblem } from '../../domain/problems.ts';
 import { NEW_LEG } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { kept } from '../support/instructions.ts';
@@ -25,12 +27,14 @@ function gateAt() {
   const now = { monotonicMs: 50_000, wallMs: NOW };
   const answers: { readonly resolve: (record: HaltRecord) => void; readonly reject: () => void }[] = [];
   const putBack: HaltsHeld[] = [];
+  const onMachine: { closed: Closed | null } = { closed: null };
   const gate = new HaltGate({
     read: () =>
       new Promise((resolve, reject) => {
         answers.push({ resolve, reject: () => reject(new Error('no answer')) });
       }),
     putBack: (held) => putBack.push(held),
+    onMachine: () => onMachine.closed,
     clock: { ...NEVER_WAKES, monotonicMs: () => now.monotonicMs, wallMs: () => now.wallMs },
   });
   const pass = (ms: number): void => {
@@ -38,7 +42,7 @@ function gateAt() {
     now.wallMs += ms;
   };
   const why = (): string => gate.whyNot(WRITE)?.kind ?? 'open';
-  return { gate, now, answers, pass, why, putBack };
+  return { gate, now, answers, pass, why, putBack, onMachine };
 }
 
 const ALL: HaltScope = { policy: null, currency: null };
@@ -59,12 +63,25 @@ const halts = (...scopes: readonly HaltScope[]): HaltRecord =>
   recordOf(...(scopes.length === 0 ? [ALL] : scopes).map((scope) => word(scope)));
 const resumed = recordOf(word(ALL), word(ALL, NOW));
 
+test('what halts the machine closes the gate whatever Temporal says, and opens it again in the same moment', async () => {
+  const { gate, answers, why, onMachine } = gateAt();
+  const looking = gate.look();
+  answers[0]?.resolve(NO_RECORD);
+  await looking;
+  const seen = [why()];
+  onMachine.closed = { kind: 'halted', problem: makeProblem('HALT_FILE', null) };
+  seen.push(why());
+  onMachine.closed = null;
+  assert.deepEqual([...seen, why()], ['open', 'halted', 'open']);
+});
+
 test('whoever is told of a change finds the gate closed for it, and is told of each change once', async () => {
   const told: string[] = [];
   let standing = NO_RECORD;
   const gate: HaltGate = new HaltGate({
     read: () => Promise.resolve(standing),
     putBack: () => {},
+    onMachine: () => null,
     clock: { ...NEVER_WAKES, monotonicMs: () => 0, wallMs: () => NOW },
     onChange: () => told.push(gate.whyNot(WRITE)?.kind ?? 'open'),
   });
@@ -259,6 +276,7 @@ for (const [operation, currencies, call] of [
       const gate = new HaltGate({
         read: async () => (isHalted ? halts() : NO_RECORD),
         putBack: () => {},
+        onMachine: () => null,
         clock: { ...NEVER_WAKES, monotonicMs: () => 0, wallMs: () => NOW },
       });
       const { deps, sent } = worker(

@@ -206,6 +206,7 @@ export class WorkerGate {
     this.#gate = new HaltGate({
       read: () => this.#read(),
       putBack: (held) => world.halts.putBack(held),
+      onMachine: () => null,
       clock: { ...world.clock, wake: (afterMs, callback) => this.#later(afterMs, callback).cancel },
     });
   }

@@ -343,32 +343,45 @@ export async function walkHere({
   return { schedules, states: seen.size, failure: null };
 }
 
-/** Walks one slice of a world, or of all of them. */
+/**
+ * Walks one slice of a world, or of all of them, up to the first world in which a schedule breaks a promise.
+ * @param onWorld is told of each world that was walked
+ */
 export async function walk({
   world,
   slice,
   processes,
+  onWorld,
 }: {
   readonly world: WorldName | 'all';
   readonly slice: Slice;
   readonly processes: number;
+  readonly onWorld: (name: WorldName, walked: Walk) => void;
 }): Promise<Walk> {
-  const worlds = world === 'all' ? WORLD_NAMES : [world];
+  let all: Walk = { schedules: 0, states: 0, failure: null };
+  for (const name of world === 'all' ? WORLD_NAMES : [world]) {
+    // One world after the other: each uses all processes.
+    const walked = await walkWorld(name, slice, processes);
+    onWorld(name, walked);
+    const { schedules, states, failure } = walked;
+    all = { schedules: all.schedules + schedules, states: all.states + states, failure };
+    if (failure !== null) break;
+  }
+  return all;
+}
+
+async function walkWorld(world: WorldName, slice: Slice, processes: number): Promise<Walk> {
   const parts = await Promise.all(
-    Array.from({ length: processes }, async (_, process) => {
+    Array.from({ length: processes }, (_, process) => {
       const share = { of: slice.of * processes, number: (slice.number - 1) * processes + process + 1 };
-      const walks: Walk[] = [];
-      // One world after the other.
-      for (const name of worlds)
-        walks.push(await inProcess<Walk>('walk-process', { world: name, slice: share }));
-      return walks;
+      return inProcess<Walk>('walk-process', { world, slice: share });
     }),
   );
-  const walks = parts.flat();
   return {
-    schedules: walks.reduce((sum, { schedules }) => sum + schedules, 0),
-    states: (parts[0] ?? []).reduce((sum, { states }) => sum + states, 0),
-    failure: walks.find(({ failure }) => failure !== null)?.failure ?? null,
+    schedules: parts.reduce((sum, { schedules }) => sum + schedules, 0),
+    // Each process finds all of them.
+    states: parts[0]?.states ?? 0,
+    failure: parts.find(({ failure }) => failure !== null)?.failure ?? null,
   };
 }
 
