@@ -509,7 +509,7 @@ function toBringText(leftOut: readonly Money[]): string {
   const sums = leftOut.map(({ value, currency }) => money(value, currency)).join(', ');
   return sums === ''
     ? ''
-    : ` The plan has left some of these out, and buys nothing for them: bring up to ${sums} for what you mend, then reset the run.`;
+    : ` The plan left some of these out, and its trades buy no money for them. Bring in up to ${sums} for those that you mend, then reset the run.`;
 }
 
 /** `being cancelled by ana`; null when the run is not being cancelled, or has ended. */

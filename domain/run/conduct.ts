@@ -176,7 +176,7 @@ function isSending({ state, waiting }: ChunkRecord, knownAs: string): boolean {
 
 function missing({ number, waiting }: ChunkRecord, nowMs: number): Waiting {
   const problem = makeProblem('CHUNK_MISSING', null, {
-    message: `Chunk ${number} of the batch is not in Temporal, so that it is not known here what of it was paid.`,
+    message: `Chunk ${number} of the batch is not in Temporal, so it is not known here what of it was paid.`,
   });
   return waitingOf({ reason: 'person', problem, afterMs: LONGEST_SILENCE_MS }, nowMs, waiting);
 }

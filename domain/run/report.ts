@@ -455,8 +455,8 @@ function unawaited({ leg, stage }: LegRecord): Problem | null {
   if (stage.kind !== 'traded' || stage.settled !== null) return null;
   const { tradeId } = stage.traded;
   return makeProblem('CANCELLED', leg.id, {
-    message: `Trade ${tradeId} is made. The run was cancelled before it had settled, and does not know whether its ${leg.buy} has come.`,
-    fix: 'See it by `report --refresh`. Start the run with --go-on to wait for it.',
+    message: `Trade ${tradeId} is made. The run was cancelled before the trade had settled, so it does not know whether the ${leg.buy} has come in.`,
+    fix: 'Type `npx cambist report RUN --refresh` to see it. Start the run with --go-on to wait for it.',
   });
 }
 

@@ -125,7 +125,7 @@ function readAmount(
       message: `${quoted(text)} has ${fractionDigits(plain)} decimals; ${currency ?? ''} has ${most}`,
       fix:
         thousands !== null
-          ? `write ${thousands[1]}${thousands[2]} if the point separates thousands (or \`numbers\` into the policy), else at most ${most} decimals`
+          ? `write ${thousands[1]}${thousands[2]} if the point separates thousands (or set \`numbers\` in the policy), else at most ${most} decimals`
           : isZero(cut)
             ? `write at least ${smallest(most)}`
             : `write ${most === 0 ? 'no' : `at most ${most}`} decimals, such as ${cut} (cut off)`,
@@ -162,7 +162,7 @@ function plainAmount(text: string, { decimal, group }: BatchNumbers): string | n
 function amountFix(text: string): string {
   const either = /^([1-9][0-9]{0,2}),([0-9]{3})$/.exec(text);
   if (either !== null)
-    return `write ${either[1]}${either[2]} if the comma separates thousands, ${either[1]}.${either[2]} if it is the decimal point; or \`numbers\` into the policy`;
+    return `write ${either[1]}${either[2]} if the comma separates thousands, ${either[1]}.${either[2]} if it is the decimal point; or set \`numbers\` in the policy`;
   const suggestion = suggestedAmount(text);
   if (suggestion === null || isZero(suggestion)) return 'write digits with a point: 1000.00';
   const style = STYLES.find(({ pattern }) => pattern.test(text));

@@ -288,7 +288,7 @@ test('a batch that has left payments out says in its sentence what to bring befo
   const report: Report = { ...makeReportOf({ status: 'PARTIAL' }), payments: [] };
   assert.match(
     statusSentence(report, { ...progress, batch: { ...progress.batch, leftOut } }, NOW_MS),
-    / 2 not paid: 2 account not verified or closed\. The plan has left some of these out, and buys nothing for them: bring up to 120\.50 GBP for what you mend, then reset the run\.$/,
+    / 2 not paid: 2 account not verified or closed\. The plan left some of these out, and its trades buy no money for them\. Bring in up to 120\.50 GBP for those that you mend, then reset the run\.$/,
   );
 });
 
