@@ -251,6 +251,22 @@ describe('a batch that stops', () => {
     end.afterwards.forEach(assertDoneOnce);
   });
 
+  test('the first payment is paid, and the others with it, once its old refusal is no longer taken for a new one', async () => {
+    const lost = story().given({
+      service: { ...RICH, stores: 'refusals', headersLost: 2 },
+      batch: { chunks: [1, 1], canary: 1 },
+      withdrawal: [refused(REFUSED)],
+    });
+    // The next start is told of the old refusal as if it were a new one; the one after that is not.
+    const [once] = (await lost.play()).afterwards;
+    assert.ok(once !== undefined);
+    assert.deepEqual(problemsOf(once), [
+      [REFUSED, 'supplier'],
+      ['BATCH_STOPPED', 'second'],
+    ]);
+    assertDoneOnce(await lost.when(hoursAfterEnd(1), GO_ON).when(hoursAfterEnd(48), GO_ON).play());
+  });
+
   test('the first payment has been accepted: refused when it is paid again, it stops nobody who waits for money', async () => {
     const goes: Misfortune = { kind: 'money', currency: 'MXN', change: 'goes' };
     const sent = (plusMs: number) => after('send withdrawal', { plusMs });
