@@ -361,7 +361,8 @@ export class Chunk implements Paying {
     const isReached = (): boolean => {
       const go = this.#phase.go;
       if (go === null || go.stopped !== null || this.isOver()) return false;
-      return stopOf(go.rules, [refusalsIn(this.state.payments, go.runId)]) !== null;
+      const rules = { ...go.rules, isTested: go.most === null };
+      return stopOf(rules, [refusalsIn(this.state.payments, go.runId)]) !== null;
     };
     if (!isReached()) return;
     const why = 'Its run says whether the batch stops';
