@@ -199,7 +199,7 @@ test(
       ),
       ran.stdout,
     );
-    assert.match(next, /bring up to 12321\.07 MXN for what you mend, then reset the run\./);
+    assert.match(next, /Bring in up to 12321\.07 MXN for those that you mend, then reset the run\./);
     assert.match(ran.stdout, /^MXN +28821\.07 +16500\.00 +12321\.07 +0\.00$/m);
     const before = asExcelReads(await readFile(pathOf('ergebnis.csv')));
     assert.deepEqual(
@@ -219,7 +219,10 @@ test(
       ),
       waiting.stdout,
     );
-    assert.match(flat(waiting.stdout), /bring up to 12321\.07 MXN for what you mend, then reset the run\./);
+    assert.match(
+      flat(waiting.stdout),
+      /Bring in up to 12321\.07 MXN for those that you mend, then reset the run\./,
+    );
 
     // 4. Later the service verifies the account, and the money that the plan had not bought for it is brought.
     await ask(sandbox.adminUrl, 'PUT', '/accounts', {
@@ -238,7 +241,7 @@ test(
       await ui.text(),
       /5 of 7 items are done, the others are not\. Mend the cause, .* or press Reset and choose any event/,
     );
-    assert.match(await ui.text(), /bring up to 12,321\.07 MXN for what you mend, then reset\./);
+    assert.match(await ui.text(), /Bring in up to 12,321\.07 MXN for those that you mend, then reset\./);
     await ui.confirmReset(at(await ui.openReset(), 0.5), reason);
 
     // The run goes on, pays what was missing, and waits for nothing.

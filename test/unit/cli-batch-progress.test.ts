@@ -310,7 +310,8 @@ test('the report of such a batch says what to bring below its problems, and not 
       report: { ...base, status, payments: [payment, unpaid], problems },
       ...{ uiUrl: null, nowMs: NOW_MS, width: 200, paint: PLAIN },
     });
-  const told = /buys nothing for them: bring up to 120\.50 GBP for what you mend, then reset the run\.$/m;
+  const told =
+    /buy no money for them\. Bring in up to 120\.50 GBP for those that you mend, then reset the run\.$/m;
   assert.match(textOf('PARTIAL'), told);
   assert.doesNotMatch(textOf('RUNNING'), told);
 });
