@@ -379,6 +379,9 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         causeGone.push(said);
         break;
       case 'executed':
+        // That record had failed when a person let the item be paid again, so it can be no later payment of it.
+        if (!eights.some(({ openedBy }) => openedBy.recordId === said.recordId)) decision = said;
+        break;
       case 'not executed':
         decision = said;
         break;

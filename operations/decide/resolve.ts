@@ -336,6 +336,16 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
   const { payment } = planned;
   const { eights, notThisIds } = instructionsAbout(kept, item);
   const named = recordIdOf(decision);
+  const closedIds = eights.flatMap(({ openedBy }) => openedBy.recordId ?? []);
+  if (named !== null && closedIds.includes(named))
+    throw new CommandFailure('refused by us', [
+      {
+        code: 'RECORD_DIFFERS',
+        place: `--${decision.kind} ${named}`,
+        message: `the record had failed when a person let ${item} be paid again, so it is not what was paid since; your decision is not kept`,
+        fix: 'Name the record that was made since, or decide otherwise.',
+      },
+    ]);
   return {
     kind: 'payment',
     payment: {
@@ -348,7 +358,7 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
       ownIds: named === null ? [] : [named],
       otherIds: [...otherIds, ...notThisIds.filter((id) => id !== named)],
       fromGeneration: eights.at(-1)?.first ?? 1,
-      closedIds: eights.flatMap(({ openedBy }) => openedBy.recordId ?? []),
+      closedIds,
       follows: [],
       approvedUntilMs: null,
       failedWords: settings.facts.withdrawalStatuses.failed,

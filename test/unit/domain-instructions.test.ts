@@ -25,6 +25,8 @@ const CAUSE_GONE = recorded({ kind: 'go-on', item: 'supplier' });
 const EXECUTED = recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' });
 const NOT_EXECUTED = recorded({ kind: 'not executed', item: 'supplier', why: 'the bank says so' });
 
+const PAY_AGAIN = recorded({ kind: 'pay again', item: 'supplier', follows: 1, recordId: 'wtd_1' });
+
 const about = (...instructions: readonly Recorded[]) =>
   instructionsAbout({ instructions, facts: [] }, 'supplier');
 
@@ -47,6 +49,14 @@ test('a go-on takes back the cancel that it names and those before it; what is s
     assert.equal(isCancelled(instructions), cancelled, instructions.map(({ kind }) => kind).join());
     assert.equal(about(...instructions).cancelled, cancelled);
   }
+});
+
+test('a record that had failed when the item was paid again is not what was paid since, whatever a person says', () => {
+  const later = recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_2' });
+  const decided = (...said: readonly Recorded[]) => about(...said).decision?.id ?? null;
+  assert.equal(decided(PAY_AGAIN, EXECUTED), null);
+  assert.equal(decided(PAY_AGAIN, later, EXECUTED), later.id);
+  assert.equal(decided(EXECUTED), EXECUTED.id);
 });
 
 test('what lets something be sent is refused where a person has said something since, and where its person has left', () => {

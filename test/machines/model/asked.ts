@@ -90,7 +90,8 @@ function whyAPayment(
 
 /**
  * A stranger's withdrawal; one of another item whose run somebody has made begin anew, and which may not know it any more; or
- * one of an item whose key keeps a failure, so that its own run never learns of it either.
+ * one of an item whose key keeps a failure, or of which the service only says that it was done, so that its own run never learns of
+ * it either.
  */
 function isUnaccounted(world: World, item: string, recordId: string): boolean {
   const { service, oracle } = world;
@@ -99,7 +100,8 @@ function isUnaccounted(world: World, item: string, recordId: string): boolean {
   const run = oracle.runOf(owner);
   const begunAnew = [run, ...run.chunks].some((each) => each.wasReset || each.wasTerminated());
   const isKnown = run.payments().some((record) => acceptedOf(record)?.withdrawalId === recordId);
-  const isNeverTold = !isKnown && repliesTo(world, owner).some(isKeptFailure);
+  const isNeverTold =
+    !isKnown && repliesTo(world, owner).some((reply) => isKeptFailure(reply) || saysDoneBefore(reply));
   return owner !== item && (begunAnew || run.hasForgotten() || isNeverTold);
 }
 

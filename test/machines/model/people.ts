@@ -134,7 +134,8 @@ export class People {
     if (claim === 'twin') this.#world.oracle.misled.add(name);
     switch (claim) {
       case 'true':
-        return ledger.find(({ send }) => send.write.item === name)?.record.id ?? null;
+        // The newest: a person has the item paid again only after an earlier record has failed.
+        return ledger.findLast(({ send }) => send.write.item === name)?.record.id ?? null;
       case 'other':
         return ledger.findLast(({ send }) => send.write.item !== name)?.record.id ?? null;
       case 'twin':
@@ -217,7 +218,7 @@ export class People {
         continue;
       }
       const name = this.#temporal.itemOf(item);
-      const record = service.ledger.find(({ send }) => send.write.item === name)?.record;
+      const record = service.ledger.findLast(({ send }) => send.write.item === name)?.record;
       // Somebody named this one's record for an equal payment: it can be only one payment's, and the command says so.
       const equals = payments.filter(
         ({ payment, amount }) =>
