@@ -21,10 +21,10 @@ export function headOf({ records, payments, sums }: SeenLookAlikes): string {
 }
 
 export function lineOf({ record, item, others }: LookAlike): string {
-  const { id, createdAt, currency, withdrawalAmount, withdrawalAccountId } = record;
+  const { id, createdAt, status, currency, withdrawalAmount, withdrawalAccountId } = record;
   const account = withdrawalAccountId ?? 'an account that is not shown';
   const more = others > 0 ? ` and ${others} more` : '';
-  return `${id} of ${createdAt.slice(0, 10)}: ${money(withdrawalAmount, currency)} to ${account}, like ${item}${more}`;
+  return `${id} of ${createdAt.slice(0, 10)}, ${status}: ${money(withdrawalAmount, currency)} to ${account}, like ${item}${more}`;
 }
 
 /** The lines about payments that other runs of ours have made under other names. */

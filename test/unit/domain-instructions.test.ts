@@ -53,7 +53,7 @@ test('a go-on takes back the cancel that it names and those before it; what is s
 
 test('a record that had failed when the item was paid again is not what was paid since, whatever a person says', () => {
   const later = recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_2' });
-  const decided = (...said: readonly Recorded[]) => about(...said).decision?.id ?? null;
+  const decided = (...words: readonly Recorded[]) => about(...words).decision?.id ?? null;
   assert.equal(decided(PAY_AGAIN, EXECUTED), null);
   assert.equal(decided(PAY_AGAIN, later, EXECUTED), later.id);
   assert.equal(decided(EXECUTED), EXECUTED.id);
