@@ -41,7 +41,7 @@ async function listed(
 }
 
 function listUnread(so: string): Waits {
-  const message = `The service’s list of withdrawals could not be read whole, so that ${so}.`;
+  const message = `The service’s list of withdrawals could not be read whole, so ${so}.`;
   const problem = makeProblem('LOOKUP_INCOMPLETE', null, { message });
   return { wait: { afterMs: ASK_AGAIN_MS, reason: 'outage', problem } };
 }
@@ -121,7 +121,7 @@ export async function askOthers(
   ]);
   if (failed === null) return listUnread(PAID_UNKNOWN);
   if (silent !== null) {
-    const message = `Run ${silent} has payments of the same ids and does not answer, so whether it pays them is not known.`;
+    const message = `Run ${silent} has payments with the same ids and does not answer, so it is not known whether it pays them.`;
     const problem = makeProblem('OTHER_RUN_SILENT', null, { message });
     return { wait: { afterMs: ASK_AGAIN_MS, reason: 'outage', problem } };
   }

@@ -283,7 +283,7 @@ function refused(problems: readonly PolicyProblem[]): Refused {
 }
 
 function wrongDestinations(): Problem {
-  const message = 'Its destinations are not those that a policy of this text is started with.';
+  const message = 'Its destinations are not those of its policy.';
   return makeProblem('INPUT_INVALID', null, { message });
 }
 

@@ -53,14 +53,16 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     return { kind: 'refused', problem: makeProblem('INPUT_INVALID', null, { message: given.why }) };
   const { input, hash } = given;
   const go = await memory.inPlace(() => deps.chunks.readGo(mode, run, number));
+  const wasReset = call.originalRunId !== runId || call.wasReset === true;
   if (go === 'over') {
     const payer = payerOf({ coordinator: null, chunk: runId });
     // The chunk was reset or started again, and has heard nothing in this Temporal run; or its run has ended without hearing
-    // what the chunk took up again. The person who did it wants its unpaid payments tried again, and what was paid told.
+    // what the chunk took up again, perhaps in an earlier history. The person who did it wants its unpaid payments tried again,
+    // and what was paid told.
     const hasHeard = call.heard !== null && isPayerOfChunk(call.heard, runId);
-    const isToGoOn = call.isOpen || !hasHeard;
     const isStartedAgain = !input.isFirst && !call.isContinued;
-    const isAgain = (call.originalRunId !== runId || isStartedAgain) && isToGoOn;
+    const isTakenUp = call.originalRunId !== runId || isStartedAgain;
+    const isAgain = (isTakenUp && !hasHeard) || (call.isOpen && (wasReset || !input.isFirst));
     if (isAgain && !(await deps.chunks.reopenRun(mode, run))) return null;
     return { kind: isAgain ? 'reopened' : 'over', runId: payer };
   }
@@ -76,7 +78,6 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
   const planned = batch?.chunks[number - 1];
   if (batch === null || planned?.hash !== hash)
     return { kind: 'refused', problem: makeProblem('CHUNK_DIFFERS', null) };
-  const wasReset = call.originalRunId !== runId || call.wasReset === true;
   const isFirstRun = plan.madeFor === go.runId && input.isFirst && !wasReset;
   const isFirst = isFirstRun && !call.isContinued;
   const payer = payerOf({ coordinator: go.runId, chunk: runId });

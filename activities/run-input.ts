@@ -108,7 +108,7 @@ export function wrongInput(input: Omit<PlanInput, 'askedBy'> | PlanInput): Probl
       ? misshapen(rest, 'askedBy' in input ? PLAN_INPUT : ASKED)
       : `Its field "${wrong[0]}" is wrong.`;
   if (why !== null) return invalid(why);
-  return mayTakePlace(input) ? null : invalid('It takes a place that it cannot take.');
+  return mayTakePlace(input) ? null : invalid('It names a run whose place it cannot take.');
 }
 
 /** Why this input is not that of the chunk of this number and run; null when it is. */

@@ -175,7 +175,7 @@ export function withoutInstructions(error: unknown, run: RunName): Wait | null {
 
 function instructionsPaused({ workflowId }: InstructionsPaused): Problem {
   return makeProblem('INSTRUCTIONS_PAUSED', null, {
-    message: `Somebody has paused the workflow ${workflowId} in Temporal, so that nobody can say anything about the run, also not cancel it. Nothing is sent meanwhile.`,
+    message: `A person has paused the workflow ${workflowId} in Temporal. Until it goes on, Cambist keeps nothing that people say about the run, not even a cancel, and nothing is sent.`,
   });
 }
 

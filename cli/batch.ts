@@ -73,7 +73,7 @@ export function requireBatchOfTotals({ batch, expectCount, expectTotal }: BatchO
     {
       code: 'BAD_COMMAND_LINE',
       place: expectCount === undefined ? '--expect-total' : '--expect-count',
-      message: 'there is no batch of which this could be expected',
+      message: 'it says what a batch should have, and no batch is named',
       fix: 'Name the file of payments by --batch.',
     },
   ]);

@@ -40,7 +40,7 @@ function whyNot(
   if (own === undefined) return 'the new run has no id of its own';
   if (id === run.id) return 'a run cannot take its own place';
   if (payAgain !== undefined || goOn !== undefined)
-    return 'a run in the place of another one is new, so that it cannot go on with anything or pay anything again';
+    return 'a run in the place of another one is new, so it cannot go on with anything or pay anything again';
   return null;
 }
 

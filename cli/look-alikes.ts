@@ -77,7 +77,7 @@ export async function heedMadeBefore(
       code: 'MADE_BEFORE',
       place: runName(run),
       message: `${beforeHead(before)} Nothing was started.`,
-      fix: `Look at them. If they are to be made all the same, type it with --again ${before.name} (--yes is not enough). If not, take them out.`,
+      fix: `Look at them. If they are to be made all the same, type the same with --again ${before.name} (--yes is not enough). If not, take these payments out.`,
     },
     ...before.first.map((one): Trouble => ({
       code: 'PAID_ALREADY',

@@ -144,7 +144,7 @@ export const START_PROBLEMS = {
   },
   TLS_CHECKS_OFF: {
     ending: 'configuration',
-    sentence: 'In live: `NODE_TLS_REJECT_UNAUTHORIZED` is 0, so that no certificate is checked.',
+    sentence: 'In live: `NODE_TLS_REJECT_UNAUTHORIZED` is 0, so no certificate is checked.',
     advice: 'Unset it. A certificate authority of your own is named in NODE_EXTRA_CA_CERTS.',
   },
   TEMPORAL_ADDRESS_MISSING: {
@@ -250,7 +250,7 @@ export const START_PROBLEMS = {
   },
   RETENTION_SHORT: {
     ending: 'configuration',
-    sentence: 'The namespace of Temporal deletes what has ended too soon for live runs (`doctor`).',
+    sentence: 'In its namespace, Temporal deletes ended runs too early for live (`doctor`).',
     advice: 'Have an administrator set a retention of at least 30 days.',
   },
   WORKER_VERSION_DIFFERS: {
@@ -275,9 +275,9 @@ export const START_PROBLEMS = {
   },
   HALT_RECORD_ENDED: {
     ending: 'needs a human',
-    sentence: 'Somebody has ended the workflow that keeps what is halted (`doctor`).',
+    sentence: 'A person has ended the workflow that keeps what is halted (`doctor`).',
     advice:
-      'Ask why. What was halted stays halted. A worker, or the next `npx cambist halt`, starts the workflow again.',
+      'Find out who ended it, and why. What was halted stays halted. A worker, or the next `npx cambist halt`, starts the workflow again.',
   },
   CHECK_TOO_SLOW: {
     ending: 'infrastructure',
@@ -338,13 +338,15 @@ export const REFUSALS = {
   },
   HALT_NOT_KEPT: {
     ending: 'infrastructure',
-    sentence: 'The halt could not be kept: somebody ends the workflow that keeps it, again and again.',
+    sentence:
+      'The halt could not be kept: a person or a program ends the workflow that keeps it, again and again.',
     advice: 'See who ends the workflow `<mode>/halt` in the Temporal UI. Until then, stop the workers.',
   },
   HALT_DRILL_FAILED: {
     ending: 'infrastructure',
     sentence: 'In a drill, a worker did not say in time that a halt stops it.',
-    advice: 'End that worker if it is there; one that has ended is known for about a minute.',
+    advice:
+      'If that worker still runs, end it. If it has ended, drill again in a minute: Temporal still names it for so long.',
   },
   BATCH_OF_OTHER_KIND: {
     ending: 'bad input',
@@ -358,7 +360,7 @@ export const REFUSALS = {
   },
   BATCH_REFUSED: {
     ending: 'bad input',
-    sentence: 'The file of payments has mistakes, so that none of it is submitted.',
+    sentence: 'The file of payments has mistakes, so none of it is submitted.',
     advice: 'Correct the file, then type the same again.',
   },
   BATCH_FILE_CHANGED: {
@@ -371,7 +373,7 @@ export const REFUSALS = {
     sentence:
       'The service has withdrawals with the account, currency and amount of payments of the batch, and no run of Cambist has made them.',
     advice:
-      'Look at them. If the batch is to be paid all the same, type it with --go-on and the name of the list, --reason and --by.',
+      'Look at them. If the batch is to be paid all the same, type the same with --go-on and the name that the message gives their list, --reason and --by.',
   },
   LOOKALIKE: {
     ending: 'refused by us',
@@ -382,7 +384,7 @@ export const REFUSALS = {
     ending: 'refused by us',
     sentence: 'Other runs have made the same payments under other names.',
     advice:
-      'Look at them. If they are to be made all the same, type it with --again and the name of the list; --yes does not answer this.',
+      'Look at them. If they are to be made all the same, type the same with --again and the name that the message gives their list; --yes is not enough.',
   },
   PAID_ALREADY: {
     ending: 'refused by us',
@@ -421,7 +423,7 @@ export const REFUSALS = {
   },
   SCHEDULE_NOT_FOUND: {
     ending: 'bad input',
-    sentence: 'Temporal has no schedule of ours for the policy.',
+    sentence: 'Temporal has no schedule of Cambist for the policy.',
     advice: 'See `npx cambist schedule list`; make it with `npx cambist schedule apply`.',
   },
   SCHEDULE_DATES: {
@@ -447,7 +449,8 @@ export const REFUSALS = {
   },
   SCHEDULE_ENDS: {
     ending: 'configuration',
-    sentence: 'The last date of a schedule is near or past; it starts nothing after it (`doctor`).',
+    sentence:
+      'The last date of a schedule is near or past; the schedule starts nothing after that date (`doctor`).',
     advice: 'If it is to go on, change `end:` in the policy and apply it again.',
   },
   HOLIDAYS_RUN_OUT: {
@@ -473,7 +476,7 @@ export const REFUSALS = {
   HALT_FOLDER_MISSING: {
     ending: 'configuration',
     sentence:
-      'CAMBIST_HALT_FILE names a file in a folder that is not there, so that nobody could halt this worker by it.',
+      'CAMBIST_HALT_FILE names a file in a folder that is not there, so no person could halt this worker by it.',
     advice: 'Name a file in a folder that is on the disk of this machine, or unset the variable.',
   },
   FILES_FOLDER_MISSING: {
@@ -554,7 +557,7 @@ export const REFUSALS = {
   },
   RUN_CANCELLED: {
     ending: 'refused by us',
-    sentence: 'The run is cancelled, so that one item of it does not go on alone.',
+    sentence: 'The run is cancelled, so one item of it cannot go on alone.',
     advice: 'Take the cancel back first: --go-on without an item goes on with everything that is not done.',
   },
   SUPERSEDED: {
@@ -565,7 +568,7 @@ export const REFUSALS = {
   SAID_SINCE: {
     ending: 'refused by us',
     sentence:
-      'Somebody has said something about the run after this command had looked at it. What you typed is not kept.',
+      'A person has said something about the run after this command had read it. What you typed is not kept.',
     advice: 'See what was said (`npx cambist status RUN`). If you still mean it, type the command again.',
   },
   SAID_TOO_LATE: {
@@ -590,7 +593,7 @@ export const REFUSALS = {
   },
   NOT_CONFIRMED: {
     ending: 'refused by us',
-    sentence: 'Nobody has said yes to the money that would move, now or by a schedule.',
+    sentence: 'The command asks for a yes before money moves, now or by a schedule, and got none.',
     advice: 'Answer `yes`, or type the command with --yes.',
   },
   NO_PLAN: {
@@ -630,7 +633,7 @@ export const REFUSALS = {
   },
   NOTHING_TO_ACKNOWLEDGE: {
     ending: 'bad input',
-    sentence: 'No person needs to look after the run.',
+    sentence: 'The run needs no person now.',
     advice: 'See `npx cambist list --attention`.',
   },
   DECISION_INCOMPLETE: {
@@ -640,7 +643,7 @@ export const REFUSALS = {
   },
   AMOUNT_NOT_KNOWN: {
     ending: 'refused by us',
-    sentence: 'The amount of a payment is not known yet, so that no record can be compared with it.',
+    sentence: 'The amount of a payment is not known yet, so no record can be compared with it.',
     advice: 'Decide about the leg first.',
   },
   RECORD_ID: {
@@ -660,8 +663,9 @@ export const REFUSALS = {
   },
   PAYMENT_OPEN: {
     ending: 'refused by us',
-    sentence: 'It is not known whether the payment is paid, so that it is not paid again.',
-    advice: 'Start the run again with --go-on: it looks at the service and ends the payment first.',
+    sentence: 'It is not known whether the payment is paid, so it cannot be paid again yet.',
+    advice:
+      'Start the run again with --go-on: it finds out at the service what became of the payment. If that ends as not paid, type this again.',
   },
   PAYMENT_NEVER_SENT: {
     ending: 'refused by us',
@@ -681,7 +685,7 @@ export const REFUSALS = {
   },
   PAY_AGAIN_OPEN: {
     ending: 'refused by us',
-    sentence: 'Somebody has said already that the payment is paid again, and this is not done yet.',
+    sentence: 'A person has said already that this payment is to be paid again, and that is not done yet.',
     advice: 'Start the run with --go-on: that pays it.',
   },
 } as const satisfies Readonly<Record<string, ProblemRow>>;

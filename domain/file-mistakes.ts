@@ -18,7 +18,7 @@ export const FILE_MISTAKES = {
     advice: 'Make it smaller, or split it into several files.',
   },
   CONTROL_CHARACTER: {
-    sentence: 'The text has a character that nobody can see.',
+    sentence: 'The text has an invisible character.',
     advice: 'Delete it, and save the file as plain UTF-8 text.',
   },
   SYNTAX: {
@@ -266,11 +266,11 @@ export const FILE_MISTAKES = {
     advice: 'Keep one entry with `amount: rest`.',
   },
   REST_WITH_PROCEEDS: {
-    sentence: 'One payment pays the whole bought amount, so that nothing is left for the rest.',
+    sentence: 'One payment pays the whole bought amount, so nothing is left for the rest.',
     advice: 'Write `{ fixed: "…" }` in place of `proceeds`, or delete one of the two.',
   },
   REST_OF_NOTHING: {
-    sentence: 'The fixed amounts are all that is bought, so that there is no rest.',
+    sentence: 'The fixed amounts are all that is bought, so there is no rest.',
     advice: 'Buy more, or delete the entry with `amount: rest`.',
   },
   WITHDRAWALS_EXCEED_AMOUNT: {

@@ -61,7 +61,7 @@ export const PROBLEMS = {
     sentence:
       'Another batch of the policy has paid a payment with this id in the last days (`dedupe`), or may still pay it.',
     advice:
-      'See the report of the other run. If both are to be paid, give this payment another id. If the other run does not pay it in the end, use --go-on.',
+      'See the report of the other run. If both are to be paid, give this payment another id. If the other run does not pay it in the end, start this run again with --go-on.',
   },
   PLAN_PAIR_NOT_OFFERED: {
     ending: 'refused by the service',
@@ -115,7 +115,7 @@ export const PROBLEMS = {
   },
   DESTINATIONS_UNREADABLE: {
     ending: 'configuration',
-    sentence: 'A worker has a folder of files, and cannot read the destinations of the policy in it.',
+    sentence: 'A worker cannot read the file of destinations of the policy in its folder of files.',
     advice:
       'Put the file there under the name that the policy gives it (CAMBIST_FILES of the worker); the run then goes on by itself.',
   },
@@ -132,7 +132,7 @@ export const PROBLEMS = {
   PLAN_REFUSED: {
     ending: 'refused by us',
     sentence: 'Not started: no plan could be made. Nothing was sent.',
-    advice: 'Do what the other problems of the run ask for.',
+    advice: 'Mend the other problems that the run names: they say why.',
   },
   PLAN_FAILED: {
     ending: 'needs a human',
@@ -165,7 +165,7 @@ export const PROBLEMS = {
     ending: 'refused by us',
     sentence: 'A part of the batch (a chunk) has other payments than the plan. Nothing of this part is sent.',
     advice:
-      'Somebody has started it by hand. Delete its workflow in Temporal, then submit the same file again.',
+      'A person has started this part by hand. Delete its workflow in Temporal, then submit the same file again.',
   },
   CHUNK_WAITS: {
     ending: 'waiting',
@@ -258,20 +258,21 @@ export const PROBLEMS = {
   OVER_LIMIT: {
     ending: 'refused by us',
     sentence: 'A quote, or a payment whose amount was not known before, is above a limit of the policy.',
-    advice: 'Lower the amount, or raise the limit if you mean it.',
+    advice:
+      'Lower the amount, or raise the limit if you mean it, and start a new run: this one keeps the limits of its plan.',
   },
   OUTSIDE_GUARD: {
     ending: 'refused by us',
     sentence: 'The price of the quote is worse than the guard allows. The quote was not traded.',
     advice:
-      'Wait for a better price, then type `npx cambist replay RUN`. Or allow a worse price in the policy: while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`.',
+      'Wait for a better price, then type `npx cambist replay RUN`. Or allow a worse price in the policy, and start a new run. While nothing of this run is done, the new one takes its place: `npx cambist run POLICY --id NEW --instead-of OLD`.',
   },
   GUARD_UNUSUAL: {
     ending: 'refused by us',
     sentence:
       'The guard would allow a price that is ten times worse than the price now. Most likely its rate is wrong. Nothing was traded.',
     advice:
-      'Correct the rate of the guard; while nothing of the run is done, `npx cambist run POLICY --id NEW --instead-of OLD`. If it is meant so, write why into the policy: `guard: { unusual: REASON }`.',
+      'Correct the rate of the guard, and start a new run. While nothing of this run is done, the new one takes its place: `npx cambist run POLICY --id NEW --instead-of OLD`. If the rate is meant so, write why into the policy: `guard: { unusual: REASON }`.',
   },
   REFERENCE_TOO_OLD: {
     ending: 'refused by us',
@@ -286,17 +287,18 @@ export const PROBLEMS = {
   QUOTES_USED_UP: {
     ending: 'refused by us',
     sentence: 'The run has asked for as many quotes as `max_quotes` allows, and could trade none of them.',
-    advice: 'See the evidence of the report; type `npx cambist replay RUN`, or raise `quote.max_quotes`.',
+    advice:
+      'The evidence in the report says why no quote was traded. Then type `npx cambist replay RUN`, or raise `quote.max_quotes` for a new run.',
   },
   NOTHING_TO_PAY: {
     ending: 'refused by us',
-    sentence: 'The amount of a payment is nothing after rounding.',
+    sentence: 'The amount of a payment is zero after rounding.',
     advice: 'Convert more, so that something is left after rounding.',
   },
   LEG_NOT_TRADED: {
     ending: 'refused by us',
     sentence: 'A payment or a purchase depends on a leg that was not traded, or that had nothing to sell.',
-    advice: 'See the leg.',
+    advice: 'See in the report why that leg was not traded, and what to do.',
   },
   BALANCES_CHANGED: {
     ending: 'refused by us',
@@ -349,7 +351,7 @@ export const PROBLEMS = {
   DONE_ELSEWHERE: {
     ending: 'refused by us',
     sentence: 'Another run of the same policy and date has done this, or may still do it.',
-    advice: 'See that run. If it is to be done twice, use a new run with other names.',
+    advice: 'See that run. If it is to be done twice, start a new run whose items have other names.',
   },
   DECIDED_NOT_EXECUTED: {
     ending: 'refused by us',
@@ -364,7 +366,7 @@ export const PROBLEMS = {
   },
   WITHDRAWAL_FAILED: {
     ending: 'refused by the service',
-    sentence: 'The service accepted the withdrawal, and later failed or returned it.',
+    sentence: 'The service accepted the withdrawal, but later it failed or its money came back.',
     advice:
       'Find out why at the service. Cambist never pays it again by itself. If it is still owed, type the same `run` with --pay-again.',
   },
@@ -410,7 +412,7 @@ export const PROBLEMS = {
     ending: 'needs a human',
     sentence: 'What people said about the run is not in Temporal any more.',
     advice:
-      'Look at the service for what was paid. Then say again what holds: `npx cambist cancel`, `npx cambist resolve`, or `npx cambist run … --go-on` when nothing was said.',
+      'Look at the service for what was paid. Then say again what people had said: `npx cambist cancel` or `npx cambist resolve`. If they had said nothing: `npx cambist run … --go-on`.',
   },
   PLAN_PAUSED: {
     ending: 'needs a human',
@@ -510,7 +512,7 @@ export const PROBLEMS = {
     ending: 'configuration',
     sentence: 'The worker has another API key, and the item may have been sent under the old one.',
     advice:
-      'Nothing to do where the lists of the service show references: the run looks until they show what was sent, and then goes on under the new key.',
+      'Nothing to do if the lists of the service show references: the run waits until they show what was sent, and then goes on under the new key.',
   },
   CLOCK_SKEW: {
     ending: 'configuration',
@@ -555,7 +557,7 @@ export const PROBLEMS = {
   INSTRUCTIONS_AWAY: {
     ending: 'waiting',
     sentence:
-      'Temporal could not record that a payment goes on, under its next reference or although the plan had ended it.',
+      'Temporal could not record that a payment is tried again, under its next reference or after the plan had ended it as not paid.',
     advice: 'Nothing to do: the run tries again by itself, and sends nothing before that.',
   },
   LOOKUP_INCOMPLETE: {
@@ -590,7 +592,7 @@ export const PROBLEMS = {
   OTHER_RUN_SILENT: {
     ending: 'infrastructure',
     sentence:
-      'Another run of the same policy and date may have done this, and it is not known whether it has: it does not answer, or it has ended without reading its plan again.',
+      'Another run of the same policy and date may have done this. It is not known whether it has: that run does not answer, or it has ended without reading its plan again.',
     advice:
       'See that a worker serves that run, or start it again with --go-on where it has ended. This run asks again by itself, and sends nothing before that.',
   },

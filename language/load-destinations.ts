@@ -29,7 +29,7 @@ export function loadDestinations(text: string, file: string): LoadedDestinations
   if (parsed !== null && Object.keys(parsed.accounts).length === 0) {
     source.report(source.keyPlaceAt(['accounts']), {
       mistake: 'MISSING_FIELD',
-      message: '`accounts` names no account, so that no payment could be made',
+      message: '`accounts` names no account, so no payment could be made',
       fix: 'write one, such as `wac_7Hk2mQ9vT4xR: { currency: MXN, label: Acme }`',
     });
   }

@@ -96,7 +96,8 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
     isReady = true;
     const isLong = (): boolean => workflowInfo().continueAsNewSuggested;
     await condition(() => (hasEnded || isLong()) && allHandlersFinished(), KEPT_MS, {
-      summary: 'Waits for what people say, and then ends. When somebody speaks again, it is opened again',
+      summary:
+        'Waits for what people say, and then ends. When a person says something new, it is opened again',
     });
     return hasEnded || !isLong();
   });
@@ -136,7 +137,10 @@ function takenFrom(carried: unknown): Kept {
 function notKept(why: 'said since' | 'too late'): ApplicationFailure {
   const [type, message] =
     why === 'said since'
-      ? ['SAID_SINCE', 'Somebody else has said something that the person had not seen. Nothing is kept.']
+      ? [
+          'SAID_SINCE',
+          'Another person has said something that this person had not seen. What this person said is not kept.',
+        ]
       : [
           'SAID_TOO_LATE',
           'It came too late: the person who said it does not wait for it any more. Nothing is kept.',

@@ -43,7 +43,7 @@ export async function untilAnswered<T>(type: string, ask: () => Promise<T>, isAn
 
 function whatEnded({ cause, retryState }: ActivityFailure): string {
   if (cause instanceof TimeoutFailure) return 'its worker ended, stood still or took too long';
-  if (retryState !== 'MAXIMUM_ATTEMPTS_REACHED') return 'somebody has ended it in Temporal';
+  if (retryState !== 'MAXIMUM_ATTEMPTS_REACHED') return 'a person has ended it in Temporal';
   return cause instanceof ApplicationFailure && cause.type === 'ACTIVITY_FAILED'
     ? cause.message
     : 'Temporal has given it up';

@@ -222,7 +222,7 @@ export function unpaidInBatch({ chunks, stopped, run, plan }: RunState): readonl
     leftOut.length === 0
       ? []
       : [
-          `The plan buys nothing for what it has left out: bring up to ${leftOut.join(', ')} for what you mend, then reset.`,
+          `The trades of the plan buy no money for the payments that it left out. Bring in up to ${leftOut.join(', ')} for those that you mend, then reset.`,
         ];
   return lines.length === 0
     ? []

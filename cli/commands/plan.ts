@@ -96,7 +96,7 @@ const SHOWN = 50;
 
 /** A remark for `plan`, which does not ask Temporal. */
 const NOT_ASKED =
-  'Temporal was not asked, so that some of them may be payments of Cambist. `run` asks it, and starts nothing before a person approves the others.';
+  'Temporal was not asked, so some of them may be payments of Cambist. `run` asks it, and starts nothing before a person approves the others.';
 
 function documentOf({ records, payments, sums, first }: SeenLookAlikes) {
   const shown = first.map(({ record, item, others }) => ({

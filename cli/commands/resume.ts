@@ -94,7 +94,7 @@ function haltedSince(halt: Halt): CommandFailure {
     {
       code: 'SAID_SINCE',
       place: scopeText(halt.scope),
-      message: `${haltSentence(halt)} You had not seen that, so that it stays halted`,
+      message: `${haltSentence(halt)} You had not seen that, so it stays halted`,
       fix: 'If it is to go on all the same, type it again.',
     },
   ]);

@@ -399,7 +399,7 @@ export function payAgainRequest({
       mistake(
         '--pay-again, --go-on',
         'both are given',
-        'Type one of the two: --pay-again goes on with the run too.',
+        'Leave --go-on out: --pay-again goes on with the run too.',
       );
     if (reason === undefined)
       mistake('--reason', 'it is missing', 'Say why it is paid again; the report keeps it.');

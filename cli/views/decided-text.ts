@@ -21,17 +21,17 @@ function whatText(decision: Decided['decision']): string {
 }
 
 /** What the service showed, and what the person said about it. */
-export function decidedLines({ decision, seen, lookedBackToMs }: Decided): readonly string[] {
+export function decidedLines({ item, decision, seen, lookedBackToMs }: Decided): readonly string[] {
   const { over, record, couldBe } = seen;
   switch (decision.kind) {
     case 'not executed':
       return [
         over === null
           ? `The service was asked first: no record has its reference, in every page back to ${new Date(lookedBackToMs).toISOString()}.`
-          : `The service was asked first: ${describeRecord(over.record)} has its reference, but ${over.difference}. Your decision counts all the same; what that record has moved has moved.`,
+          : `The service was asked first: ${describeRecord(over.record)} has its reference, but ${over.difference}. Your decision counts all the same. It does not bring back the money that this record has moved.`,
         ...couldBe.map(
           (each) =>
-            `Your evidence counts more than ${describeRecord(each)}, which has no reference and could be it.`,
+            `Your evidence counts more than ${describeRecord(each)}, which has no reference and could be ${item}.`,
         ),
         `Evidence: ${decision.evidence}`,
       ];
@@ -42,7 +42,7 @@ export function decidedLines({ decision, seen, lookedBackToMs }: Decided): reado
           : [`The service was asked first: ${describeRecord(record)} has no reference.`]),
         ...couldBe
           .filter(({ id }) => id !== record?.id)
-          .map((each) => `It could still be ${describeRecord(each)}.`),
+          .map((each) => `${item} could still be ${describeRecord(each)}.`),
         `Evidence: ${decision.evidence}`,
       ];
     case 'executed':

@@ -59,14 +59,14 @@ function itemsText(items: readonly ExplainedItem[], width: number): string {
 }
 
 function safetyText({ safetyWait, isUnplanned, items }: ResetExplained): string {
-  const which = isUnplanned ? 'where its plan trades something' : `for ${safetyWait?.items.join(', ')}`;
+  const which = isUnplanned ? 'if its plan trades something' : `for ${safetyWait?.items.join(', ')}`;
   const ofTrades =
     safetyWait === null
       ? 'Safety wait: none.'
       : `Safety wait: yes, ${which}, about ${span(safetyWait.lastsMs)}; the worker uses its own service file.`;
   const hasPaymentToTry = items.some(({ kind, fate }) => kind === 'payment' && fate === 'is tried again');
   return hasPaymentToTry
-    ? `${ofTrades} A payment that may have been sent, and that cannot be sent even then, waits to be sure that it was not sent before, a day by default: mend its cause first.`
+    ? `${ofTrades} Mend the cause before the reset: a payment that may have been sent, and that still cannot be sent after the reset, waits until it is certain that it was not sent, a day by default.`
     : ofTrades;
 }
 

@@ -181,7 +181,7 @@ export function explainPlan(
   const sections: string[][] = [
     [
       `${paint.strong(`Plan of ${runName(plan.run)}`)} (${plan.credentials.mode.toLowerCase()}, workflow ${workflowIdOf(plan.credentials.mode, plan.run)})`,
-      `The date is ${plan.date}, counted in ${plan.zone} by the policy.`,
+      `The date is ${plan.date}, in ${plan.zone}, the time zone of the policy.`,
     ],
     ...nothingToSell(plan).map((line) => [line]),
     ...currencies(plan, width, paint),
@@ -282,8 +282,7 @@ const TAKEN: Readonly<Record<Distance, string>> = {
   far: ' The guard allows it, and would allow a price that is a fifth worse: see that you mean its rate.',
   unusual:
     ' The guard would allow a price that is ten times worse, and so any price. Nothing is traded, unless `guard.unusual` says why.',
-  'upside down':
-    ' The rate of the guard is upside down, so that it would allow any price. Nothing is traded.',
+  'upside down': ' The rate of the guard is inverted, so it would allow any price. Nothing is traded.',
 };
 
 /** The price of a leg now, and whether the guard takes it; without a quote, the expected price. */
@@ -458,7 +457,7 @@ function whyLeg({ amount, sell, why }: Leg): string {
     case 'target':
       return `it brings ${why.currency} back to its target (see above)`;
     case 'found':
-      return 'the amount is that of the trade that is at the service already';
+      return 'the amount is that of the trade that the service already has';
     case 'forgotten':
       return 'the amount was computed from balances that have changed since, and is not computed again: a person decides';
   }

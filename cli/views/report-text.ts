@@ -6,9 +6,10 @@ import {
   type ReportLeg,
   type ReportPayment,
 } from '../../domain/run/report.ts';
+import type { Money } from '../../domain/policy.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { safetyWaitSentence, type Waiting } from '../../domain/waits.ts';
-import { isPlanned, lookingIn, mainWait, type Progress } from '../../domain/run/progress.ts';
+import { isPlanned, leftOutOf, lookingIn, mainWait, type Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
@@ -44,6 +45,7 @@ export function reportText(options: {
     paymentsTable(report, width),
     totalsTable(report, width),
     problemsText(report, width, clock),
+    wrap(leftOutText(report), width),
     instructionsText(report, width, clock),
     uiUrl === null ? '' : `Temporal UI: ${uiUrl}`,
   ];
@@ -464,7 +466,7 @@ function tellStatus(report: Report, progress: Progress, nowMs: number, clock: Cl
         problem === undefined || (isOfPayments && problem.code !== 'BATCH_STOPPED')
           ? ''
           : ` ${problem.code}: ${sentence(problem.message)}${isOfPayments ? '' : advice}`;
-      return `${report.run} ended ${report.status} (${counted}).${clock.retold(`${why}${ofBatch(progress)}${toBringText(progress)}${isOfPayments ? advice : ''}`)}`;
+      return `${report.run} ended ${report.status} (${counted}).${clock.retold(`${why}${ofBatch(progress)}${toBringText(progress.batch?.leftOut ?? [])}${isOfPayments ? advice : ''}`)}`;
     }
   }
 }
@@ -496,12 +498,18 @@ function ofBatch({ batch }: Progress): string {
   ].join('');
 }
 
+/** The money that a report of a run that has ended asks for; empty where the plan had left out nothing. */
+function leftOutText(report: Report): string {
+  const isOver = report.status === 'PARTIAL' || report.status === 'FAILED';
+  return isOver ? toBringText(leftOutOf(report)).trimStart() : '';
+}
+
 /** The money to bring before what the plan had left out is tried again; empty where nothing was left out. */
-function toBringText({ batch }: Progress): string {
-  const sums = (batch?.leftOut ?? []).map(({ value, currency }) => money(value, currency)).join(', ');
+function toBringText(leftOut: readonly Money[]): string {
+  const sums = leftOut.map(({ value, currency }) => money(value, currency)).join(', ');
   return sums === ''
     ? ''
-    : ` The plan has left some of these out, and buys nothing for them: bring up to ${sums} for what you mend, then reset the run.`;
+    : ` The plan left some of these out, and its trades buy no money for them. Bring in up to ${sums} for those that you mend, then reset the run.`;
 }
 
 /** `being cancelled by ana`; null when the run is not being cancelled, or has ended. */

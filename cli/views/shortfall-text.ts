@@ -78,7 +78,7 @@ function fixOfFunded(
   { isBaseMissing, isLessBought }: { readonly isBaseMissing: boolean; readonly isLessBought: boolean },
 ): string {
   if (rules.shortfall === 'skip')
-    return 'Bring money in before the run starts, or change the limits of the policy that keep it from being bought: the run plans once what it buys. After the start, only money in the currency itself helps.';
+    return 'Before the run starts, bring money in, or change the limits of the policy that keep the run from buying what is missing: a run plans its purchases only once. After the start, only money in the missing currency helps.';
   const from = positions[0]?.currency ?? '';
   return [
     ...(isBaseMissing
@@ -86,7 +86,7 @@ function fixOfFunded(
       : []),
     ...(isLessBought
       ? [
-          'Before the run starts, change the limits of the policy that keep it from being bought. After the start, only money in the currency itself helps.',
+          'Before the run starts, change the limits of the policy that keep the run from buying what is missing. After the start, only money in the missing currency helps.',
         ]
       : []),
   ].join(' ');

@@ -17,12 +17,12 @@ export function toBringLines(next: readonly NextOfItem[]): readonly string[] {
     ...(leftOut.payments === 0
       ? []
       : [
-          `Bring up to ${sumsText(leftOut)} first, as far as it is not there: the plan has left out ${count(leftOut.payments, 'payment')}, and no trade of it buys what you have mended since.`,
+          `First bring in up to ${sumsText(leftOut)}, as far as it is missing: the plan left out ${count(leftOut.payments, 'payment')}, and its trades buy no money for those that you have mended since.`,
         ]),
     ...(missing.payments === 0
       ? []
       : [
-          `Bring what is missing of ${sumsText(missing)} first: money was missing for ${count(missing.payments, 'payment')}, and no trade of the plan buys more.`,
+          `First bring in what is missing of ${sumsText(missing)}: money was missing for ${count(missing.payments, 'payment')}, and no trade of the plan buys more.`,
         ]),
   ];
 }

@@ -28,11 +28,11 @@ export function planContradicts(plan: Plan, policy: Policy, made: MadeFrom): str
   if (plan.zone !== policy.zone)
     return `The plan counts dates in ${plan.zone}, the policy in ${policy.zone}.`;
   if (plan.date !== made.date || canonical(plan.sendWindows) !== canonical(made.sendWindows))
-    return 'The plan has other moments between which it sends than its date has.';
+    return 'The send window of the plan is not that of its date.';
   const difference = itemsContradict(plan, policy, made);
   if (difference !== null) return difference;
   const rule = otherRule(plan.rules, policy.rules);
-  if (rule !== null) return `The plan says otherwise than the policy about \`${rule}\`.`;
+  if (rule !== null) return `The plan and the policy differ in \`${rule}\`.`;
   if (plan.legs.some((leg) => guardContradicts(leg, plan, { ...made, policy })))
     return 'The plan has another price guard than the policy.';
   return canonical(plan.totals) === canonical(totalsOf(plan))
@@ -103,7 +103,7 @@ function payoutContradicts(plan: Plan, policy: PayoutPolicy, made: MadeFrom): st
   const { fund } = payout;
   if (plan.payments.length > 0) return 'The plan has payments besides its batch.';
   const rule = otherRule(plan.batch?.rules ?? {}, payout.rules);
-  if (rule !== null) return `The plan says otherwise than the policy about how a batch is paid (${rule}).`;
+  if (rule !== null) return `The plan and the policy differ in how the batch is paid (${rule}).`;
   const { payable = [], totals = [] } = plan.batch ?? {};
   const isMore = payable.some(({ currency, value }) => {
     const total = totals.find((one) => one.currency === currency);
@@ -113,7 +113,8 @@ function payoutContradicts(plan: Plan, policy: PayoutPolicy, made: MadeFrom): st
   const paid = new Set(payable.map(({ currency }) => currency));
   for (const leg of plan.legs) {
     const { id, sell, buy, amount } = leg;
-    if (fund.kind === 'none') return 'The plan trades, the policy pays from what is there.';
+    if (fund.kind === 'none')
+      return 'The plan trades, but by the policy the balances pay, and nothing is traded.';
     if (sell !== fund.from || !paid.has(buy))
       return `Leg "${id}" of the plan sells ${sell} for ${buy}, which the policy does not trade.`;
     if (amount?.fixed === true) return `The plan fixes the amount of leg "${id}", the policy does not.`;
@@ -153,7 +154,8 @@ function balancesContradict(
   });
   for (const { id, sell, amount, why } of plan.legs) {
     if (why.kind === 'found' || why.kind === 'forgotten') {
-      if (!plan.foundRecords) return `Leg "${id}" of the plan is of a trade that was found, but none was.`;
+      if (!plan.foundRecords)
+        return `Leg "${id}" of the plan says that its trade was found at the service, but no trade was found.`;
       continue;
     }
     const other = `Leg "${id}" of the plan has another amount than its balances ask for.`;

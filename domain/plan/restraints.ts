@@ -16,7 +16,7 @@ const TABLE = {
     isOfPolicy: false,
     text: 'a part of it is still on its way and cannot be sold now; the rest is left for another day',
   },
-  base: { isOfPolicy: true, text: 'the base must keep its minimum, so that not all of it can be bought' },
+  base: { isOfPolicy: true, text: 'the base must keep its minimum, so not all of it can be bought' },
   per_trade: {
     isOfPolicy: true,
     text: 'the limit per_trade allows only a part of it; the rest is left for another day',
@@ -34,10 +34,10 @@ const TABLE = {
     isOfPolicy: true,
     text: 'max_trades allows only the larger trades; the rest is left for another day',
   },
-  never_sell: { isOfPolicy: true, text: 'it is in never_sell, so that the surplus is not sold' },
+  never_sell: { isOfPolicy: true, text: 'it is in never_sell, so the surplus is not sold' },
   'pair minimum': {
     isOfPolicy: true,
-    text: 'the service takes no trade as small as this, so that the difference is not traded',
+    text: 'the service takes no trade as small as this, so the difference is not traded',
   },
   'pair maximum': {
     isOfPolicy: true,
@@ -49,7 +49,7 @@ const TABLE = {
   },
   'status unknown': {
     isOfPolicy: false,
-    text: 'an earlier trade has a status that is in no list of the service file, so that it is not known what is still on its way, and nothing is traded',
+    text: 'an earlier trade has a status that is in no list of the service file, so it is not known what is still on its way, and nothing is traded',
   },
   'other run': {
     isOfPolicy: false,
@@ -57,7 +57,7 @@ const TABLE = {
   },
   'no rate': {
     isOfPolicy: false,
-    text: 'the reference rates have no rate for it, so that its price cannot be judged',
+    text: 'the reference rates have no rate for it, so its price cannot be judged',
   },
   'no worst rate': { isOfPolicy: true, text: 'the policy has no worst_rate for this trade' },
 } as const satisfies Readonly<Record<string, Row>>;
@@ -83,7 +83,7 @@ export function leftUndone(
       ? []
       : makeProblem('TARGET_NOT_REACHED', currency, {
           message: `${currency} is not brought back to its target: ${restraintText(restraint)}.`,
-          fix: `Once that is mended, a run under another id computes from what is there then: \`npx cambist run POLICY --id ${run.id}-b\`. What ${runName(run)} has traded counts in it.`,
+          fix: `Once that is mended, a run under another id computes from the balances at that time: \`npx cambist run POLICY --id ${run.id}-b\`. What ${runName(run)} has traded counts in them.`,
         }),
   );
 }

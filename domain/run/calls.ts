@@ -292,7 +292,7 @@ export type GoCall = {
   readonly isContinued: boolean;
   /** The `runId` of the last answer to the chunk that told of its run; null: no answer has told of it. */
   readonly heard: string | null;
-  /** The run has given its go, and payments are open. */
+  /** The run has given its go, to this history or to one that handed on to it, and payments are open. */
   readonly isOpen: boolean;
 };
 export type GoAnswer =

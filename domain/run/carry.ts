@@ -37,6 +37,8 @@ export type Carried = {
   readonly plan: string | null;
   /** The head of a chunk's plan; absent before its first go, and for a run, which reads its plan. */
   readonly head?: PlanHead;
+  /** For a chunk, the Temporal run of the batch's run that gave it its last go; absent before its first go, and for a run. */
+  readonly coordinator?: string;
   /**
    * For a chunk that was reset and has asked nothing since: the `originalExecutionRunId` that showed the
    * reset. Else absent.

@@ -305,22 +305,27 @@ export function hasHeard(state: ChunkState | null, runId: string | null): boolea
   return runId !== null && heard !== null && hasGoFrom(heard, runId);
 }
 
+/** Whether the first payments are accepted: as many as the canary says, but no more than can be paid, as the plan says. */
+export function isCanaryAccepted(canary: number | null, first: ChunkRecord | undefined): boolean {
+  if (canary === null || first === undefined) return true;
+  const { unpayable, payments } = first.planned;
+  const payable = unpayable === null ? payments : unpayable.replaceAll(/[^.]/g, '').length;
+  return acceptedIn(first) >= Math.min(canary, payable);
+}
+
 /**
- * Whether the first payments are accepted: as many as the canary says, but no more than can be paid, as the
- * plan and the first chunk say.
+ * Whether no payment of the first chunk can be accepted any more.
  * @param knownAs the Temporal run of the batch; what the chunk told an earlier one does not count as refused
  */
-export function isCanaryAccepted(
-  canary: number | null,
-  first: ChunkRecord | undefined,
-  knownAs: string | null,
-): boolean {
-  if (canary === null || first === undefined) return true;
+export function hasNoCanary(first: ChunkRecord | undefined, knownAs: string | null): boolean {
+  if (first === undefined) return true;
   const { state, planned } = first;
-  const { unpayable, payments } = planned;
-  const payable = unpayable === null ? payments : unpayable.replaceAll(/[^.]/g, '').length;
   const notPaid = hasHeard(state, knownAs) ? (state?.counts.notPaid ?? 0) : 0;
-  return (state?.counts.accepted ?? 0) >= Math.min(canary, payable, payments - notPaid);
+  return acceptedIn(first) >= planned.payments - notPaid;
+}
+
+function acceptedIn({ state }: ChunkRecord): number {
+  return state?.counts.accepted ?? 0;
 }
 
 /** The counts of all chunks together. */

@@ -21,7 +21,7 @@ import type { ChunkStanding } from './chunk-state.ts';
 import { NO_RUN, acceptedOf, isOpenPayment, paymentProblem } from './items.ts';
 import type { Paying } from './parts.ts';
 import { pay } from './pay.ts';
-import { hasGoFrom, isPayerOfChunk } from './payer.ts';
+import { coordinatorOf, hasGoFrom, isPayerOfChunk, payerOf } from './payer.ts';
 import { Pauses } from './pauses.ts';
 import {
   RunRefused,
@@ -143,8 +143,10 @@ export class Chunk implements Paying {
     // News that comes during the question may be missing in the answer.
     this.#hasNews = false;
     const heard = this.#heard;
-    // If its run was started again for this chunk, the go that the chunk still has is of the run that had ended.
-    const isOpen = heard !== null && heard === this.#phase.go?.runId && !this.isIdle();
+    // If its run was started again for this chunk, the go that the chunk still has is of the run that had ended. A new history
+    // first goes by the go of the one before it.
+    const hasGo = heard === null ? this.#carried?.head !== undefined : heard === this.#phase.go?.runId;
+    const isOpen = hasGo && !this.isIdle();
     const { mode, run, number } = input;
     const isContinued = this.#carried !== null;
     const originalRunId = this.#originalRunId;
@@ -159,7 +161,7 @@ export class Chunk implements Paying {
         this.#phase = { kind: 'over', go: this.#phase.go };
         // Where this history had no go, it ends with what the one before it knew, as the service shows it now.
         if (this.#phase.go === null && this.#carried?.head !== undefined)
-          await this.#adopt(this.#carried.head);
+          await this.#adopt(this.#carried.head, null);
         break;
       case 'reopened':
         this.#heard = answer.runId;
@@ -176,16 +178,21 @@ export class Chunk implements Paying {
         // Another wait, such as of the payments that it follows, still holds.
         if (this.#timesUnanswered > 0) pauses.goesOn(state);
         this.#timesUnanswered = 0;
-        if (this.#phase.go === null) await this.#adopt(answer.plan);
+        if (this.#phase.go === null) await this.#adopt(answer.plan, answer.runId);
         this.#take(answer);
     }
     return LONGEST_SILENCE_MS;
   }
 
-  async #adopt(head: PlanHead): Promise<void> {
+  /** @param payer who the chunk is by its go; null: it has none */
+  async #adopt(head: PlanHead, payer: string | null): Promise<void> {
     const plan = planOfChunk(this.input.run, this.input.payments, head);
     adoptPlan(this.state, plan);
-    if (this.#carried !== null) await takeOverShown(this, plan, this.#carried);
+    if (this.#carried === null) return;
+    // What comes back under one coordinator ends in it, in whichever history of the chunk. Another coordinator takes it up.
+    const coordinator = this.#carried.coordinator ?? null;
+    const isSame = payer === payerOf({ coordinator, chunk: this.ports.originalRunId });
+    await takeOverShown(this, plan, this.#carried, isSame ? payer : NO_RUN);
   }
 
   /** It is not known whether the chunk has a go. People are told why, and payments on their way are followed all the same. */
@@ -199,8 +206,9 @@ export class Chunk implements Paying {
   #take(go: GoOf): void {
     const { state, ports, input } = this;
     const before = this.#phase.go;
-    // The coordinator or the chunk is another Temporal run now. A paid payment may have come back meanwhile.
-    if (before?.runId !== go.runId) followAnew(state, ports.nowMs());
+    // The coordinator or the chunk is another Temporal run now. A paid payment may have come back meanwhile. At the first go of
+    // a history, the service has just shown what the history before it handed on.
+    if (before !== null && before.runId !== go.runId) followAnew(state, ports.nowMs());
     this.#phase = { kind: this.#phase.kind === 'following' ? 'following' : 'paying', go };
     this.#heard = go.runId;
     takeUp(state, go.runId);
@@ -312,9 +320,12 @@ export class Chunk implements Paying {
     const { runId } = this.ports;
     const { plan } = this.state;
     const resetOf = this.#originalRunId;
+    const { go } = this.#phase;
+    const coordinator = go === null ? this.#carried?.coordinator : coordinatorOf(go.runId);
     return {
       ...carry(this.state, { runId, knownAs: runId }),
       ...(plan !== null && { head: headOf(plan) }),
+      ...(coordinator !== undefined && { coordinator }),
       ...(resetOf !== runId && !this.#hasHeard(runId) && { resetOf }),
       ...(resetOf !== runId ? { wasReset: true } : this.#wasReset),
     };
@@ -350,7 +361,8 @@ export class Chunk implements Paying {
     const isReached = (): boolean => {
       const go = this.#phase.go;
       if (go === null || go.stopped !== null || this.isOver()) return false;
-      return stopOf(go.rules, [refusalsIn(this.state.payments, go.runId)]) !== null;
+      const rules = { ...go.rules, isTested: go.most === null };
+      return stopOf(rules, [refusalsIn(this.state.payments, go.runId)]) !== null;
     };
     if (!isReached()) return;
     const why = 'Its run says whether the batch stops';

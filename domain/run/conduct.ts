@@ -6,7 +6,7 @@
 import { lanesOf } from '../batch.ts';
 import { makeProblem } from '../problems.ts';
 import { activityFailed } from './activity-failed.ts';
-import { hasHeard, heldOf, isCanaryAccepted, isDone, type ChunkRecord } from './chunk-state.ts';
+import { hasHeard, hasNoCanary, heldOf, isCanaryAccepted, isDone, type ChunkRecord } from './chunk-state.ts';
 import { StepFailed, failed, type Ports } from './ports.ts';
 import { stopOf } from './stop-rule.ts';
 import type { Reading } from './parts.ts';
@@ -99,15 +99,12 @@ async function untilOver(run: Conducting): Promise<void> {
     if (failures > 0) pauses.goesOn(state);
     failures = 0;
     const knownAs = run.knownAs(answer.runId);
-    if (state.knownAs !== knownAs) {
-      state.stopped = null;
-      // The run was reset: every chunk is told, having heard of an earlier Temporal run or ended since.
-      if (state.knownAs !== null) {
-        run.releases += 1;
-        for (const { number } of chunks) news.add(number);
-      }
+    // The run was reset: every chunk is told, having heard of an earlier Temporal run or ended since.
+    if (state.knownAs !== null && state.knownAs !== knownAs) {
+      run.releases += 1;
+      for (const { number } of chunks) news.add(number);
     }
-    state.knownAs = knownAs;
+    beginAs(state, knownAs);
     run.takeUp(answer.runId);
     for (const chunk of toTell) chunk.toldOf = releases;
     for (const { number, state: standing, isClosed } of answer.chunks) {
@@ -127,6 +124,16 @@ async function untilOver(run: Conducting): Promise<void> {
   run.isConducting = false;
 }
 
+/**
+ * The chunks know the run by this name from now on. If that is another Temporal run than before, nothing has stopped the batch,
+ * and its first payments go first again.
+ */
+export function beginAs(state: RunState, knownAs: string): void {
+  if (state.knownAs === knownAs) return;
+  Object.assign(state, { knownAs, stopped: null, isTested: false });
+  for (const chunk of state.chunks) chunk.mayGo = false;
+}
+
 /** Decides whether the batch stops, and whether its first payments are accepted: all chunks hear of it. */
 function decide(run: Conducting): void {
   const { state } = run;
@@ -136,8 +143,10 @@ function decide(run: Conducting): void {
   // Refusals under an earlier Temporal run do not count, because these payments are tried again.
   const own = chunks.filter(({ state: standing }) => hasHeard(standing, state.knownAs));
   const refusals = own.flatMap((chunk) => chunk.state?.refusals ?? []);
-  const stopped = state.stopped ?? stopOf(batch.rules, refusals);
-  const isTested = state.isTested || isCanaryAccepted(batch.rules.canary, chunks[0], state.knownAs);
+  const { rules } = batch;
+  const isAccepted = state.isTested || isCanaryAccepted(rules.canary, chunks[0]);
+  const stopped = state.stopped ?? stopOf({ ...rules, isTested: isAccepted }, refusals);
+  const isTested = isAccepted || hasNoCanary(chunks[0], state.knownAs);
   if (stopped !== state.stopped || isTested !== state.isTested) run.releases += 1;
   Object.assign(state, { stopped, isTested });
 }
@@ -176,7 +185,7 @@ function isSending({ state, waiting }: ChunkRecord, knownAs: string): boolean {
 
 function missing({ number, waiting }: ChunkRecord, nowMs: number): Waiting {
   const problem = makeProblem('CHUNK_MISSING', null, {
-    message: `Chunk ${number} of the batch is not in Temporal, so that it is not known here what of it was paid.`,
+    message: `Chunk ${number} of the batch is not in Temporal, so it is not known here what of it was paid.`,
   });
   return waitingOf({ reason: 'person', problem, afterMs: LONGEST_SILENCE_MS }, nowMs, waiting);
 }

@@ -16,6 +16,11 @@ export function payerOf({
   return `${coordinator ?? ''}/${chunk}`;
 }
 
+/** The Temporal run of the batch's run that the payer has its go from. */
+export function coordinatorOf(payer: string): string {
+  return payer.slice(0, payer.lastIndexOf('/'));
+}
+
 /** Whether the payer has its go from this Temporal run of the batch's run. */
 export function hasGoFrom(payer: string, coordinator: string): boolean {
   return payer.startsWith(`${coordinator}/`);

@@ -167,7 +167,8 @@ export function progressOfEnded(report: Report, { isBatch }: { readonly isBatch:
   return { status, items: [...legs, ...payments], batch: null };
 }
 
-function leftOutOf({ payments, problems }: Report): readonly Money[] {
+/** The sums of the payments that the plan had left out, and that are not paid: nothing is bought for them. */
+export function leftOutOf({ payments, problems }: Pick<Report, 'payments' | 'problems'>): readonly Money[] {
   const codes = new Map(problems.map(({ item, code }) => [item, code]));
   return sumsOf(
     payments.flatMap(({ id, outcome, currency, amount }) => {

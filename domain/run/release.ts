@@ -10,7 +10,7 @@ import { unpayable } from '../plan/batch-items.ts';
 import { asForgotten } from '../writes/doubt.ts';
 import { lookAlikeOf } from '../writes/look-alikes.ts';
 import type { Limits } from '../policy.ts';
-import type { Problem } from '../problems.ts';
+import { PROBLEMS, type Problem } from '../problems.ts';
 import type { GoOf } from './calls.ts';
 import {
   acceptedOf,
@@ -196,9 +196,10 @@ function broughtNothing(record: PaymentRecord, leg: string, found: LegRecord | u
   if (problem === null) return null;
   // The leg's own problem says the rest, and only there.
   const message = `Leg "${leg}" brought no ${currency}`;
+  const fix = PROBLEMS.LEG_NOT_TRADED.advice;
   return problem.code === 'CANCELLED'
-    ? { code: 'CANCELLED', item, message: `${message}: the run was cancelled.`, fix: 'See the leg.' }
-    : { code: 'LEG_NOT_TRADED', item, message: `${message}.`, fix: 'See the leg.' };
+    ? { code: 'CANCELLED', item, message: `${message}: the run was cancelled.`, fix }
+    : { code: 'LEG_NOT_TRADED', item, message: `${message}.`, fix };
 }
 
 /** Why a leg has brought no money for good; null: it has brought it, or may yet. */

@@ -324,8 +324,11 @@ export function joined(parts: readonly Report[]): Report {
   if (first === undefined) throw new RangeError('A report has at least one part.');
   if (others.length === 0) return first;
   const payments = parts.flatMap((part) => part.payments);
+  // A chunk may see at its end that a payment has come back, when its run has ended.
+  const isBehind = first.status === 'COMPLETED' && payments.some(({ outcome }) => outcome === 'NOT_PAID');
   return {
     ...first,
+    ...(isBehind && { status: 'PARTIAL' }),
     payments,
     totals: totalsSeen(first.totals, payments),
     problems: parts.flatMap(({ problems }) => problems),
@@ -452,8 +455,8 @@ function unawaited({ leg, stage }: LegRecord): Problem | null {
   if (stage.kind !== 'traded' || stage.settled !== null) return null;
   const { tradeId } = stage.traded;
   return makeProblem('CANCELLED', leg.id, {
-    message: `Trade ${tradeId} is made. The run was cancelled before it had settled, and does not know whether its ${leg.buy} has come.`,
-    fix: 'See it by `report --refresh`. Start the run with --go-on to wait for it.',
+    message: `Trade ${tradeId} is made. The run was cancelled before the trade had settled, so it does not know whether the ${leg.buy} has come in.`,
+    fix: 'Type `npx cambist report RUN --refresh` to see it. Start the run with --go-on to wait for it.',
   });
 }
 

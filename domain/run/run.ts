@@ -5,7 +5,7 @@
  * can drive the same code. It ends when no item is open, and never while something is in doubt (M3, M8).
  */
 import type { Plan } from '../plan/plan.ts';
-import { conduct, tellEnd } from './conduct.ts';
+import { beginAs, conduct, tellEnd } from './conduct.ts';
 import { convert } from './convert.ts';
 import type { LegRecord } from './items.ts';
 import { isResting } from './leg-order.ts';
@@ -155,8 +155,7 @@ export class Run extends OpenRun {
     const isOther = isBatch && this.state.knownAs !== knownAs;
     // The chunks must hear of this Temporal run, which nothing has stopped.
     if (isOther) {
-      this.state.knownAs = knownAs;
-      this.state.stopped = null;
+      beginAs(this.state, knownAs);
       this.releases += 1;
     }
     const goesOn = this.takeUp(runId) || isOther;

@@ -37,14 +37,18 @@ export function refusalsIn(payments: readonly PaymentRecord[], runId: string | n
   return { refused, sent: refused + accepted, inARow };
 }
 
-/** Why nothing more of a batch is sent; null: nothing stands against it. */
+/**
+ * Why nothing more of a batch is sent; null: nothing stands against it.
+ * @param rules `isTested`: its first payments are accepted, or none of them can be, so that `canary` stops nothing any more
+ */
 export function stopOf(
-  { stopAfter, canary }: Pick<PayoutRules, 'stopAfter' | 'canary'>,
+  rules: Pick<PayoutRules, 'stopAfter' | 'canary'> & { readonly isTested: boolean },
   all: readonly Refusals[],
 ): Problem | null {
+  const { stopAfter, canary, isTested } = rules;
   const total = (name: 'refused' | 'sent'): number => all.reduce((sum, one) => sum + one[name], 0);
   const [refused, sent] = [total('refused'), total('sent')];
-  if (canary !== null && refused > 0 && sent <= canary)
+  if (canary !== null && !isTested && refused > 0 && sent <= canary)
     return stopped(
       canary === 1 ? 'its first payment was refused' : `one of its first ${canary} payments was refused`,
     );

@@ -7,7 +7,7 @@ import type { Traded } from '../writes/leg-state.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { ConfirmCall, Confirmed, ConfirmedWithdrawal } from './calls.ts';
 import { takeOver, type Carried } from './carry.ts';
-import { acceptedOf, moveTo, newPayment } from './items.ts';
+import { NO_RUN, acceptedOf, moveTo, newPayment } from './items.ts';
 import type { Reading } from './parts.ts';
 import { notAsPlanned } from './pauses.ts';
 import { failed, type Ports } from './ports.ts';
@@ -22,8 +22,14 @@ type TakingOver = Pick<Reading, 'state' | 'pauses' | 'leaveLongHistory'> & {
 /**
  * Takes over what an earlier history handed on. It counts only for the plan that was read again, and only as far as the
  * service shows it: of a record, it names the id, and the service says the rest.
+ * @param endedIn in whom a payment has ended that was paid and has come back
  */
-export async function takeOverShown(run: TakingOver, plan: Plan, carried: Carried): Promise<void> {
+export async function takeOverShown(
+  run: TakingOver,
+  plan: Plan,
+  carried: Carried,
+  endedIn = NO_RUN,
+): Promise<void> {
   const { state, ports } = run;
   if (!takeOver(state, carried, ports)) return;
   const call = { plan: headOf(plan), legs: [], payments: [] };
@@ -42,7 +48,8 @@ export async function takeOverShown(run: TakingOver, plan: Plan, carried: Carrie
     const isLater = reference !== payment.reference;
     return [{ id, account, currency, amount, withdrawalId, ...(isLater && { reference }) }];
   });
-  if (payments.length > 0) takeWithdrawals(run, (await confirm(run, { ...call, payments })).withdrawals);
+  if (payments.length === 0) return;
+  takeWithdrawals(run, (await confirm(run, { ...call, payments })).withdrawals, endedIn);
 }
 
 /** Asks until the service has answered. */
@@ -85,7 +92,11 @@ function takeTrades({ state }: TakingOver, shown: readonly Traded[]): void {
  * is that of one payment. What has ended, and still has by its status, stays ended; the others are followed to their status
  * of now.
  */
-function takeWithdrawals({ state, ports }: TakingOver, shown: readonly ConfirmedWithdrawal[]): void {
+function takeWithdrawals(
+  { state, ports }: TakingOver,
+  shown: readonly ConfirmedWithdrawal[],
+  endedIn: string,
+): void {
   const byId = new Map(shown.map((one) => [one.withdrawalId, one]));
   for (const record of state.payments) {
     const known = acceptedOf(record);
@@ -106,13 +117,16 @@ function takeWithdrawals({ state, ports }: TakingOver, shown: readonly Confirmed
       moveTo(record, { kind: 'paid', accepted: ended });
       continue;
     }
-    if (stage.kind === 'failed' && hasFailed === true) {
-      moveTo(record, { kind: 'failed', accepted: ended, endedIn: stage.endedIn });
+    const wasPaid = stage.kind === 'paid' || known.isAnew === true;
+    if (hasFailed === true && (stage.kind === 'failed' || wasPaid)) {
+      // Of what an earlier run knew as paid, it is checked whether a person wants it paid again.
+      const cameBackIn = known.isAnew === true ? NO_RUN : endedIn;
+      const failedIn = stage.kind === 'failed' ? stage.endedIn : cameBackIn;
+      moveTo(record, { kind: 'failed', accepted: ended, endedIn: failedIn });
       continue;
     }
     // Whether it is late counts from now on, unless it was under way before.
     const atMs = stage.kind === 'accepted' ? known.atMs : ports.nowMs();
-    const wasPaid = stage.kind === 'paid' || known.isAnew === true;
     const isAnew = wasPaid && ({ isAnew: true } as const);
     moveTo(record, { kind: 'accepted', accepted: { ...accepted, ...seen, atMs, ...isAnew } });
   }

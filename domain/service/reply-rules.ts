@@ -125,6 +125,8 @@ type Row = {
   readonly says?: string;
   /** The read that shows whether the cause is gone; absent: only another send can show it. */
   readonly shownBy?: 'balances';
+  /** What is lacking, where it is not money. */
+  readonly lacks?: 'limit';
   /** A refusal with this code proves nothing about an earlier send, because the service did not judge the item itself. */
   readonly judges?: 'the request only';
 };
@@ -150,6 +152,7 @@ const wrong: Row = {
 };
 const malformed: Row = { ...wrong, judges: 'the request only' };
 const shownMoney: Row = { ...money, shownBy: 'balances' };
+const usedUp: Row = { ...money, lacks: 'limit' };
 const ours = (why: string): Row => ({ class: 'ours, probably', departs: why });
 const deadQuote: Row = {
   class: 'look up, then a new quote',
@@ -172,7 +175,7 @@ export const DECISIONS = {
   AUTH_TOKEN_MISSING: said(pause, 'the request carried no token'),
   AUTH_TOKEN_INVALID: said(pause, 'it does not accept the token of the request'), // with reason `nonce_replay`: see `classOf`
   AUTH_TOKEN_EXPIRED: said(pause, 'the token of the request has expired; most likely a clock is wrong'),
-  AUTH_TOKEN_INVALID_CONFIG: said(pause, 'the token of the request is not made as it wants it'),
+  AUTH_TOKEN_INVALID_CONFIG: said(pause, 'the token of the request is not made in the way that it asks for'),
   AUTH_API_KEY_MISSING: said(pause, 'the request named no API key'),
   AUTH_API_KEY_INVALID: said(pause, 'it does not know the API key, or the key has been revoked'),
   AUTH_API_KEY_SANDBOX_REQUIRED: said(pause, 'this needs an API key of the sandbox'),
@@ -182,10 +185,10 @@ export const DECISIONS = {
   AUTH_INSUFFICIENT_SCOPE: said(pause, 'the API key may not do this'),
   // Validation
   INVALID_APP_MODE: said(pause, 'the mode of the request is not one that it knows'),
-  VALIDATION_QUERY_FAILED: said(malformed, 'it calls the request malformed'),
-  VALIDATION_PATH_FAILED: said(malformed, 'it calls the request malformed'),
-  VALIDATION_BODY_FAILED: said(malformed, 'it calls the request malformed'),
-  VALIDATION_HEADER_FAILED: said(pause, 'it calls a header of the request malformed'),
+  VALIDATION_QUERY_FAILED: said(malformed, 'the form of the request is wrong'),
+  VALIDATION_PATH_FAILED: said(malformed, 'the form of the request is wrong'),
+  VALIDATION_BODY_FAILED: said(malformed, 'the form of the request is wrong'),
+  VALIDATION_HEADER_FAILED: said(pause, 'a header of the request is wrong'),
   VALIDATION_CONTENT_TYPE: said(pause, 'it does not accept the content type of the request'),
   INVALID_ORGANIZATION: said(pause, 'it does not know the organisation'),
   MISSING_REQUEST_CONTEXT: said(pause, 'it could not tell whose request it is'),
@@ -222,8 +225,8 @@ export const DECISIONS = {
   TRADE_DISABLED: said(pausePolicy, 'trading is switched off'),
   TRADE_AMOUNT_ABOVE_LIMIT: said(wrong, 'the amount is above the most that it takes in one trade'),
   TRADE_AMOUNT_BELOW_MINIMUM: said(wrong, 'the amount is below the least that it takes in one trade'),
-  TRADE_PAIR_VOLUME_LIMIT_REACHED: said(money, 'the volume that it allows in this pair is used up'),
-  TRADE_CREDIT_LIMIT_EXCEEDED: said(money, 'the credit limit is used up'),
+  TRADE_PAIR_VOLUME_LIMIT_REACHED: said(usedUp, 'the volume that it allows in this pair is used up'),
+  TRADE_CREDIT_LIMIT_EXCEEDED: said(usedUp, 'the credit limit is used up'),
   TRADE_INSUFFICIENT_BALANCE: said(shownMoney, 'the balance does not cover the trade'),
   TRADE_CURRENCY_NOT_SUPPORTED: said(wrong, 'it does not trade the currency'),
   TRADE_CURRENCY_NOT_ENABLED_FOR_ACCOUNT: said(pausePolicy, 'the currency is not switched on for trading'),
@@ -335,6 +338,11 @@ export function wordsOf(code: string): string | null {
 /** True when a read of the balances can show that an item refused with this code may be sent again. */
 export function isShownByBalances(code: string): boolean {
   return rowOf(code)?.shownBy === 'balances';
+}
+
+/** True when an item refused with this code lacks room under a limit of the service, which money does not give. */
+export function isLimitUsedUp(code: string): boolean {
+  return rowOf(code)?.lacks === 'limit';
 }
 
 /** True when a refusal with this code says that the request was malformed. It says nothing about the item itself. */

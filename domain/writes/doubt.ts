@@ -110,9 +110,9 @@ export function recall(
  * table of the design ("In doubt, absent, generations") says for each what proves sooner that a withdrawal was not made.
  */
 export const HIDDEN_BY = {
-  attempt: 'an earlier attempt of the same call may have sent it',
+  attempt: 'an earlier attempt of a worker may have sent it',
   run: 'the run was reset or started again, and may have sent it before',
-  answer: 'a call that may have sent it has ended without its own answer',
+  answer: 'a worker that may have sent it has ended without an answer',
   restore:
     'Temporal may have been restored from a backup since the run last looked, which would hide what was sent since',
 } as const;

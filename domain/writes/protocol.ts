@@ -309,7 +309,7 @@ export function* heldElsewhere<
       code: 'DONE_ELSEWHERE',
       item,
       message: `Run ${rival} of the same policy and date has done ${name}, or may still do it. It is not done a second time.`,
-      fix: `See \`npx cambist status ${rival}\`. If it is to be done twice, use a new run with other names.`,
+      fix: `See \`npx cambist status ${rival}\`. If it is to be done twice, start a new run whose items have other names.`,
     },
   };
 }
@@ -335,7 +335,7 @@ function otherKeysOf({ plan, credentials, facts }: Context, kept: Kept): readonl
   // The plan was made again from records that were found. It is not known which API key sent them, unless the operator
   // states it.
   const isKnown = isKeyKnownSince(facts, plan.sendWindows.opensAtMs);
-  const forgotten = plan.foundRecords && !isKnown ? ['an API key that was forgotten'] : [];
+  const forgotten = plan.foundRecords && !isKnown ? ['an API key that is not known any more'] : [];
   return [...new Set([...others, ...forgotten])];
 }
 
@@ -650,7 +650,7 @@ function otherKey(
     code: 'API_KEY_CHANGED',
     item,
     message: `The worker uses the API key ${context.credentials.keyName}, but ${name} may have been sent under ${others.join(', ')}.`,
-    fix: 'Nothing to do where the lists of the service show references: the run looks until they show what was sent, and then goes on under the new key.',
+    fix: 'Nothing to do if the lists of the service show references: the run waits until they show what was sent, and then goes on under the new key.',
   };
 }
 

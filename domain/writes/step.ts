@@ -6,7 +6,14 @@
  */
 import { PROBLEMS, isRunCode, serviceCode, type Problem, type ProblemCode } from '../problems.ts';
 import type { Wait } from '../waits.ts';
-import { backoffMs, classOf, wordsOf, type ReplyClass } from '../service/reply-rules.ts';
+import {
+  backoffMs,
+  classOf,
+  classOfReply,
+  isLimitUsedUp,
+  wordsOf,
+  type ReplyClass,
+} from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
 import type { SeenRuns } from './lost-runs.ts';
 import type { Closed } from '../halt.ts';
@@ -433,7 +440,7 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
   'wait for money':
     'Bring the money in. With `shortfall: hold` the run then goes on by itself; else type `npx cambist replay RUN`.',
   'the item is wrong':
-    'Correct the account, amount or pair at the service, then type `npx cambist replay RUN`, or reset the run. If a payment is then refused as before: `npx cambist run POLICY --go-on ITEM`.',
+    'Mend the cause at the service (the account, the pair or its limits), then type `npx cambist replay RUN`, or reset the run. If a payment is then refused as before: `npx cambist run POLICY --go-on ITEM`.',
   'pause the policy': 'Have it switched on at the service; the run goes on by itself.',
   'pause everything':
     'Mend the configuration (key, CAMBIST_APP_MODE, CAMBIST_BASE_URL, CAMBIST_ISSUER, clock); the run goes on by itself.',
@@ -441,16 +448,25 @@ export const ADVICE: Readonly<Record<ReplyClass, string>> = {
     'Nothing to do: the run looks at the service. What it does not find, it sends again by itself under the same key, which pays nothing twice.',
 };
 
+/** Money does not help against a limit of the service. */
+const HIGHER_LIMIT = 'Wait until the service allows more, or ask its operator for a higher limit';
+
 /** The same for an item of a run by these rules. What the rule of the policy does by itself is not explained to it. */
-export function adviceFor(replyClass: ReplyClass, rules: Pick<PolicyRules, 'shortfall'>): string {
-  return replyClass === 'wait for money' ? moneyAdvice(rules, 'money') : ADVICE[replyClass];
+export function adviceFor(reply: Reply<unknown>, rules: Pick<PolicyRules, 'shortfall'>): string {
+  const replyClass = classOfReply(reply);
+  if (replyClass !== 'wait for money') return ADVICE[replyClass];
+  return isLimitUsedUp(codeOf(reply)) ? shortfallAdvice(rules, HIGHER_LIMIT) : moneyAdvice(rules, 'money');
 }
 
 /** @param what what is lacking: a currency, or `money` */
-export function moneyAdvice({ shortfall }: Pick<PolicyRules, 'shortfall'>, what: string): string {
+export function moneyAdvice(rules: Pick<PolicyRules, 'shortfall'>, what: string): string {
+  return shortfallAdvice(rules, `Bring ${what} in`);
+}
+
+function shortfallAdvice({ shortfall }: Pick<PolicyRules, 'shortfall'>, help: string): string {
   return shortfall === 'hold'
-    ? `Bring ${what} in; the run then goes on by itself.`
-    : `Bring ${what} in, then type \`npx cambist replay RUN\`. With \`shortfall: hold\` a run waits for it.`;
+    ? `${help}; the run then goes on by itself.`
+    : `${help}, then type \`npx cambist replay RUN\`. With \`shortfall: hold\` a run waits for it.`;
 }
 
 /** The meaning of this code, when nothing else is known. */
@@ -460,7 +476,10 @@ export function meaningOf(code: string): string {
 
 /** The advice for this code, when nothing else is known. */
 export function adviceOf(code: string): string {
-  return isRunCode(code) ? PROBLEMS[code].advice : ADVICE[classOf({ code, details: {} })];
+  if (isRunCode(code)) return PROBLEMS[code].advice;
+  return isLimitUsedUp(code)
+    ? `${HIGHER_LIMIT}. With \`shortfall: hold\` the run then goes on by itself; else type \`npx cambist replay RUN\`.`
+    : ADVICE[classOf({ code, details: {} })];
 }
 
 /** The fix sentence for a request that the service calls malformed, when it has accepted no other item of the run. */

@@ -51,7 +51,7 @@ export function* lookForMoney(context: Context, leg: Leg, state: LegState): Step
   const reply = yield* ask<'read balances'>({ kind: 'read balances' });
   if (reply.kind !== 'DONE') {
     const follow = followUp(reply);
-    const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
+    const problem = problemOf(reply, leg.id, adviceFor(reply, context.plan.rules));
     const slow = follow.read === 'ask again slowly' || follow.read === 'give up';
     const pause: Wait = slow
       ? configurationWait(problem, state.tries)

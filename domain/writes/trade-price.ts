@@ -1,7 +1,7 @@
 /** Compares a quote and a trade with what was asked for, with the guard, the limits and the quote itself (M4). */
 import { compare, equal, round } from '../money.ts';
 import { decimalsOf } from '../currencies.ts';
-import { makeProblem, type Problem } from '../problems.ts';
+import { PROBLEMS, makeProblem, type Problem } from '../problems.ts';
 import { brokenTradeLimit, type TradedBefore } from '../plan/limits.ts';
 import type { Leg } from '../plan/plan.ts';
 import { besideGuard, distanceOf, keepsGuard, type PriceBound } from '../plan/price-bounds.ts';
@@ -53,7 +53,7 @@ export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): P
       code: 'OVER_LIMIT',
       item: leg.id,
       message: broken,
-      fix: 'Lower the amount, or raise the limit if you mean it.',
+      fix: PROBLEMS.OVER_LIMIT.advice,
     };
   }
   if (guard === null) return null;
@@ -74,9 +74,7 @@ function unusualGuard(leg: Leg, bound: PriceBound, { sellAmount, buyAmount }: Qu
   const distance = distanceOf(bound, sellAmount, buyAmount);
   if (distance === 'near' || distance === 'far') return null;
   const why =
-    distance === 'upside down'
-      ? 'its rate is upside down'
-      : 'it allows a price ten times worse than this one';
+    distance === 'upside down' ? 'its rate is inverted' : 'it allows a price ten times worse than this one';
   return makeProblem('GUARD_UNUSUAL', leg.id, {
     message: `The guard would allow any price: ${why}. Nothing was traded. The quote gives ${besideGuard(bound, sellAmount, buyAmount, leg)}.`,
   });

@@ -61,7 +61,7 @@ export function balancesChanged(
   const left = isPositive(demand) ? `only ${demand}` : 'nothing of it';
   if (needsSales)
     return makeProblem('BALANCES_CHANGED', id, {
-      message: `${before}. The balances now pay for ${left} without the ${leg.sell} that sales bring, and the run makes no such sale any more.`,
+      message: `${before}. Without the ${leg.sell} that sales would bring, the balances now pay for ${left}, and the run makes no such sale any more.`,
     });
   if (takenBy.length === 0)
     return makeProblem('BALANCES_CHANGED', id, {
@@ -79,9 +79,11 @@ export function balancesChanged(
  * happens to this one.
  */
 export function guardAdvice({ plan: { run } }: Context, { why }: Leg): string {
-  const widened =
-    why.kind === 'fixed' ? `while nothing of the run is done, \`${replacingCommand(run)}\`` : 'in a new run';
-  return `Wait for a better price, then type \`npx cambist replay ${runName(run)}\`. Or allow a worse price in the policy: ${widened}.`;
+  const inPlace =
+    why.kind === 'fixed'
+      ? ` While nothing of this run is done, the new one takes its place: \`${replacingCommand(run)}\`.`
+      : '';
+  return `Wait for a better price, then type \`npx cambist replay ${runName(run)}\`. Or allow a worse price in the policy, and start a new run.${inPlace}`;
 }
 
 export function tooManyQuotes(context: Context, leg: Leg): Problem {
@@ -89,7 +91,7 @@ export function tooManyQuotes(context: Context, leg: Leg): Problem {
     code: 'QUOTES_USED_UP',
     item: leg.id,
     message: `The run has asked for ${context.plan.rules.quote.maxQuotes} quotes, the most that \`max_quotes\` allows, and could trade none of them.`,
-    fix: `See the evidence of the report; type \`npx cambist replay ${runName(context.plan.run)}\`, or raise \`quote.max_quotes\`.`,
+    fix: `The evidence in the report says why no quote was traded. Then type \`npx cambist replay ${runName(context.plan.run)}\`, or raise \`quote.max_quotes\` for a new run.`,
   };
 }
 

@@ -344,7 +344,7 @@ function* tradeNamed(context: Context, id: string): Steps<ListScan<Trade>> {
 function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Reply<Trade>): Steps<LegStep> {
   const { context, leg, subject, ready } = item;
   const follow = followUp(reply);
-  const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
+  const problem = problemOf(reply, leg.id, adviceFor(reply, context.plan.rules));
   // This holds for every class: a reply that was not understood, or that proves nothing, leaves the send in doubt.
   const sent: LegState = leavesInDoubt(reply)
     ? unknownTrade(context, state, quote, `the answer was ${problem.code}`)
@@ -566,7 +566,7 @@ function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: T
 function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<LegStep> {
   const { context, leg } = item;
   const follow = followUp(reply);
-  const problem = problemOf(reply, leg.id, adviceFor(follow.class, context.plan.rules));
+  const problem = problemOf(reply, leg.id, adviceFor(reply, context.plan.rules));
   const tried = triedAgain(state);
   switch (follow.quote) {
     case 'use it':

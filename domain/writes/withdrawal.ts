@@ -531,7 +531,7 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
   const { context, payment } = item;
   const { reply, tag } = sent;
   const follow = followUp(reply);
-  const problem = problemOf(reply, payment.id, adviceFor(follow.class, context.plan.rules));
+  const problem = problemOf(reply, payment.id, adviceFor(reply, context.plan.rules));
   // This holds for every class: a reply that was not understood, or that proves nothing, leaves the send in doubt.
   const after: PaymentState = leavesInDoubt(reply)
     ? unknownSend(context, state, `the answer was ${problem.code}`)
@@ -789,7 +789,7 @@ function windowPassed(payment: Payment, untilMs: number): Problem {
   return {
     code: 'WINDOW_PASSED',
     item: payment.id,
-    message: `Payment "${payment.id}" was not sent by ${new Date(untilMs).toISOString()}. After that it is too late: the service could forget its key, and pay twice.`,
+    message: `Payment "${payment.id}" was not sent by ${new Date(untilMs).toISOString()}. After that it is too late: the service could forget the payment’s idempotency key, and pay twice.`,
     fix: 'Pay it in a new run.',
   };
 }

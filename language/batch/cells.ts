@@ -110,9 +110,7 @@ function readAmount(
     return () => ({
       mistake: 'AMOUNT',
       message: `${quoted(text)} is not an amount: ${isUsual(numbers) || plain !== null ? amountReason(plain ?? start) : `the policy says that amounts are written as ${exampleOf(numbers)}`}`,
-      fix: isUsual(numbers)
-        ? amountFix(start)
-        : `write it as ${exampleOf(numbers)}, or correct \`numbers\` in the policy`,
+      fix: isUsual(numbers) ? amountFix(start) : declaredFix(start, numbers),
     });
   }
   const most = currency === null ? Infinity : decimalsOf(currency, decimals);
@@ -127,7 +125,7 @@ function readAmount(
       message: `${quoted(text)} has ${fractionDigits(plain)} decimals; ${currency ?? ''} has ${most}`,
       fix:
         thousands !== null
-          ? `write ${thousands[1]}${thousands[2]} if the point separates thousands (or \`numbers\` into the policy), else at most ${most} decimals`
+          ? `write ${thousands[1]}${thousands[2]} if the point separates thousands (or set \`numbers\` in the policy), else at most ${most} decimals`
           : isZero(cut)
             ? `write at least ${smallest(most)}`
             : `write ${most === 0 ? 'no' : `at most ${most}`} decimals, such as ${cut} (cut off)`,
@@ -140,8 +138,8 @@ function isUsual({ decimal, group }: BatchNumbers): boolean {
   return decimal === '.' && group === null;
 }
 
-function exampleOf({ decimal, group }: BatchNumbers): string {
-  return `1${group === 'space' ? ' ' : (group ?? '')}857${decimal}05`;
+function exampleOf(numbers: BatchNumbers): string {
+  return writtenAs('1857.05', numbers);
 }
 
 /** What may stand between thousands. */
@@ -164,12 +162,29 @@ function plainAmount(text: string, { decimal, group }: BatchNumbers): string | n
 function amountFix(text: string): string {
   const either = /^([1-9][0-9]{0,2}),([0-9]{3})$/.exec(text);
   if (either !== null)
-    return `write ${either[1]}${either[2]} if the comma separates thousands, ${either[1]}.${either[2]} if it is the decimal point; or \`numbers\` into the policy`;
+    return `write ${either[1]}${either[2]} if the comma separates thousands, ${either[1]}.${either[2]} if it is the decimal point; or set \`numbers\` in the policy`;
   const suggestion = suggestedAmount(text);
   if (suggestion === null || isZero(suggestion)) return 'write digits with a point: 1000.00';
   const style = STYLES.find(({ pattern }) => pattern.test(text));
   const declared = style === undefined ? '' : `, or \`numbers: ${style.numbers}\` into the policy`;
   return `write ${suggestion}${declared}`;
+}
+
+/** What to write where the policy says how: the same amount, where no other one can be meant. */
+function declaredFix(text: string, numbers: BatchNumbers): string {
+  // Whether the sign in "2.400" separates thousands or decimals, nobody can see.
+  const isTwofold = /^[0-9]{1,3}[^0-9][0-9]{3}$/.test(text);
+  const isKnown = /^[0-9]+\.[0-9]{1,2}$/.test(text) || STYLES.some(({ pattern }) => pattern.test(text));
+  const meant = isKnown && !isTwofold ? suggestedAmount(text) : null;
+  const isAmount = meant !== null && !isZero(meant);
+  return `write ${isAmount ? writtenAs(meant, numbers) : `it in the form of ${exampleOf(numbers)}`}, or correct \`numbers\` in the policy`;
+}
+
+/** A plain amount as the policy says that the file writes it. */
+function writtenAs(plain: string, { decimal, group }: BatchNumbers): string {
+  const [whole = '', fraction] = plain.split('.');
+  const grouped = whole.replaceAll(/\B(?=(?:[0-9]{3})+$)/g, group === 'space' ? ' ' : (group ?? ''));
+  return fraction === undefined ? grouped : `${grouped}${decimal}${fraction}`;
 }
 
 /** How people write amounts otherwise, and what a policy says of it. */

@@ -17,7 +17,7 @@ export type Correction = {
   readonly line: number;
   /** Its row in a spreadsheet, from 1. */
   readonly row: number;
-  /** The id of the payment, as it is read now; null: the first line, or a payment whose id cannot be read. */
+  /** The id of the payment, as the corrected file has it; null: the first line, or a payment whose id cannot be read. */
   readonly payment: string | null;
   /** The column, by its name in the policy. */
   readonly column: string;
@@ -107,14 +107,15 @@ function inRow(
     );
   };
   const currency = now('currency', null);
-  const id = read.id(now('id', null));
+  const id = now('id', null);
+  const payment = typeof read.id(id) === 'string' ? id : null;
   const found = (['id', 'account', 'currency', 'amount'] as const).flatMap((what): readonly Placed[] => {
     const column = columns[what];
     const text = now(what, currency);
     // A quote inside a cell is written otherwise than it is read.
     if (text === (piece.cells[column] ?? '') || text.includes('"')) return [];
     const cell = cellAt(piece, piece.placeOf(column));
-    return [placed(piece, cell, { payment: typeof id === 'string' ? id : null, column, now: text })];
+    return [placed(piece, cell, { payment, column, now: text })];
   });
   return found.toSorted((one, other) => one.place.start - other.place.start);
 }

@@ -17,7 +17,7 @@ import { ENDLESS_ROW, MOST_ROW_BYTES, type PlainBytes } from './plain-bytes.ts';
 const SEPARATORS = [',', ';', '\t', '|'] as const;
 type Separator = (typeof SEPARATORS)[number];
 
-/** The line by which a file tells a spreadsheet its separator. It is no row. */
+/** The line by which a file tells a spreadsheet its separator. It is no row, and a spreadsheet does not show it. */
 const SEPARATOR_LINE = /^sep=([,;\t|])$/i;
 
 /**
@@ -93,7 +93,8 @@ export async function* csvRows(
     if (broken.afterRecords !== null && records >= broken.afterRecords) break;
     records += 1;
     const text = raw.replace(/\r?\n$|\r$/, '');
-    const standing: LineText = { line, text, ...(records !== line && { row: records }) };
+    const row = before === '' ? records : records - 1;
+    const standing: LineText = { line, text, ...(row !== line && { row }) };
     line += 1 + lineEndsIn(standing.text);
     // Spreadsheets write rows of empty cells behind the last one.
     if (record.every((cell) => cell.trim() === '')) continue;

@@ -21,7 +21,8 @@ export async function* readPieces(
     : csvRows(source, all, { ...layoutOf(first.value.toString('utf8')), columns, onHeader });
   for await (const piece of pieces) {
     const isIgnored = piece.kind === 'row' && ignore !== null && isLike(piece.cells, ignore);
-    yield isIgnored ? { kind: 'ignored', line: piece.line, text: piece.text } : piece;
+    const { line, text, row } = piece;
+    yield isIgnored ? { kind: 'ignored', line, text, ...(row !== undefined && { row }) } : piece;
   }
 }
 

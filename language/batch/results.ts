@@ -27,8 +27,8 @@ export type RowResult = { readonly [Name in keyof typeof COLUMNS]?: string | nul
 
 /**
  * The lines of the results, with the line ends, the separator and the byte order mark of the file. They are UTF-8; where the file is in
- * another encoding, a byte order mark tells a spreadsheet so. Times in CSV are in the zone, which the name of their column tells; in
- * JSON Lines they are in UTC.
+ * another encoding, a byte order mark tells a spreadsheet so, and a line that names the separator is left out: Excel does not heed the
+ * mark in front of one. Times in CSV are in the zone, which the name of their column tells; in JSON Lines they are in UTC.
  * @param resultOf called once for each row, in the order of the file, with the id of its payment
  */
 export async function* resultLines(
@@ -50,7 +50,7 @@ export async function* resultLines(
       const lineOf = (own: string, added: (field: (typeof FIELDS)[number]) => string): string =>
         `${[own, ...FIELDS.map(added)].join(separator)}${lineEnd}`;
       if (isFirst)
-        yield `${markOf(source, format)}${before}${lineOf(text, (field) => free(titleOf(field, zone), names))}`;
+        yield `${markOf(source, format)}${format.encoding === 'utf-8' ? before : ''}${lineOf(text, (field) => free(titleOf(field, zone), names))}`;
       yield lineOf(piece.text, (field) => cellOf(textOf(field, result[field] ?? null, zone), separator));
     }
     isFirst = false;

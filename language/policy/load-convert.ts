@@ -326,7 +326,7 @@ function checkRest(
   if (hasProceeds) {
     source.report(source.placeAt(first), {
       mistake: 'REST_WITH_PROCEEDS',
-      message: 'another entry pays the whole bought amount, so that there is no rest',
+      message: 'another entry pays the whole bought amount, so there is no rest',
       fix: 'write `{ fixed: "…" }` for that entry, or delete one of the two',
     });
   }

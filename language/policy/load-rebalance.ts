@@ -184,7 +184,7 @@ function checkBand(source: YamlSource, at: Path, currency: string): void {
   if (compare(width, from) <= 0) return;
   source.report(source.placeAt(band), {
     mistake: 'BAND_TOO_LARGE',
-    message: `a band of ${text} around ${kept} reaches below zero, so that ${currency} would never be bought`,
+    message: `a band of ${text} around ${kept} reaches below zero, so ${currency} would never be bought`,
     fix: `write a band of ${kept} at most, or only a \`max\``,
   });
 }
@@ -221,7 +221,7 @@ function checkNeverSell(source: YamlSource, currencies: readonly string[]): void
     } else if (!currencies.includes(currency)) {
       source.warn(place, {
         mistake: 'CONTRADICTION',
-        message: `${currency} has no target, so that nothing of it is sold anyway`,
+        message: `${currency} has no target, so nothing of it is sold anyway`,
         fix: 'delete it, or give it a target',
       });
     } else if (source.has([...TARGETS, currency, 'max'])) {

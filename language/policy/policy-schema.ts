@@ -71,7 +71,7 @@ const byReference = {
   }).optional(),
   unusual: label({
     description:
-      'Why the guard may lie ten times and more below the price. Without it such a guard trades nothing, since its rate is most likely upside down.',
+      'Why the guard may lie ten times and more below the price. Without it such a guard trades nothing, since its rate is most likely inverted.',
     example: 'a floor against errors only',
   }).optional(),
 };

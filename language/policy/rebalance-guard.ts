@@ -138,7 +138,7 @@ function checkOpposite(source: YamlSource, one: Listed, listed: readonly Listed[
   if (other === undefined || compare(multiply(one.rate.value, other.rate.value), '1') <= 0) return;
   source.report(one.place, {
     mistake: 'CONTRADICTION',
-    message: `with the rate on line ${source.lineOf(other.place)} there is no price at which ${one.sell} could be both sold and bought`,
+    message: `with the rate on line ${source.lineOf(other.place)} no price is good enough both to sell and to buy ${one.sell}`,
     fix: `write a lower rate, at most "${divide('1', other.rate.value, 6)} ${one.buy} per ${one.sell}"`,
   });
 }

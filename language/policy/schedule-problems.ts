@@ -61,7 +61,7 @@ export async function ratesAgeWarnings(input: {
   source.warn(source.placeAt(['guard', 'reference', 'max_age']), {
     mistake: 'MAX_AGE',
     message: `the run of ${date} would trade nothing: its newest rates would be of ${momentIn(zone, fixedAtMs).slice(0, -3)}, ${hoursOf(ageMs)} old, if they are fixed at the same time of day as those of the file`,
-    fix: `write \`max_age: ${hoursOf(stale.oldestMs)}\` or more, which every run of the next year keeps; or have rates fixed on the day of the run, before it starts`,
+    fix: `write \`max_age: ${hoursOf(stale.oldestMs)}\` or more, which is long enough for every run of the next year; or have rates fixed on the day of the run, before it starts`,
   });
   return source.warnings();
 }

@@ -64,7 +64,7 @@ function forgotten(run: RunName, { found, stopped }: FoundOfRun): CommandFailure
     {
       code: 'NO_PLAN',
       place: runName(run),
-      message: `Temporal has neither the plan of the run nor what people said about it any more, so that it is not known what may still be done; the service shows ${shows}${cut}; nothing was sent`,
+      message: `Temporal has neither the plan of the run nor what people said about it any more, so it is not known what may still be done; the service shows ${shows}${cut}; nothing was sent`,
       fix: 'Compare this with what is owed. What is still to be done is a new run, under another --id.',
     },
   ]);

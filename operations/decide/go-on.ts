@@ -98,7 +98,7 @@ async function sayCauseGone(
       {
         code: 'RUN_CANCELLED',
         place: runName(run),
-        message: `the run is cancelled, so that "${item}" does not go on alone; nothing was sent`,
+        message: `the run is cancelled, so "${item}" cannot go on alone; nothing was sent`,
         fix: 'Take the cancel back first: --go-on without an item goes on with everything that is not done.',
       },
     ]);

@@ -67,7 +67,7 @@ function notKept(
     case 'SAID_SINCE': {
       const words = since.slice(-SHOWN_SINCE).map((said) => evidenceOf(said, run));
       const told = words.map(({ at, result }) => `${at} ${result}`).join('; ');
-      const message = `somebody has said this after the command had looked, so that what you typed is not kept: ${told}`;
+      const message = `a person has said this after the command had read the run, so what you typed is not kept: ${told}`;
       const fix = `See \`npx cambist status ${place}\`. If you still mean it, type it again.`;
       return new CommandFailure('refused by us', [{ code: 'SAID_SINCE', place, message, fix }]);
     }
@@ -143,7 +143,7 @@ async function withWorker<T>(
         code: 'NO_WORKER',
         place: runName(run),
         message: `no worker answered within ${limitMs / 1_000} s (${error instanceof Error ? error.message : String(error)}); nothing was started`,
-        fix: 'Start one with `npx cambist worker`, then type the same again. It counts once.',
+        fix: 'Start one with `npx cambist worker`, then type the same again. Typed twice, it counts once.',
       },
     ]);
   }

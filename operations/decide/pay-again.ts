@@ -82,7 +82,7 @@ export async function judgeOpenings(
     throw refusal('refused by us', {
       code: 'RUN_OPEN',
       place: runName(run),
-      message: 'the run has not ended yet, so that it may still pay',
+      message: 'the run has not ended yet, so it may still pay',
       fix: `Wait for its end (npx cambist run … --wait), or see \`npx cambist status ${runName(run)}\`.`,
     });
   }

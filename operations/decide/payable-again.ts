@@ -174,7 +174,7 @@ export async function allFailed(known: Known): Promise<readonly Opening[]> {
     throw refusal('bad input', {
       code: 'BAD_COMMAND_LINE',
       place: '--pay-again',
-      message: `the batch has a payment with the id "${ALL_FAILED}", so that the word could mean that payment, or all that have failed`,
+      message: `the batch has a payment with the id "${ALL_FAILED}", so the word could mean that payment, or all that have failed`,
       fix: 'Name the payments one by one. That one can be paid in a new run.',
     });
   }
@@ -294,8 +294,8 @@ async function requireEnded(known: Known, payment: ReportPayment): Promise<void>
     throw refusal('refused by us', {
       code: 'PAYMENT_OPEN',
       place,
-      message: `it is not known whether it is paid (${payment.outcome}), so that it is not paid again`,
-      fix: 'Start the run again with --go-on: it looks at the service and ends the payment first.',
+      message: `it is not known whether it is paid (${payment.outcome}), so it cannot be paid again yet`,
+      fix: 'Start the run again with --go-on: it finds out at the service what became of the payment. If that ends as not paid, type this again.',
     });
   }
   const code = known.codeOf(payment.id);

@@ -20,7 +20,7 @@ export async function requirePlan(place: Place, run: RunName): Promise<Plan> {
     {
       code: 'NO_PLAN',
       place: runName(run),
-      message: 'Temporal shows no plan of the run, so that nothing of it was sent',
+      message: 'Temporal shows no plan of the run, so nothing of it was sent',
       fix: 'See `npx cambist status`; start it again by `npx cambist run`.',
     },
   ]);

@@ -219,7 +219,7 @@ async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOut
     theCase,
     'ITEM_NOT_IN_QUESTION',
     `${what}, and there is nothing to decide about it`,
-    `It goes on by itself. If what is not sent is not to be sent: npx cambist cancel ${runName(facts.run)}.`,
+    `It goes on by itself. To stop what is not sent yet: npx cambist cancel ${runName(facts.run)}.`,
   );
 }
 
@@ -328,7 +328,7 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
         code: 'AMOUNT_NOT_KNOWN',
         place: `${runName(plan.run)} ${item}`,
         message:
-          'its amount is what its leg brings, and is not known yet, so that no record can be compared with it',
+          'its amount is what its leg brings, and is not known yet, so no record can be compared with it',
         fix: 'Decide about the leg first.',
       },
     ]);
@@ -459,7 +459,7 @@ async function requireNoneYoung(theCase: Case, couldBe: Seen['couldBe']): Promis
     refuse(
       theCase,
       'RECORD_COULD_BE_IT',
-      `${describeRecord(record)} could be it, and is less than 10 minutes old; your decision is not kept`,
+      `${describeRecord(record)} could be ${theCase.item}, and is less than 10 minutes old; your decision is not kept`,
       `If it is this one: --executed ${record.id}. If not, say the same again after ${minuteText(untilMs + 60_000)}.`,
     );
   }

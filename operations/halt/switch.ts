@@ -83,7 +83,8 @@ export async function keepHalt(
     {
       code: 'HALT_NOT_KEPT',
       place: haltIdOf(of.mode),
-      message: 'the halt could not be kept: somebody ends its workflow, or resumes, again and again',
+      message:
+        'the halt could not be kept: a person or a program ends its workflow, or resumes, again and again',
       fix: 'See the workflow in the Temporal UI, then type it again. Until then, stop the workers.',
     },
   ]);

@@ -72,10 +72,22 @@ async function lastReset(
   const told: ReportReset = {
     at: new Date(atMs).toISOString(),
     eventId: Number(made.eventId),
-    why: failure?.message || null,
+    why: reasonGiven(failure?.message ?? ''),
     before: base === null ? null : standingBefore(base, atMs),
   };
   return { told, baseRunId };
+}
+
+/** What the Temporal UI writes behind the reason that its user gives; it names a user who has logged in. */
+const UI_ADDS = /(^|\s)Reset from the Web UI(?: by (\S+))?$/;
+
+/** The reason that a person gave for a reset, without what the Temporal UI adds; null: none was given. */
+export function reasonGiven(text: string): string | null {
+  const [added, , by] = UI_ADDS.exec(text) ?? [];
+  if (added === undefined) return text === '' ? null : text;
+  const reason = text.slice(0, text.length - added.length).trimEnd();
+  if (by === undefined) return reason === '' ? null : reason;
+  return `${reason} (Temporal UI, by ${by})`.trimStart();
 }
 
 function isReset({ workflowTaskFailedEventAttributes: failed }: HistoryEvent): boolean {

@@ -279,7 +279,7 @@ export function neverTaken(run: RunName): CommandFailure {
     {
       code: 'NO_SUCH_EVENT',
       place: runName(run),
-      message: 'no worker has ever taken the run, so that there is no event to which it could be reset',
+      message: 'no worker has ever taken the run, so there is no event to which it could be reset',
       fix: `Start it again: \`npx cambist run POLICY --id ${run.id}\`.`,
     },
   ]);

@@ -85,7 +85,7 @@ function notAsked(
   return {
     code: 'NO_WORKER',
     place: silent.map(({ policyFile }) => policyFile).join(', '),
-    message: `no worker of task queue "${taskQueue}" answered, so that none could be asked whether it can start ${silent.length === 1 ? 'this policy' : 'these policies'} and has the files that it names`,
+    message: `no worker of task queue "${taskQueue}" answered, so none could be asked whether it can start ${silent.length === 1 ? 'this policy' : 'these policies'} and has the files that it names`,
     fix: 'Start one with `npx cambist worker`, and see `npx cambist doctor` before the next start.',
   };
 }

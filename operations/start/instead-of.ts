@@ -57,13 +57,13 @@ export async function judgeInstead({ place, settings, run, old }: AskedInstead):
   if (facts.isOpen && successor === null)
     throw refused(
       old,
-      'it has not ended, so that it may still send what it planned',
+      'it has not ended, so it may still send what it planned',
       `Let it end, or cancel it: \`npx cambist cancel ${runName(old)}\`.`,
     );
   if (plan === null)
     throw refused(
       old,
-      'it has no plan, so that no other run can take its place',
+      'it has no plan, so no other run can take its place',
       `Start it with the policy as it is now: \`npx cambist run POLICY --id ${old.id}\`.`,
     );
   if (plan.batch !== null)
@@ -77,7 +77,7 @@ export async function judgeInstead({ place, settings, run, old }: AskedInstead):
     throw refused(
       old,
       'what people said about it is not in Temporal any more',
-      `Say what holds: \`npx cambist run POLICY --id ${old.id} --go-on\`.`,
+      `Say again what people had said. If they had said nothing: \`npx cambist run POLICY --id ${old.id} --go-on\`.`,
     );
   const view = await readRun(place, facts);
   const said = kept === null ? null : saidOfExecuted(kept);

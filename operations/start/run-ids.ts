@@ -170,7 +170,7 @@ export function refusedFor(other: OtherRun, today: string): CommandFailure {
   const name = runName(other.run);
   const state =
     other.closedAtMs === null
-      ? 'is open, and something of it is not sent, in doubt or waits for a person'
+      ? 'is open, and something of it is still to be sent, is in doubt, or waits for a person'
       : 'ended less than 24 h ago with something undone';
   return new CommandFailure('refused by us', [
     {

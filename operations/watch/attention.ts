@@ -192,7 +192,7 @@ function oddMemo({ hasOddMemo }: RunFacts): Why | null {
   return {
     code: 'MEMO_UNREADABLE',
     message:
-      'Its memo in Temporal has a form that Cambist does not write and cannot read: find out who wrote it.',
+      'What Temporal shows of it (its memo) has a form that Cambist does not write and cannot read: find out who wrote it.',
   };
 }
 

@@ -129,7 +129,7 @@ export function lackingOf(routing: Routing, namespace: string): readonly Trouble
     .map((target) => ({
       code: 'BUILD_WITHOUT_WORKER' as const,
       place: routing.taskQueue,
-      message: `Temporal gives work to ${gone(target)}, so that runs wait`,
+      message: `Temporal gives work to ${gone(target)}, so runs wait`,
       fix: [startOf(target), ...waysWithout(target, routing, namespace)].join(' '),
     }));
 }
@@ -230,7 +230,7 @@ async function troublesOfRun(
   if (pin === null) return lackingOf(routing, namespace);
   if (isIn(routing.present, pin)) return [];
   const what = {
-    message: `somebody has pinned it to ${gone(pin)}, so that it waits`,
+    message: `a person has pinned it to ${gone(pin)}, so it waits`,
     which: `--workflow-id ${facts.workflowId}`,
   };
   return [pinnedTrouble(pin, what, routing, namespace)];
@@ -261,7 +261,7 @@ export function pinnedTroubles(
     // The query names only this build, so that pins to other builds stay.
     const query = `${pinnedQuery(routing.taskQueue)} AND TemporalWorkerDeploymentVersion = '${build.deployment}:${build.id}'`;
     const what = {
-      message: `runs are pinned to ${gone(build)}, so that they wait`,
+      message: `runs are pinned to ${gone(build)}, so they wait`,
       which: `--query "${query}"`,
     };
     return [pinnedTrouble(build, what, routing, namespace)];

@@ -123,7 +123,7 @@ async function checkKeys(settings: Settings, { now, endsAtMs }: CheckUp): Promis
       if (remark !== null) return [{ ...ok(name, remark), state: 'warning' }];
       const scope =
         use === 'write'
-          ? '. The key may look (read scope). Whether it may also trade and pay (write scope) the service does not tell without a write: if not, runs wait with AUTH_INSUFFICIENT_SCOPE and nothing is traded or paid'
+          ? '. The key may read (read scope). Whether it may also trade and pay (write scope) the service does not tell without a write: if not, runs wait with AUTH_INSUFFICIENT_SCOPE and nothing is traded or paid'
           : '. The key may read (read scope), which is all that it is used for';
       return [ok(name, `it accepts signature, token and mode, and the clocks agree${scope}`)];
     } catch (error) {
@@ -298,7 +298,7 @@ function runsOut(what: RunningOut, place: string | null): Trouble {
       return {
         code: 'HOLIDAYS_RUN_OUT',
         place,
-        message: `the last day off that it lists is ${what.last}, so that the holidays of ${what.year} would be working days`,
+        message: `the last day off that it lists is ${what.last}, so the holidays of ${what.year} would be working days`,
         fix: `Write the dates of ${what.year} into \`holidays:\`, and apply the policy again: \`npx cambist schedule apply\`. Dates that are no holidays belong in \`skip:\`.`,
       };
   }
@@ -421,7 +421,7 @@ async function checkHalts(place: Place): Promise<readonly Check[]> {
         place: place.mode,
         message: endedSentence(ended),
         fix: isOpen
-          ? 'What was halted stays halted, and the workflow was started again. Ask why.'
+          ? 'What was halted stays halted, and the workflow was started again. Ask that person why.'
           : 'What was halted stays halted. Start a worker, or say one of the halts again with `npx cambist halt`: either starts the workflow again.',
       }),
     );

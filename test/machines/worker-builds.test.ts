@@ -251,7 +251,7 @@ test('runs that somebody has pinned to builds without worker are named, also whe
     assertExit(status, 7);
     assert.match(
       flat(status.stdout),
-      /: somebody has pinned it to workers of build "1\.1\.0" .* Start a worker with CAMBIST_BUILD_ID=1\.1\.0\. /,
+      /: a person has pinned it to workers of build "1\.1\.0" .* Start a worker with CAMBIST_BUILD_ID=1\.1\.0\. /,
     );
     const ended = await command(stage, ['replay', runName(second.run.name), '--event', '4', '--json']);
     assertExit(ended, 7);

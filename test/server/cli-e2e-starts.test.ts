@@ -100,7 +100,7 @@ describe('which run a start is of', { concurrency: 6 }, () => {
     assert.match(
       flat(refused.stderr),
       new RegExp(
-        `^EARLIER_RUN_OPEN ${policy.name}\\.${YESTERDAY}: .* is open, and something of it is not sent`,
+        `^EARLIER_RUN_OPEN ${policy.name}\\.${YESTERDAY}: .* is open, and something of it is still to be sent`,
       ),
     );
     assert.deepEqual(movedFor(stage, policy).trades, []);

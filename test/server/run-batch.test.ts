@@ -310,12 +310,11 @@ test('a payment that was mended is not funded: what money to bring is said befor
     const said = async (): Promise<string> => flat((await command(poor, ['status', run])).stdout);
     assert.match(
       await said(),
-      /ended PARTIAL \(2 of 3 items done\)\. 1 not paid: 1 account not verified or closed\. .* bring up to 200\.25 EUR for what you mend, then reset the run\./,
+      /ended PARTIAL \(2 of 3 items done\)\. 1 not paid: 1 account not verified or closed\. .* Bring in up to 200\.25 EUR for those that you mend, then reset the run\./,
     );
     put('LIVE');
     const explained = await command(poor, ['explain-reset', run]);
-    const toBring =
-      /Bring up to 200\.25 EUR first, as far as it is not there: the plan has left out 1 payment,/;
+    const toBring = /First bring in up to 200\.25 EUR, as far as it is missing: the plan left out 1 payment,/;
     assert.match(flat(explained.stdout), toBring);
     const again = await command(poor, ['run', ...args, '--id', id, '--go-on', '--detach']);
     assertExit(again, 8);
@@ -364,7 +363,7 @@ test('a batch stops after so many refusals, says why, and is paid after a new st
     assert.match(told, /`BATCH_STOPPED` \d+ payments: The batch was stopped: \d+ payments were refused\./);
     assert.match(
       told,
-      /`WITHDRAWAL_ADDRESS_NOT_VERIFIED` \d+ payments: The service says: the account is not verified\. Correct the account/,
+      /`WITHDRAWAL_ADDRESS_NOT_VERIFIED` \d+ payments: The service says: the account is not verified\. Mend the cause at the service/,
     );
     assert.match(told, /All of them, one by one: `npx cambist report \S+`\./);
   }

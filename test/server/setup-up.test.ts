@@ -1,29 +1,17 @@
 /** `cambist up` as a process: what it leaves for the other commands, and what becomes of what it started when it goes. */
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { holderOf } from '../../cli/commands/port-holder.ts';
 import { UpChildren } from '../../cli/commands/up-children.ts';
-import { assertExit, commandProcess, documentOf, startCommand, type Started } from '../support/commands.ts';
+import { assertExit, commandProcess, documentOf } from '../support/commands.ts';
 import { NO_PROC, answeringElsewhere, openPorts } from '../support/open-ports.ts';
 import { ROOT } from '../support/root.ts';
-
-/** What it says when it is ready. */
-type Ready = {
-  readonly temporal: { readonly address: string };
-  readonly worker: { readonly pid: number };
-};
-
-type Place = {
-  readonly folder: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly started: Started[];
-};
+import { childrenIn, isAlive, openUpPlace, readyOf, startUp, type UpPlace } from '../support/up.ts';
 
 /** What ends in disorder leaves a process that keeps the test's pipes. */
 const LIMIT = { timeout: 600_000 };
@@ -151,41 +139,6 @@ test('what a killed one left behind is ended by the next', LIMIT, async (t) => {
   assertExit(await next.ended, 0);
 });
 
-function placeFor(t: TestContext): Place {
-  const folder = mkdtempSync(join(tmpdir(), 'cambist-up-'));
-  const started: Started[] = [];
-  t.after(() => {
-    for (const { process } of started) process.kill('SIGKILL');
-    for (const pid of childrenIn(folder)) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  });
-  return { folder, started, env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC' } };
-}
-
-function startUp(place: Place, args: readonly string[] = []): Started {
-  const started = startCommand(place, ['up', '--json', ...args]);
-  place.started.push(started);
-  return started;
-}
-
-async function readyOf(started: Started): Promise<Ready> {
-  let stdout = '';
-  started.process.stdout?.on('data', (text: string) => (stdout += text));
-  await started.says(/"ready":"up".*\n/);
-  return documentOf({ exitCode: null, stdout, stderr: '' }) as Ready;
-}
-
-function childrenIn(folder: string): readonly number[] {
-  try {
-    const text = readFileSync(join(folder, '.cambist/up.json'), 'utf8');
-    return (JSON.parse(text) as { readonly children: readonly number[] }).children;
-  } catch {
-    return [];
-  }
-}
-
-/** False also for one that has ended and whose parent, gone itself, has not taken note of it. */
-function isAlive(pid: number): boolean {
-  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
-  return /^[^Z\s]/.test(stdout);
+function placeFor(t: TestContext): UpPlace {
+  return openUpPlace((close) => t.after(close));
 }

@@ -236,6 +236,68 @@ describe('a batch that stops', () => {
     assertDoneOnce(goneOn);
     assert.equal(goneOn.writes.length, 61);
   });
+
+  test('the first payment goes alone again after its refusal when the run is reset', async () => {
+    const end = await story()
+      .given({ service: { ...RICH, stores: 'nothing else' }, batch: { chunks: [1, 1], canary: 1 } })
+      .when(START, { kind: 'refuses', step: 'withdrawal', code: REFUSED, ms: 3 * HOUR_MS })
+      .when(hoursAfterEnd(1), reset())
+      .play();
+    assert.deepEqual(problemsOf(end), [
+      [REFUSED, 'supplier'],
+      ['BATCH_STOPPED', 'second'],
+    ]);
+    assert.equal(new Set(end.writes.map(({ write }) => write.item)).size, 1);
+    end.afterwards.forEach(assertDoneOnce);
+  });
+
+  test('the first payment is paid, and the others with it, once its old refusal is no longer taken for a new one', async () => {
+    const lost = story().given({
+      service: { ...RICH, stores: 'refusals', headersLost: 2 },
+      batch: { chunks: [1, 1], canary: 1 },
+      withdrawal: [refused(REFUSED)],
+    });
+    // The next start is told of the old refusal as if it were a new one; the one after that is not.
+    const [once] = (await lost.play()).afterwards;
+    assert.ok(once !== undefined);
+    assert.deepEqual(problemsOf(once), [
+      [REFUSED, 'supplier'],
+      ['BATCH_STOPPED', 'second'],
+    ]);
+    assertDoneOnce(await lost.when(hoursAfterEnd(1), GO_ON).when(hoursAfterEnd(48), GO_ON).play());
+  });
+
+  test('the first payment has been accepted: refused when it is paid again, it stops nobody who waits for money', async () => {
+    const goes: Misfortune = { kind: 'money', currency: 'MXN', change: 'goes' };
+    const sent = (plusMs: number) => after('send withdrawal', { plusMs });
+    const end = await story()
+      .given({
+        service: RICH,
+        policy: { shortfall: 'hold' },
+        batch: { chunks: [1, 1], canary: 1 },
+        withdrawal: [{ kind: 'none' }, { kind: 'none' }, refused(REFUSED)],
+      })
+      .when(sent(0), goes)
+      .when(sent(5 * MINUTE_MS), [returned(SUPPLIER), goes])
+      .when(sent(6 * MINUTE_MS), { kind: 'terminate', againAfterMs: 2 * HOUR_MS, plan: 'kept' })
+      .when(sent(10 * MINUTE_MS), payAgain(SUPPLIER))
+      .when(sent(5 * HOUR_MS), { kind: 'money', currency: 'MXN', change: 'comes' })
+      .play();
+    assert.deepEqual(outcomesOf(end), { supplier: 'NOT_PAID', second: 'PAID' });
+    assert.deepEqual(problemsOf(end), [[REFUSED, 'supplier']]);
+  });
+
+  test('a refusal in a later chunk does not hold up the payments after it', async () => {
+    const end = await story()
+      .given({
+        service: RICH,
+        batch: { chunks: [1, 3], canary: 1 },
+        withdrawal: [{ kind: 'none' }, refused(REFUSED)],
+      })
+      .play();
+    assert.deepEqual(problemsOf(end), [[REFUSED, 'second']]);
+    assert.ok(end.tookMs < MINUTE_MS, `it took ${end.tookMs} ms`);
+  });
 });
 
 describe('two batches of one policy', () => {

@@ -49,6 +49,39 @@ describe('a batch', () => {
     assertDoneOnce(run);
   });
 
+  for (const [what, happens] of [
+    ['', []],
+    [', and was reset a moment before', [[reset(2), 1]]],
+    [', and its payment has come back', [[{ kind: 'word', item: 1, word: 'RETURNED' }, 0]]],
+  ] as const)
+    test(`when a chunk that is done goes on in a new history as the other one is paid and the run ends${what}, then nothing is told as pending`, async () => {
+      // Ten minutes after its go the chunk asks for it once more, and its history is long by then.
+      for (let atMs = 10 * MINUTE_MS - SECOND_MS; atMs < 10 * MINUTE_MS - 500; atMs += 50) {
+        const paid = (item: 1 | 2, plusMs: number) =>
+          [
+            { ...START, plusMs },
+            { kind: 'word', item, word: 'COMPLETED' },
+          ] as const;
+        let day = story()
+          .given({
+            batch: { chunks: [1, 1] },
+            service: { ...RICH, paysAfterMs: 20 * HOUR_MS },
+            longHistory: 8,
+          })
+          .when(...paid(1, MINUTE_MS))
+          .when(...paid(2, atMs));
+        for (const [misfortune, of] of happens)
+          day = day.when({ ...START, plusMs: atMs + 1_075 }, misfortune, of);
+        const { report } = await day.play();
+        const outcomes = report.payments.map(({ outcome }) => outcome);
+        assert.deepEqual(
+          outcomes.filter((outcome) => outcome === 'PENDING'),
+          [],
+        );
+        assert.equal(report.status, outcomes.includes('NOT_PAID') ? 'PARTIAL' : 'COMPLETED');
+      }
+    });
+
   test('given payments whose requests were lost, when somebody pauses the run of their batch, then its chunks send nothing until it is unpaused', async () => {
     const end = await story()
       .given({ ...BATCH, withdrawal: [LOST_REQUEST, LOST_REQUEST, LOST_REQUEST] })

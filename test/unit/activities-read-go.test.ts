@@ -199,7 +199,13 @@ function depsOfEnded(more: Partial<Deps['chunks']>): Deps {
 }
 
 test('a chunk that was reset starts its ended run again, unless it has heard of that end and nothing is open', async () => {
-  const answerOf = async (what: { originalRunId: string; heard: string | null; isOpen: boolean }) => {
+  const answerOf = async (what: {
+    originalRunId: string;
+    heard: string | null;
+    isOpen: boolean;
+    isContinued?: true;
+    wasReset?: true;
+  }) => {
     let reopened = 0;
     const deps = depsOfEnded({
       reopenRun: async () => {
@@ -223,6 +229,11 @@ test('a chunk that was reset starts its ended run again, unless it has heard of 
   for (const [originalRunId, heard, isOpen] of cases)
     kinds.push(await answerOf({ originalRunId, heard, isOpen }));
   assert.deepEqual(kinds, ['reopened', 'reopened', 'reopened', 'over', 'over']);
+  // It was reset, and went on in a new history before its run could hear what is open.
+  const goneOn = { originalRunId: 'c2', heard: null, isContinued: true } as const;
+  assert.equal(await answerOf({ ...goneOn, isOpen: true, wasReset: true }), 'reopened');
+  assert.equal(await answerOf({ ...goneOn, isOpen: false, wasReset: true }), 'over');
+  assert.equal(await answerOf({ ...goneOn, isOpen: true }), 'over');
 });
 
 test('a chunk that was started again starts its ended run again, and one that is the first does not', async () => {

@@ -288,8 +288,31 @@ test('a batch that has left payments out says in its sentence what to bring befo
   const report: Report = { ...makeReportOf({ status: 'PARTIAL' }), payments: [] };
   assert.match(
     statusSentence(report, { ...progress, batch: { ...progress.batch, leftOut } }, NOW_MS),
-    / 2 not paid: 2 account not verified or closed\. The plan has left some of these out, and buys nothing for them: bring up to 120\.50 GBP for what you mend, then reset the run\.$/,
+    / 2 not paid: 2 account not verified or closed\. The plan left some of these out, and its trades buy no money for them\. Bring in up to 120\.50 GBP for those that you mend, then reset the run\.$/,
   );
+});
+
+test('the report of such a batch says what to bring below its problems, and not while the run goes on', () => {
+  const base = makeReportOf({ status: 'PARTIAL' });
+  const [payment] = base.payments;
+  assert.ok(payment !== undefined);
+  const unpaid = { ...payment, id: 'inv-2', outcome: 'NOT_PAID', currency: 'GBP', amount: '120.5' } as const;
+  const problems = [
+    {
+      code: 'ACCOUNT_UNUSABLE' as const,
+      item: 'inv-2',
+      message: 'It is not verified.',
+      fix: 'Have it verified.',
+    },
+  ];
+  const textOf = (status: Report['status']): string =>
+    reportText({
+      report: { ...base, status, payments: [payment, unpaid], problems },
+      ...{ uiUrl: null, nowMs: NOW_MS, width: 200, paint: PLAIN },
+    });
+  const told = /buys nothing for them: bring up to 120\.50 GBP for what you mend, then reset the run\.$/m;
+  assert.match(textOf('PARTIAL'), told);
+  assert.doesNotMatch(textOf('RUNNING'), told);
 });
 
 test('a held batch leads with the sums that are missing, and then tells what else payments wait for', () => {

@@ -140,8 +140,8 @@ test('a batch is not checked by a policy that has mistakes, and one that is miss
 
 const REFUSED: readonly (readonly [argv: readonly string[], said: RegExp])[] = [
   [[POLICY, POLICY, '--batch', SAMPLE], /^BAD_COMMAND_LINE --batch: a batch is checked with one policy\./],
-  [[POLICY, '--expect-count', '5'], /^BAD_COMMAND_LINE --expect-count: there is no batch/],
-  [[POLICY, '--expect-total', '5 EUR'], /^BAD_COMMAND_LINE --expect-total: there is no batch/],
+  [[POLICY, '--expect-count', '5'], /^BAD_COMMAND_LINE --expect-count: it says what a batch should have/],
+  [[POLICY, '--expect-total', '5 EUR'], /^BAD_COMMAND_LINE --expect-total: it says what a batch should have/],
   [
     [POLICY, '--batch', SAMPLE, '--expect-count', '-1'],
     /^BAD_COMMAND_LINE --expect-count: .* whole number\./s,

@@ -208,7 +208,7 @@ test('run expects nothing of a batch that is not named', async () => {
   assert.equal(exitCode, 2);
   assert.match(
     stderr,
-    /^BAD_COMMAND_LINE --expect-count: there is no batch of which this could be\s+expected/,
+    /^BAD_COMMAND_LINE --expect-count: it says what a batch should have, and no\s+batch is named/,
   );
 });
 

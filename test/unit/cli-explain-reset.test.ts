@@ -60,7 +60,7 @@ test('of a run that has no plan yet, no leg is named beside its safety wait', ()
   const waiting = explainedOf([pointOf(4)], { safetyWait: { items: [], lastsMs: 77_000 } });
   assert.match(
     textOf(waiting),
-    /^Safety wait: yes, where its plan trades something, about 77 s; the worker uses its own service file\.$/m,
+    /^Safety wait: yes, if its plan trades something, about 77 s; the worker uses its own service file\.$/m,
   );
 });
 

@@ -154,7 +154,7 @@ test('the price of this moment stands beside what the guard allows, and is not t
   const turned = planOf({ guard: '{ worst_rate: "17.00 USD per MXN" }' }, {}, [price('17000')]);
   assert.match(
     turned.text,
-    /The rate of the guard is upside down, so that it would allow any price\. Nothing is traded\./,
+    /The rate of the guard is inverted, so it would allow any price\. Nothing is traded\./,
   );
   assert.match(planOf({}, {}, [price('17000')]).text, /not traded\.\n/);
   const none: IndicativePrice = { leg: 'usd-mxn-1', kind: 'not quoted', why: 'The service answered NO.' };

@@ -152,7 +152,7 @@ for (const { name, others, id } of IN_THE_WAY) {
 
 test('the refusal names the run and both ways on', () => {
   const [problem] = refusedFor(open('2026-11-20'), TODAY).problems;
-  assert.match(problem?.message ?? '', /p\.2026-11-20, is open, and something of it is not sent/);
+  assert.match(problem?.message ?? '', /p\.2026-11-20, is open, and something of it is still to be sent/);
   assert.match(problem?.fix ?? '', /--id 2026-11-20\..*--id 2026-11-21\./);
 });
 

@@ -67,7 +67,7 @@ test('a batch that buys what is missing is short of what its funding currency do
     missing({ USD: '775' }, FUNDED, `${GUARD}shortfall: skip\n`),
     'The batch is short of 3250.00 MXN (it would buy 3250.00 MXN of the 6500.00 MXN that it needs: there is not enough USD for more). ' +
       '`shortfall: skip`: the payments for which there is no money would not be paid. ' +
-      'Bring money in before the run starts, or change the limits of the policy that keep it from being bought: the run plans once what it buys. After the start, only money in the currency itself helps.',
+      'Before the run starts, bring money in, or change the limits of the policy that keep the run from buying what is missing: a run plans its purchases only once. After the start, only money in the missing currency helps.',
   );
 });
 
@@ -83,7 +83,7 @@ test('with `shortfall: hold` all is planned, and it is the funding currency that
     missing({ USD: '975' }, FUNDED, `${GUARD}shortfall: hold\nlimits: { per_trade: "400.00 USD" }\n`),
     'The batch is short of 80.00 EUR (it would buy 320.00 EUR of the 400.00 EUR that it needs: the limit per_trade allows only a part of it; the rest is left for another day). ' +
       '`shortfall: hold`: the payments for which there is no money would wait for it. ' +
-      'Before the run starts, change the limits of the policy that keep it from being bought. After the start, only money in the currency itself helps.',
+      'Before the run starts, change the limits of the policy that keep the run from buying what is missing. After the start, only money in the missing currency helps.',
   );
 });
 

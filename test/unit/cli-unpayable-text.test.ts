@@ -41,7 +41,7 @@ test('rows that cannot be paid are counted by their reason, the rarest first, wi
     'Of 10 payments, 7 cannot be paid and would not be funded:',
     '1 payment, ACCOUNT_MISSING: Register the account at the service, then type `npx cambist replay RUN`, or reset the run.',
     '  november.csv:6: inv-5, 5.50 EUR to wac_7Hk2mQ9vT4xR. The service does not know withdrawal account "wac_7Hk2mQ9vT4xR".',
-    '1 payment, PAID_BY_ANOTHER_BATCH: See the report of the other run. If both are to be paid, give this payment another id. If the other run does not pay it in the end, use --go-on.',
+    '1 payment, PAID_BY_ANOTHER_BATCH: See the report of the other run. If both are to be paid, give this payment another id. If the other run does not pay it in the end, start this run again with --go-on.',
     '  november.csv:10: inv-9, 9.50 EUR to wac_7Hk2mQ9vT4xR. Another batch of the policy has paid a payment with this id, or may still pay it: p.old.',
     '5 payments, ACCOUNT_UNUSABLE: Have the account verified at the service, then type `npx cambist replay RUN`, or reset the run.',
     ...[2, 3, 4].map(

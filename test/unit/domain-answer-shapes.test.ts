@@ -120,7 +120,7 @@ const ENDS: readonly (readonly [what: string, failure: Error, told: RegExp])[] =
   [
     'by somebody who lets it fail',
     failureOf('NON_RETRYABLE_FAILURE', ApplicationFailure.nonRetryable('Jane Doe says so')),
-    /somebody has ended it in Temporal/,
+    /a person has ended it in Temporal/,
   ],
   [
     'by somebody who has shortened its time',

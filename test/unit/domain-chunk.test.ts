@@ -953,7 +953,7 @@ for (const [what, shows, kinds] of [
   [
     'it shows one as returned, and another one not at all',
     { 'inv-1': 'RETURNED', 'inv-2': 'nothing' },
-    ['accepted', 'unsent', 'paid', 'failed'],
+    ['failed', 'unsent', 'paid', 'failed'],
   ],
 ] as const)
   test(`a chunk that goes on in a new history as its run ends reports what the one before knew, where the service shows it: ${what}`, async () => {
@@ -981,9 +981,48 @@ for (const [what, shows, kinds] of [
       kinds,
     );
     const { paid, notPaid } = chunkStateOf(next.chunk.standing).counts;
-    assert.deepEqual([paid, notPaid], [kinds.filter((kind) => kind === 'paid').length, 1]);
+    const countOf = (kind: string): number => kinds.filter((each) => each === kind).length;
+    assert.deepEqual([paid, notPaid], [countOf('paid'), countOf('failed')]);
     assert.deepEqual(next.calls, []);
   });
+
+/** Everybody was paid. The chunk goes on in a new history, and `inv-1` has come back. */
+async function wentOnPaid(go: GoOf): Promise<World> {
+  const first = await worldOf();
+  await first.pay();
+  first.historyIsLong = true;
+  await first.tell({ ...GO, wakes: 1 });
+  const shows = { 'inv-2': 'COMPLETED', 'inv-3': 'COMPLETED', 'inv-4': 'COMPLETED' } as const;
+  const more = {
+    runId: 'c2',
+    carried: first.chunk.handOn(),
+    shows: { 'inv-1': 'RETURNED', ...shows },
+  } as const;
+  return worldOf({ go, ...more });
+}
+
+test('a new history is no other run: what is paid stays so, and what has come back ends and is not taken up', async () => {
+  const next = await wentOnPaid({ ...GO, runId: 'r1/c2' });
+  assert.deepEqual(next.stages, ['failed', 'paid', 'paid', 'paid']);
+  assert.deepEqual([next.polls, next.calls], [[], []]);
+});
+
+test('what has come back by the first go of a new history is taken up where another run gives that go', async () => {
+  const next = await wentOnPaid({ ...GO, runId: 'r2/c2' });
+  assert.deepEqual(next.sent, ['inv-1']);
+});
+
+test('a chunk that goes on in a new history says in its first question whether anything is open', async () => {
+  const first = await grownLong();
+  const next = await worldOf({ go: WAIT, runId: 'c2', carried: first.chunk.handOn() });
+  assert.equal(next.asked[0]?.isOpen, true);
+  const done = await worldOf();
+  await done.pay();
+  done.historyIsLong = true;
+  await done.tell(OVER);
+  const other = await worldOf({ go: WAIT, runId: 'c2', carried: done.chunk.handOn() });
+  assert.equal(other.asked[0]?.isOpen, false);
+});
 
 test('opened again after such an end it pays by the new go, and nothing that the one before knew as paid', async () => {
   const first = new World({ go: { ...GO, released: ['EUR'] } });

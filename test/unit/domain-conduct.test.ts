@@ -292,6 +292,28 @@ test('a refused first payment stops the batch, and the others are let go to end'
   assert.deepEqual(world.tells, [[1], [1, 2]]);
 });
 
+test('once the first payments are accepted, a refusal stops nothing by their rule, also where their chunk has not answered yet', async () => {
+  const world = new World({ chunks: 2, canary: 1 });
+  const before: ToldState = { heard: 'r0/c', counts: { accepted: 1, open: 0 } };
+  for (const at of world.chunks) at.state = chunk(1, before);
+  await world.time.quiet();
+  await world.say(2, { ...SENDING, refusals: { refused: 1, sent: 1, inARow: null } });
+  assert.deepEqual([world.state.isTested, world.stops], [true, []]);
+});
+
+test('after a reset the first payments go first again, where they were refused', async () => {
+  const world = await worldOf({ chunks: 3, canary: 1 });
+  const refusals = { refused: 1, sent: 1, inARow: null };
+  const refused: ToldState = { heard: 'r1/c', counts: { notPaid: SIZE, open: 0 }, refusals };
+  await world.say(1, refused);
+  assert.deepEqual([world.state.isTested, world.state.stopped?.code], [true, 'BATCH_STOPPED']);
+  assert.deepEqual(world.tells, [[1], [2, 3]]);
+  world.runId = 'r2';
+  await world.say(2, {});
+  assert.deepEqual([world.state.isTested, world.state.stopped], [false, null]);
+  assert.deepEqual(world.tells, [[1], [2, 3], [1]]);
+});
+
 test('what an earlier run was refused does not stop this one', async () => {
   const world = await worldOf({ chunks: 2, stopAfter: TWO });
   for (const number of [1, 2]) await world.say(number, { ...ONE_REFUSED, heard: 'r0/c' });

@@ -422,7 +422,7 @@ const TAMPERED: readonly (readonly [what: string, change: (plan: Plan) => Plan, 
         withdrawalsUntilMs: plan.sendWindows.withdrawalsUntilMs + DAY_MS,
       },
     }),
-    /other moments/,
+    /The send window of the plan/,
   ],
   [
     'a longer quote',

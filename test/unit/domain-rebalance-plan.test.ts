@@ -273,7 +273,7 @@ const FALSE_PLANS: readonly (readonly [what: string, change: (plan: Plan) => Pla
   [
     'an amount of a trade that nobody has found',
     (plan) => withLeg(plan, { why: { kind: 'found' } }),
-    /none was/,
+    /no trade was found/,
   ],
   [
     'another limit',

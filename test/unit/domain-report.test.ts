@@ -20,10 +20,10 @@ import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import { PROBLEMS, type Problem } from '../../domain/problems.ts';
 import { Pauses } from '../../domain/run/pauses.ts';
 import { DECISIONS } from '../../domain/service/reply-rules.ts';
-import { adviceOf, moneyAdvice } from '../../domain/writes/step.ts';
+import { adviceFor, adviceOf, moneyAdvice } from '../../domain/writes/step.ts';
 import { detailsOf, endOf, unpaidLines } from '../../workflows/ui-texts.ts';
 import type { WaitReason, Waiting } from '../../domain/waits.ts';
-import { LEG, PAYMENT, RUN, context } from '../support/scripts.ts';
+import { LEG, PAYMENT, RUN, context, failed } from '../support/scripts.ts';
 import { TRADED_LEG, legAt, paymentAt } from '../support/stages.ts';
 
 const PROBLEM: Problem = {
@@ -506,4 +506,17 @@ test('every advice that a known run shows has its name, and its item’s, in the
 test('what the policy does by itself is not explained to a run that has the rule', () => {
   assert.equal(moneyAdvice({ shortfall: 'hold' }, 'USD'), 'Bring USD in; the run then goes on by itself.');
   assert.match(moneyAdvice({ shortfall: 'skip' }, 'USD'), /`shortfall: hold`/);
+});
+
+test('a limit of the service that is used up is never answered with: bring money in', () => {
+  for (const code of ['TRADE_PAIR_VOLUME_LIMIT_REACHED', 'TRADE_CREDIT_LIMIT_EXCEEDED']) {
+    const advices = [
+      adviceOf(code),
+      ...(['hold', 'skip'] as const).map((shortfall) => adviceFor(failed(code), { shortfall })),
+    ];
+    for (const advice of advices)
+      assert.match(advice, /^Wait until the service allows more, or ask its operator/);
+  }
+  const lacking = failed('TRADE_INSUFFICIENT_BALANCE');
+  assert.equal(adviceFor(lacking, { shortfall: 'hold' }), 'Bring money in; the run then goes on by itself.');
 });

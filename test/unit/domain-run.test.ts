@@ -21,7 +21,7 @@ import type {
   RunInput,
   LegAnswer,
 } from '../../domain/run/calls.ts';
-import type { Problem } from '../../domain/problems.ts';
+import { PROBLEMS, type Problem } from '../../domain/problems.ts';
 import type { Wait } from '../../domain/waits.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
 import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
@@ -241,7 +241,7 @@ test('why a leg was not traded stands once in the report, however many payments 
     await new Run(INPUT, state, world).complete();
     assert.deepEqual(makeReport(state).problems, [
       problem,
-      ...payments.map(({ id }) => ({ code, item: id, message, fix: 'See the leg.' })),
+      ...payments.map(({ id }) => ({ code, item: id, message, fix: PROBLEMS.LEG_NOT_TRADED.advice })),
     ]);
   }
 });

@@ -159,8 +159,14 @@ const CASES: readonly (readonly [
 
 for (const [title, rules, chunks, why] of CASES) {
   test(`${title}: the batch ${why === null ? 'goes on' : 'stops'}`, () => {
-    const problem = stopOf(rules, chunks);
+    const problem = stopOf({ ...rules, isTested: false }, chunks);
     assert.equal(problem?.message ?? null, why === null ? null : `The batch was stopped: ${why}.`);
     if (problem !== null) assert.equal(problem.code, 'BATCH_STOPPED');
   });
 }
+
+test('a refusal stops nothing by the rule of the first payments once these are accepted', () => {
+  const rules = { ...after({ failed: 3 }), canary: 3, isTested: true };
+  assert.equal(stopOf(rules, [said(1, 1)]), null);
+  assert.equal(stopOf(rules, [said(3, 3)])?.code, 'BATCH_STOPPED');
+});

@@ -416,12 +416,12 @@ test('a leg that its guard ends names the command, and another run in its place 
     return result.problem.fix;
   };
   const run = runName(context().plan.run);
-  const replay = `Wait for a better price, then type \`npx cambist replay ${run}\`. Or allow a worse price in the policy:`;
+  const replay = `Wait for a better price, then type \`npx cambist replay ${run}\`. Or allow a worse price in the policy, and start a new run.`;
   assert.equal(
     adviceOf({}),
-    `${replay} while nothing of the run is done, \`npx cambist run POLICY --id NEW --instead-of ${context().plan.run.id}\`.`,
+    `${replay} While nothing of this run is done, the new one takes its place: \`npx cambist run POLICY --id NEW --instead-of ${context().plan.run.id}\`.`,
   );
-  assert.equal(adviceOf({ why: { kind: 'target', currency: 'USD' } }), `${replay} in a new run.`);
+  assert.equal(adviceOf({ why: { kind: 'target', currency: 'USD' } }), replay);
 });
 
 test('a leg whose trade was found when the plan was made is never traded anew: a person decides', () => {
@@ -693,7 +693,7 @@ test('a purchase that needs sales by the balances of now waits for the sale of i
   assert.ok(ends.kind === 'not traded');
   assert.match(
     ends.problem.message,
-    /\. The balances now pay for nothing of it without the USD that sales bring/,
+    /\. Without the USD that sales would bring, the balances now pay for nothing of it/,
   );
 });
 

@@ -436,6 +436,29 @@ test('an amount that is written otherwise than the policy says is refused, and n
   assert.equal(await amountsIn('EUR', written, numbers), expected.join(' '));
 });
 
+test('of such an amount the fix has the right text where no other amount can be meant, else the form alone', async () => {
+  const german = { decimal: ',', group: '.' } as const;
+  const formAlone = 'it in the form of 1.857,05';
+  for (const [numbers, text, fix] of [
+    [german, '2,400.00', '2.400,00'],
+    [german, "1'234'567.50", '1.234.567,50'],
+    [german, '12.50', '12,50'],
+    [{ decimal: '.', group: "'" }, '2.400,5', "2'400.5"],
+    [{ decimal: ',', group: null }, '2.400,00', '2400,00'],
+    [{ decimal: ',', group: null }, '2.400', 'it in the form of 1857,05'],
+    [{ decimal: '.', group: 'space' }, '2,400', 'it in the form of 1 857.05'],
+    [german, '1.857 000', formAlone],
+    [german, '1.857.05', formAlone],
+    [german, '0.00', formAlone],
+  ] as const) {
+    const rows = `${HEADER.replaceAll(',', ';')}\np;${ACCOUNT};EUR;${text};x\n`;
+    const payout = { format: formatOf({}, { numbers }) };
+    const found = await read(rows, { policy: { environment: 'sandbox', rules: { limits: null }, payout } });
+    const said = printed(found);
+    assert.ok(said.includes(`fix: write ${fix}, or correct \`numbers\` in the policy`), said);
+  }
+});
+
 test('zeros behind the decimals of a currency are cut off; other digits are refused', async () => {
   const numbers = { decimal: '.', group: null } as const;
   assert.equal(await amountsIn('EUR', ['1250.0000', '1.10000'], numbers), '1250.00 1.10');
@@ -494,6 +517,8 @@ test('rows that the policy names, rows of empty cells and the line of the separa
   );
   assert.deepEqual(listed(reader.findings.mistakes.first), []);
   assert.deepEqual(listed(reader.findings.warnings.first), ['BATCH_ROW_IGNORED 4:1']);
+  // A spreadsheet does not show the line of the separator: its first row is the header.
+  assert.equal(reader.findings.warnings.first[0]?.also, 'row 3');
 });
 
 /** What the reader says of bytes. */

@@ -93,11 +93,11 @@ test('byte order mark, separators, line ends, quotes, blank lines, notes and oth
   assert.deepEqual(
     corrections.map(({ line, row, payment, column, was, now }) => [line, row, payment, column, was, now]),
     [
-      [4, 4, 'x', 'id', ' x', 'x'],
-      [4, 4, 'x', 'amount', '1.00 ', '1.00'],
-      [7, 6, 'i-2', 'id', 'i-2 ', 'i-2'],
-      [7, 6, 'i-2', 'currency', 'eur', 'EUR'],
-      [7, 6, 'i-2', 'amount', '007', '7'],
+      [4, 3, 'x', 'id', ' x', 'x'],
+      [4, 3, 'x', 'amount', '1.00 ', '1.00'],
+      [7, 5, 'i-2', 'id', 'i-2 ', 'i-2'],
+      [7, 5, 'i-2', 'currency', 'eur', 'EUR'],
+      [7, 5, 'i-2', 'amount', '007', '7'],
     ],
   );
 });
@@ -111,8 +111,12 @@ test('a file in another encoding stays in it', async () => {
     formatOf({}, { ...slugs, encoding: 'windows-1252' }),
     {},
   );
-  // With `as: slug` a blank in front of an id is no mistake.
+  // With `as: slug` a blank in front of an id is no mistake. The payment is called as the file calls it.
   assert.equal(Buffer.from(latin.bytes).toString('latin1'), text(' Müller 1', 'EUR'));
+  assert.deepEqual(
+    latin.corrections.map(({ payment }) => payment),
+    [' Müller 1'],
+  );
   const format = formatOf({}, { encoding: 'utf-16' });
   const little = await corrected(Buffer.from(`\uFEFF${text('i-1 ', 'eur')}`, 'utf16le'), format, {});
   assert.equal(Buffer.from(little.bytes).toString('utf16le'), `\uFEFF${text('i-1', 'EUR')}`);

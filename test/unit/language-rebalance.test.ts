@@ -402,7 +402,7 @@ const PRINTED: readonly (readonly [what: string, text: string, expected: string]
   [
     'a band larger than the target',
     edited(EUR, '{ keep: "20.00", band: "25.00" }'),
-    `POLICY_BAND_TOO_LARGE p.yaml:8:33: a band of 25.00 around 20.00 reaches below zero, so that EUR would never be bought.
+    `POLICY_BAND_TOO_LARGE p.yaml:8:33: a band of 25.00 around 20.00 reaches below zero, so EUR would never be bought.
         EUR: { keep: "20.00", band: "25.00" }
                                     ^^^^^^^
   fix: write a band of 20.00 at most, or only a \`max\``,

@@ -238,7 +238,7 @@ test('rates that every Monday finds too old are warned of, with the first date a
     `POLICY_MAX_AGE p.yaml:8:46: the run of 2026-11-23 would trade nothing: its newest rates would be of 2026-11-20 16:00, 66h old, if they are fixed at the same time of day as those of the file.
     guard: { reference: { file: r.yaml, max_age: 30h }, worst_cost: 25bps }
                                                  ^^^
-  fix: write \`max_age: 67h\` or more, which every run of the next year keeps; or have rates fixed on the day of the run, before it starts`,
+  fix: write \`max_age: 67h\` or more, which is long enough for every run of the next year; or have rates fixed on the day of the run, before it starts`,
   );
 });
 

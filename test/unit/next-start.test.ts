@@ -165,8 +165,8 @@ test('before payments come back that the plan had left out, it says what sum mus
   );
   const lines = toBringLines(goOn(report));
   assert.deepEqual(lines, [
-    'Bring up to 7.00 EUR, 120.50 GBP first, as far as it is not there: the plan has left out 3 payments, and no trade of it buys what you have mended since.',
-    'Bring what is missing of 9.00 USD first: money was missing for 1 payment, and no trade of the plan buys more.',
+    'First bring in up to 7.00 EUR, 120.50 GBP, as far as it is missing: the plan left out 3 payments, and its trades buy no money for those that you have mended since.',
+    'First bring in what is missing of 9.00 USD: money was missing for 1 payment, and no trade of the plan buys more.',
   ]);
   assert.deepEqual(toBring(goOn(report)).missing, {
     payments: 1,

@@ -37,7 +37,7 @@ const said = (of: Routing, pinned: readonly Build[] = []) => ({
   idle: idleOf(of, pinned, 'treasury').map(({ message }) => message),
 });
 
-const GONE = 'and none has asked for work in the last minute, so that runs wait';
+const GONE = 'and none has asked for work in the last minute, so runs wait';
 const OLD_NAME = 'workers of build "1.4.0" (deployment "cambist-live")';
 const NEW_NAME = 'workers of build "1.5.0" (deployment "cambist-live")';
 
@@ -170,7 +170,7 @@ test('runs that are pinned to a build without worker are named, with the command
     {
       code: 'BUILD_WITHOUT_WORKER',
       place: 'cambist-live',
-      message: `runs are pinned to ${OLD_NAME}, and none has asked for work in the last minute, so that they wait`,
+      message: `runs are pinned to ${OLD_NAME}, and none has asked for work in the last minute, so they wait`,
       fix:
         'Start a worker with CAMBIST_BUILD_ID=1.4.0. Or take the pin back: `temporal workflow update-options --namespace treasury ' +
         `--query "TaskQueue = 'cambist-live' AND CloseTime IS NULL AND TemporalWorkflowVersioningBehavior = 'Pinned' AND TemporalWorkerDeploymentVersion = 'cambist-live:1.4.0'" ` +
@@ -245,7 +245,7 @@ async function refusals(place: Place): Promise<readonly string[]> {
 test('a run that is pinned to a build without worker is refused, also where nobody has a build', async () => {
   const queue = { pollers: [poller(1, NONE)] };
   assert.deepEqual(await refusals(temporal({ queue, versioningInfo: PINNED_TO_OLD })), [
-    `somebody has pinned it to ${OLD_NAME}, and none has asked for work in the last minute, so that it waits; nothing was changed`,
+    `a person has pinned it to ${OLD_NAME}, and none has asked for work in the last minute, so it waits; nothing was changed`,
   ]);
   assert.deepEqual(await refusals(temporal({ queue, versioningInfo: NOT_PINNED })), []);
 });

@@ -248,7 +248,7 @@ test('a batch says with which codes payments have ended unpaid, how many each, a
   const lines = [
     '- `BATCH_STOPPED` 92 payments: The batch was stopped: why. See why payments were refused, and mend it. Then type `npx cambist replay p.2026-11-21`, or reset the run.',
     '- `ACCOUNT_MISSING` 14 payments: The service does not know the withdrawal account of a payment. Register the account at the service, then type `npx cambist replay p.2026-11-21`, or reset the run.',
-    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: The service says: the account is not in use. Correct the account, amount or pair at the service, then type `npx cambist replay p.2026-11-21`, or reset the run. If a payment is then refused as before: `npx cambist run POLICY --go-on ITEM`.',
+    '- `WITHDRAWAL_ACCOUNT_NOT_LIVE` 1 payment: The service says: the account is not in use. Mend the cause at the service (the account, the pair or its limits), then type `npx cambist replay p.2026-11-21`, or reset the run. If a payment is then refused as before: `npx cambist run POLICY --go-on ITEM`.',
     '- All of them, one by one: `npx cambist report p.2026-11-21`.',
   ].join('\n');
   assert.ok(detailsOf(state).includes(`\n${lines}\n`), detailsOf(state));

@@ -4,6 +4,7 @@
  * the judge (`oracle.ts`).
  */
 import type { Quote } from '../../../domain/service/records.ts';
+import type { Reply } from '../../../domain/service/reply.ts';
 import type { Report, ReportLeg, ReportPayment } from '../../../domain/run/report.ts';
 import { isThereFor, whyNotFunded } from './oracle-of-funding.ts';
 import { dollarsAsked, isAtWorsePrice, overLimits, stillAsked } from './oracle-of-rebalances.ts';
@@ -34,6 +35,7 @@ export function whyUndone(
   if (cancelled || state?.cancelled === true) return 'the run is cancelled';
   if (isDecided(world, temporal, id)) return 'a person has decided about it';
   if (hasLostAHeader(world, temporal.itemOf(id))) return 'an old refusal may be taken for a new one';
+  if (isStoppedByAnOldRefusal(world, temporal)) return 'an old refusal of another payment stops its batch';
   return 'tradeId' in item ? whyNotTraded(world, temporal, id) : whyUnpaid(world, temporal, report, id);
 }
 
@@ -159,9 +161,23 @@ function isDecided({ oracle }: World, temporal: Temporal, id: string): boolean {
 
 /** The service refused a write of the item without `Idempotency-Replayed`, so that the refusal may be an old one. */
 function hasLostAHeader({ sent }: World, item: string): boolean {
-  return sent.some(
-    ({ write, reply }) => write.item === item && reply?.kind === 'REFUSED' && reply.facts.replayed === null,
+  return sent.some(({ write, reply }) => write.item === item && isPerhapsOld(reply));
+}
+
+function isPerhapsOld(reply: Reply<unknown> | null): boolean {
+  return reply?.kind === 'REFUSED' && reply.facts.replayed === null;
+}
+
+/** A rule of the batch counts the newest refusal of one of its payments as a new one, which it need not be. */
+function isStoppedByAnOldRefusal({ sent, oracle, schedule }: World, temporal: Temporal): boolean {
+  const { batch } = schedule;
+  if (batch === null || (batch.stopAfter === null && batch.canary === null)) return false;
+  const newest = new Map(
+    sent.flatMap(({ write: { item, step }, reply }) =>
+      step === 'withdrawal' && oracle.runOf(item) === temporal ? [[item, reply] as const] : [],
+    ),
   );
+  return [...newest.values()].some(isPerhapsOld);
 }
 
 /** The last quote that came for a leg. */
