@@ -16,7 +16,6 @@ import {
 } from '../../domain/audit.ts';
 import { normalise } from '../../domain/money.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
-import { CLOCK_TOLERANCE_MS } from '../../domain/writes/step.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import { scanList } from '../../service/list-scan.ts';
@@ -106,9 +105,6 @@ function changed(path: string, line: number, why: string): Trouble {
   return { code: 'AUDIT_CHANGED', place: `${path}:${line}`, message: why, fix };
 }
 
-/** A worker's clock may be ahead of the service's by so much. */
-const CLOCKS_APART_MS = 2 * CLOCK_TOLERANCE_MS;
-
 /** What the service lists in the time of the journals. `unexplained`: no line says that it was sent. */
 export type AgainstService = {
   readonly trades: number;
@@ -125,8 +121,8 @@ export async function holdAgainstService(
   journals: readonly ReadJournal[],
   address: string,
 ): Promise<AgainstService> {
-  const sinceMs = Math.min(...journals.map(({ from }) => Date.parse(from))) + CLOCKS_APART_MS;
-  const untilMs = Math.max(...journals.map(({ until }) => Date.parse(until))) - CLOCKS_APART_MS;
+  const sinceMs = Math.min(...journals.map(({ from }) => Date.parse(from)));
+  const untilMs = Math.max(...journals.map(({ until }) => Date.parse(until)));
   const wanted = ({ createdAt }: { readonly createdAt: string }): boolean => {
     const atMs = Date.parse(createdAt);
     return atMs >= sinceMs && atMs <= untilMs;
