@@ -56,6 +56,14 @@ const SCHEDULE_COMMANDS: readonly CommandEntry[] = [
   },
 ];
 
+const AUDIT_COMMANDS: readonly CommandEntry[] = [
+  {
+    term: 'verify <file...>',
+    summary: 'finds changed lines, and what no line explains',
+    load: async () => (await import('./commands/audit/verify.ts')).addAuditVerify,
+  },
+];
+
 export const COMMANDS: readonly CommandEntry[] = [
   {
     term: 'up',
@@ -147,6 +155,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     term: 'ledger',
     summary: 'shows what the sandbox has booked',
     load: async () => (await import('./commands/ledger.ts')).addLedger,
+  },
+  {
+    term: 'audit',
+    summary: 'the journals in which workers keep what they send',
+    load: async () => (await import('./commands/audit.ts')).addAudit,
+    commands: AUDIT_COMMANDS,
   },
   {
     term: 'worker',

@@ -31,6 +31,8 @@ export type Settings = {
   readonly filesFolder: string | null;
   /** While this file is there, a worker sends nothing; null when none is named. */
   readonly haltFile: string | null;
+  /** Folder in which a worker keeps its journal; null: it keeps none. */
+  readonly auditFolder: string | null;
   readonly taskQueue: string;
   /** The build, by which Temporal tells these workers from those of another build; null: it does not. */
   readonly buildId: string | null;
@@ -76,6 +78,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     facts,
     filesFolder: env['CAMBIST_FILES'] || null,
     haltFile: env['CAMBIST_HALT_FILE'] || null,
+    auditFolder: env['CAMBIST_AUDIT'] || null,
     taskQueue: taskQueueOf(env, mode),
     buildId,
     warnings,

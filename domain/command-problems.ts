@@ -303,6 +303,29 @@ export const REFUSALS = {
     sentence: 'There is no such file.',
     advice: 'Correct the path.',
   },
+  AUDIT_UNWRITABLE: {
+    ending: 'configuration',
+    sentence:
+      'The worker cannot begin a journal in the folder that CAMBIST_AUDIT names, so it does not start.',
+    advice: 'Name a folder that is there and that the worker may write to, or unset the variable.',
+  },
+  AUDIT_CHANGED: {
+    ending: 'needs a human',
+    sentence: 'A line of a worker’s journal was changed, cut out, added or moved.',
+    advice: 'Compare the file with the copy that was shipped. What comes after this line proves nothing.',
+  },
+  AUDIT_UNEXPLAINED: {
+    ending: 'needs a human',
+    sentence:
+      'The service has a trade or withdrawal of which no line of the journals says that a worker sent it.',
+    advice:
+      'See whether a journal is missing, or who else has a key of the organisation. If nobody of yours has made it, `npx cambist halt` and replace the keys.',
+  },
+  AUDIT_FOREIGN: {
+    ending: 'bad input',
+    sentence: 'A journal is of another organisation or mode than the key that is configured here.',
+    advice: 'Verify it where the key and the mode are those of its first line.',
+  },
   RESULTS_UNWRITABLE: {
     ending: 'bad input',
     sentence: 'The results of a batch, or its corrected file, cannot be written where `--out` says.',

@@ -5,8 +5,10 @@
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio/worker';
+import { auditedService } from '../activities/audited-service.ts';
 import { createActivities } from '../activities/index.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
+import { drillOf } from '../domain/halt.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
@@ -28,6 +30,7 @@ import { withChunk, readInstructionsToActBy, readEarlierInstructions } from '../
 import { ownTrouble } from '../operations/watch/builds.ts';
 import { turnsOf } from '../durable/other-runs/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
+import { beginJournal, type AuditJournal } from './audit-journal.ts';
 import { connectWorker } from './connect.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { readFolderFile } from '../config/files-folder.ts';
@@ -41,6 +44,8 @@ export type WorkerOptions = {
   readonly patience?: Patience;
   /** The worker's identity, which the Temporal UI and `cambist doctor` show; default: process id and host. */
   readonly identity?: string;
+  /** Called with what could not be written to the journal of the worker after a send. */
+  readonly note?: (problem: string) => void;
   /** For tests. */
   readonly clock?: TimedClock;
   /** For tests that end the process at a named moment. */
@@ -52,6 +57,8 @@ export type WorkerOptions = {
 export type RunningWorker = {
   /** Serves until `shutdown`; rejects when the worker fails. */
   readonly run: () => Promise<void>;
+  /** The file of its journal; null: it keeps none. */
+  readonly journal: string | null;
   /** Ends the worker in order: it finishes the activities that are under way first. */
   readonly shutdown: () => void;
   readonly taskQueue: string;
@@ -61,6 +68,16 @@ export type RunningWorker = {
   readonly address: string;
   readonly namespace: string;
 };
+
+/** Null: no folder is named for it. */
+async function journalOf(
+  { auditFolder, mode }: Settings,
+  { organisation, keyName }: Pick<ReturnType<typeof createClient>, 'organisation' | 'keyName'>,
+  { identity, nowMs }: { readonly identity: string; readonly nowMs: () => number },
+): Promise<AuditJournal | null> {
+  if (auditFolder === null) return null;
+  return beginJournal(auditFolder, { worker: identity, mode, organisation, keyName }, nowMs);
+}
 
 /** Built by `npm run build`; no worker runs webpack when it starts. */
 const BUNDLE = fileURLToPath(
@@ -78,12 +95,15 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const profile = readProfile(env, settings.mode);
   const connection = await connectWorker(profile);
   const { namespace } = profile;
-  const service = createClient(settings, 'write');
-  const reader = settings.readKey === null ? service : createClient(settings, 'read');
+  const signed = createClient(settings, 'write');
+  const reader = settings.readKey === null ? signed : createClient(settings, 'read');
   const { client } = temporal;
   const { taskQueue } = settings;
   const clock = options.clock ?? machineClock;
   const identity = options.identity ?? `${process.pid}@${hostname()}`;
+  const journal = await journalOf(settings, signed, { identity, nowMs: clock.wallMs });
+  const note = options.note ?? (() => {});
+  const service = journal === null ? signed : auditedService(signed, journal, note);
   const halted = { client, mode: settings.mode };
   const halts = new HaltGate({
     read: haltsOf(halted),
@@ -91,8 +111,11 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
     onMachine: haltFileAt(settings.haltFile),
-    onChange: (standing) =>
-      answerDrills(halted, standing, { worker: identity, whyNot: (write) => halts.whyNot(write) }),
+    onChange: (standing) => {
+      answerDrills(halted, standing, { worker: identity, whyNot: (write) => halts.whyNot(write) });
+      const byPeople = standing.filter(({ scope }) => drillOf(scope) === null);
+      journal?.keep({ kind: 'halts', standing: byPeople }).catch((error: unknown) => note(String(error)));
+    },
   });
   await halts.look();
   const looking = new AbortController();
@@ -170,6 +193,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const trouble = build === null ? null : await ownTrouble(temporal, taskQueue, build);
   return {
     taskQueue,
+    journal: journal?.path ?? null,
     trouble,
     address: profile.address,
     namespace,
@@ -187,6 +211,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
           connection.close(),
           temporal.connection.close(),
         ]);
+        // The last outcomes are in it by now.
+        await journal?.close();
       }
     },
   };

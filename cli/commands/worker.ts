@@ -52,7 +52,13 @@ async function work(output: Output): Promise<Ending> {
   Runtime.install({ logger, telemetryOptions: { logging } });
   const patience = { ms: PATIENCE_MS, say: (message: string) => logger.warn(message) };
   const identity = workerIdentity(packageVersion(), { pid: process.pid, host: hostname() });
-  const worker = await startWorker({ settings, env, patience, identity });
+  const worker = await startWorker({
+    settings,
+    env,
+    patience,
+    identity,
+    note: (problem) => logger.warn(`AUDIT_UNWRITABLE: ${problem}`),
+  });
   const ended = worker.run();
   sayReady(output, 'worker', {
     service: `${settings.address.origin}${settings.address.basePath}`,
@@ -61,6 +67,7 @@ async function work(output: Output): Promise<Ending> {
     namespace: worker.namespace,
     taskQueue: worker.taskQueue,
     pid: process.pid,
+    ...(worker.journal !== null && { journal: worker.journal }),
     ...(settings.buildId !== null && { build: settings.buildId }),
   });
   if (worker.trouble !== null) {

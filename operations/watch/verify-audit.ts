@@ -1,0 +1,187 @@
+/**
+ * Verifies the journals of workers: whether their lines follow each other, and whether a line explains each trade and withdrawal
+ * that the service lists in their time. Reads files and lists only.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import {
+  NOTHING_WRITTEN,
+  readLine,
+  type AuditEnd,
+  type AuditLine,
+  type AuditOf,
+} from '../../domain/audit.ts';
+import { normalise } from '../../domain/money.ts';
+import type { Trade, Withdrawal } from '../../domain/service/records.ts';
+import type { Trouble } from '../../language/text/problem.ts';
+import type { ServiceClient } from '../../service/client.ts';
+import { scanList } from '../../service/list-scan.ts';
+import { CommandFailure } from '../failure.ts';
+import { serviceFailure } from '../preflight.ts';
+
+/** A journal that was read. `at`: of its first and last line, ISO 8601. */
+export type ReadJournal = {
+  readonly path: string;
+  readonly begin: AuditOf<'begin'>;
+  readonly lines: number;
+  readonly sends: readonly Sent[];
+  readonly from: string;
+  readonly until: string;
+  /** False: the worker still writes it, or was killed. */
+  readonly hasEnded: boolean;
+};
+
+/** A send, and what came of it; null: the journal does not know. */
+type Sent = AuditOf<'send'> & { outcome: AuditOf<'outcome'> | null };
+
+/**
+ * The journals among these files, and of each folder the files that are named like one.
+ * @throws CommandFailure with each journal that is not whole
+ */
+export async function readJournals(paths: readonly string[]): Promise<readonly ReadJournal[]> {
+  const files = (await Promise.all(paths.map(filesAt))).flat();
+  const journals: ReadJournal[] = [];
+  const troubles: Trouble[] = [];
+  for (const file of files) {
+    // One after the other: a journal of a year may be large.
+    const read = await readJournal(file);
+    if ('begin' in read) journals.push(read);
+    else troubles.push(read);
+  }
+  if (troubles.length > 0) throw new CommandFailure('needs a human', troubles);
+  return journals;
+}
+
+async function filesAt(path: string): Promise<readonly string[]> {
+  try {
+    if (!(await stat(path)).isDirectory()) return [path];
+    const names = (await readdir(path)).filter((name) => name.endsWith('.jsonl')).toSorted();
+    if (names.length > 0) return names.map((name) => join(path, name));
+  } catch (error) {
+    throw notFound(path, error instanceof Error ? error.message : String(error));
+  }
+  throw notFound(path, 'the folder has no file that ends in .jsonl');
+}
+
+function notFound(path: string, message: string): CommandFailure {
+  const fix = 'Name the journals that workers have written to their folders CAMBIST_AUDIT, or such a folder.';
+  return new CommandFailure('bad input', [{ code: 'FILE_NOT_FOUND', place: path, message, fix }]);
+}
+
+async function readJournal(path: string): Promise<ReadJournal | Trouble> {
+  let end: AuditEnd = NOTHING_WRITTEN;
+  let begin: AuditOf<'begin'> | null = null;
+  let last: AuditLine | null = null;
+  const sends = new Map<number, Sent>();
+  for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+    const read = readLine(end, text, sha256);
+    if (typeof read === 'string') return changed(path, end.n + 1, read);
+    const { line } = read;
+    end = read.end;
+    last = line;
+    if (line.kind === 'begin') begin ??= line;
+    if (line.kind === 'send') sends.set(line.n, { ...line, outcome: null });
+    const of = line.kind === 'outcome' ? sends.get(line.of) : undefined;
+    if (line.kind === 'outcome' && of !== undefined) of.outcome = line;
+  }
+  if (begin === null || last === null) return changed(path, 1, 'Its first line does not say who writes it.');
+  return {
+    path,
+    begin,
+    lines: end.n,
+    sends: [...sends.values()],
+    from: begin.at,
+    until: last.at,
+    hasEnded: last.kind === 'end',
+  };
+}
+
+function changed(path: string, line: number, why: string): Trouble {
+  const fix =
+    'Compare it with the copy that was shipped, and find out who has changed the file. What comes after this line proves nothing.';
+  return { code: 'AUDIT_CHANGED', place: `${path}:${line}`, message: why, fix };
+}
+
+/** What the service lists in the time of the journals. `unexplained`: no line says that it was sent. */
+export type AgainstService = {
+  readonly trades: number;
+  readonly withdrawals: number;
+  readonly unexplained: readonly (Trade | Withdrawal)[];
+};
+
+/**
+ * Holds journals against the lists of the service, from the first line of the oldest to the last line of the newest.
+ * @throws CommandFailure when a list cannot be read whole
+ */
+export async function holdAgainstService(
+  service: Pick<ServiceClient, 'listTrades' | 'listWithdrawals'>,
+  journals: readonly ReadJournal[],
+  address: string,
+): Promise<AgainstService> {
+  const sinceMs = Math.min(...journals.map(({ from }) => Date.parse(from)));
+  const untilMs = Math.max(...journals.map(({ until }) => Date.parse(until)));
+  const wanted = ({ createdAt }: { readonly createdAt: string }): boolean => {
+    const atMs = Date.parse(createdAt);
+    return atMs >= sinceMs && atMs <= untilMs;
+  };
+  const [trades, withdrawals] = await Promise.all([
+    scanList(service.listTrades, { sinceMs, wanted }),
+    scanList(service.listWithdrawals, { sinceMs, wanted }),
+  ]);
+  const stopped = trades.stopped ?? withdrawals.stopped;
+  if (stopped !== null) throw serviceFailure(stopped, address);
+  const sends = journals.flatMap((journal) => journal.sends);
+  const unexplained = [
+    ...unexplainedTrades(trades.records, sends),
+    ...unexplainedWithdrawals(withdrawals.records, sends),
+  ];
+  return { trades: trades.records.length, withdrawals: withdrawals.records.length, unexplained };
+}
+
+/** Sends that may have made a record which the journal does not name. */
+function unknownOf(sends: readonly Sent[], write: Sent['write']): readonly Sent[] {
+  return sends.filter((sent) => sent.write === write && (sent.outcome?.result ?? 'UNKNOWN') === 'UNKNOWN');
+}
+
+function recordIdsOf(sends: readonly Sent[]): ReadonlySet<string | null> {
+  return new Set(sends.map(({ outcome }) => outcome?.recordId ?? null));
+}
+
+function unexplainedTrades(trades: readonly Trade[], sends: readonly Sent[]): readonly Trade[] {
+  const known = recordIdsOf(sends);
+  const references = new Set(unknownOf(sends, 'trade').map(({ reference }) => reference));
+  return trades.filter(({ id, clientReferenceId }) => !known.has(id) && !references.has(clientReferenceId));
+}
+
+/** A withdrawal without a tag is explained by one unknown send of the same account, currency and amount. */
+function unexplainedWithdrawals(
+  withdrawals: readonly Withdrawal[],
+  sends: readonly Sent[],
+): readonly Withdrawal[] {
+  const known = recordIdsOf(sends);
+  const open = [...unknownOf(sends, 'withdrawal')];
+  // Those with a tag first: no other record may take the send that the tag names.
+  const ordered = withdrawals.toSorted((one, other) => Number(one.tag === null) - Number(other.tag === null));
+  return ordered.filter((record) => {
+    if (known.has(record.id)) return false;
+    const index = open.findIndex((sent) => couldBe(sent, record));
+    if (index >= 0) open.splice(index, 1);
+    return index < 0;
+  });
+}
+
+function couldBe({ reference, request }: Sent, record: Withdrawal): boolean {
+  if (record.tag !== null) return record.tag === reference;
+  const { account, currency, amount = '0' } = request;
+  const isSameAccount = record.withdrawalAccountId === null || record.withdrawalAccountId === account;
+  return (
+    isSameAccount && record.currency === currency && normalise(record.withdrawalAmount) === normalise(amount)
+  );
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

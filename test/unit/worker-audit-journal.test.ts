@@ -1,0 +1,238 @@
+/** The journal of a worker: on the disk before a byte leaves, whole whatever the disk does, and each change of it is found. */
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { auditedService, type Journal } from '../../activities/audited-service.ts';
+import { ConfigurationError } from '../../config/errors.ts';
+import type { AuditFact } from '../../domain/audit.ts';
+import type { Reply } from '../../domain/service/reply.ts';
+import type { Withdrawal } from '../../domain/service/records.ts';
+import { CommandFailure } from '../../operations/failure.ts';
+import { holdAgainstService, readJournals } from '../../operations/watch/verify-audit.ts';
+import type { Leaving, ServiceClient } from '../../service/client.ts';
+import { beginJournal } from '../../worker/audit-journal.ts';
+import { NOW, done } from '../support/scripts.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'audit-'));
+after(() => rm(folder, { recursive: true }));
+
+const BEGIN = { worker: 'w', mode: 'SANDBOX', organisation: 'org', keyName: 'key' };
+const SEND: AuditFact = {
+  kind: 'send',
+  write: 'withdrawal',
+  reference: 'p.2026-11-21.supplier',
+  idempotencyKey: 'k',
+  request: { account: 'wac_1', currency: 'MXN', amount: '10.50' },
+};
+const made = (of: number, recordId: string): AuditFact => ({
+  kind: 'outcome',
+  of,
+  result: 'DONE',
+  recordId,
+  why: null,
+});
+
+/** A journal with these lines after its first one. */
+async function written(...facts: readonly AuditFact[]): Promise<string> {
+  let nowMs = NOW;
+  const journal = await beginJournal(folder, BEGIN, () => (nowMs += 60_000));
+  for (const fact of facts) await journal.keep(fact);
+  await journal.close();
+  return journal.path;
+}
+
+describe('a journal', () => {
+  test('is whole with all of its lines, also of those that came at the same moment, and only its owner reads it', async () => {
+    const journal = await beginJournal(folder, BEGIN, () => NOW);
+    const numbers = await Promise.all(Array.from({ length: 100 }, () => journal.keep(SEND)));
+    assert.deepEqual(
+      numbers,
+      [...Array(100).keys()].map((index) => index + 2),
+    );
+    await journal.close();
+    const [read] = await readJournals([journal.path]);
+    assert.deepEqual([read?.lines, read?.sends.length, read?.hasEnded], [102, 100, true]);
+    assert.equal((await stat(journal.path)).mode & 0o777, 0o600);
+  });
+
+  test('is begun by each worker in a file of its own, and in no folder that is not there', async () => {
+    const before = (await readdir(folder)).length;
+    await Promise.all([written(), written()]);
+    assert.equal((await readdir(folder)).length, before + 2);
+    await assert.rejects(
+      beginJournal(join(folder, 'missing'), BEGIN, () => NOW),
+      (error) => error instanceof ConfigurationError && error.problems[0]?.code === 'AUDIT_UNWRITABLE',
+    );
+  });
+
+  const CHANGES: readonly (readonly [what: string, change: (lines: string[]) => string[], line: number])[] = [
+    ['changed amount', (lines) => lines.map((line) => line.replace('10.50', '90.50')), 2],
+    ['line that was cut out', (lines) => lines.toSpliced(2, 1), 3],
+    ['line that stands twice', (lines) => lines.toSpliced(2, 0, lines[1] ?? ''), 3],
+    [
+      'two lines that changed places',
+      (lines) => [lines[0], lines[2], lines[1], ...lines.slice(3)].map(String),
+      2,
+    ],
+    ['first line that was cut out', (lines) => lines.slice(1), 1],
+    [
+      'line that is cut off in the middle',
+      (lines) => [...lines.slice(0, 2), (lines[2] ?? '').slice(0, 50)],
+      3,
+    ],
+    ['line of another journal', (lines) => [...lines, foreign.trim()], 5],
+  ];
+  let foreign = '';
+  for (const [what, change, line] of CHANGES)
+    test(`with a ${what} is not whole, and the place is told`, async () => {
+      foreign = (await readFile(await written(), 'utf8')).split('\n')[1] ?? '';
+      const path = await written(SEND, made(2, 'wtd_1'));
+      const lines = (await readFile(path, 'utf8')).trim().split('\n');
+      await writeFile(path, `${change(lines).join('\n')}\n`);
+      await assert.rejects(
+        readJournals([path]),
+        (error) =>
+          error instanceof CommandFailure &&
+          error.problems[0]?.code === 'AUDIT_CHANGED' &&
+          error.problems[0].place === `${path}:${line}`,
+      );
+    });
+});
+
+describe('a write', () => {
+  const REQUEST = {
+    account: 'wac_1',
+    currency: 'MXN',
+    amount: '10.50',
+    tag: 'p.2026-11-21.supplier',
+    idempotencyKey: 'k',
+  };
+  const RECORD = { id: 'wtd_1' } as Withdrawal;
+  const LEAVING: Leaving = {
+    signal: new AbortController().signal,
+    whyNot: async () => null,
+    whyNotNow: () => null,
+    withinMs: 1_000,
+  };
+
+  /** Sends one withdrawal by a client that notes what happens, in its order. */
+  async function sent(
+    journal: Partial<Journal>,
+    {
+      leaving = LEAVING,
+      reply = done(RECORD),
+    }: { readonly leaving?: Leaving; readonly reply?: Reply<Withdrawal> } = {},
+  ) {
+    const events: string[] = [];
+    const noted: string[] = [];
+    const keep = async (fact: AuditFact): Promise<number> => {
+      const n = await (journal.keep?.(fact) ?? Promise.resolve(7));
+      events.push(fact.kind === 'outcome' ? `outcome ${fact.result} of ${fact.of}` : fact.kind);
+      return n;
+    };
+    const client = {
+      createWithdrawal: async (_request: unknown, asked: Leaving) => {
+        const reason = await asked.whyNot();
+        if (reason !== null) return { kind: 'NOT_SENT', reason };
+        events.push('a byte leaves');
+        return reply;
+      },
+    } as unknown as ServiceClient;
+    const answer = await auditedService(client, { keep }, (why) => noted.push(why)).createWithdrawal(
+      REQUEST,
+      leaving,
+    );
+    return { events, noted, answer };
+  }
+
+  test('is in the journal before a byte leaves, and what came of it after', async () => {
+    const { events } = await sent({});
+    assert.deepEqual(events, ['send', 'a byte leaves', 'outcome DONE of 7']);
+  });
+
+  test('that the journal cannot take is not sent', async () => {
+    const { events, answer } = await sent({ keep: () => Promise.reject(new Error('no space left')) });
+    assert.deepEqual(events, []);
+    assert.equal(answer.kind, 'NOT_SENT');
+    assert.match(
+      answer.kind === 'NOT_SENT' ? answer.reason : '',
+      /CAMBIST_AUDIT\) cannot be written: no space left/,
+    );
+  });
+
+  test('that may not leave any more once the line is on the disk is not sent, and the journal says so', async () => {
+    let asked = 0;
+    const whyNot = async (): Promise<string | null> => (++asked === 1 ? null : 'too late');
+    const { events } = await sent({}, { leaving: { ...LEAVING, whyNot } });
+    assert.deepEqual(events, ['send', 'outcome NOT_SENT of 7']);
+  });
+
+  test('that may not leave at all is no line', async () => {
+    const { events } = await sent({}, { leaving: { ...LEAVING, whyNot: async () => 'halted' } });
+    assert.deepEqual(events, []);
+  });
+
+  test('whose outcome cannot be written is answered all the same, and that is told', async () => {
+    const keep = ({ kind }: AuditFact): Promise<number> =>
+      kind === 'outcome' ? Promise.reject(new Error('no space left')) : Promise.resolve(7);
+    const { answer, noted } = await sent({ keep });
+    assert.deepEqual([answer.kind, noted], ['DONE', ['no space left']]);
+  });
+});
+
+describe('held against the service', () => {
+  const record = (more: Partial<Withdrawal>): Withdrawal => ({
+    id: 'wtd_1',
+    currency: 'MXN',
+    withdrawalAmount: '10.5',
+    status: 'COMPLETED',
+    withdrawalAccountId: 'wac_1',
+    createdAt: new Date(NOW + 150_000).toISOString(),
+    tag: null,
+    ...more,
+  });
+  /** The ids that no line explains. */
+  async function unexplained(
+    facts: readonly AuditFact[],
+    ...records: readonly Withdrawal[]
+  ): Promise<readonly string[]> {
+    const journals = await readJournals([await written(...facts)]);
+    const page =
+      <T>(items: readonly T[]) =>
+      async () =>
+        done({ items, hasMore: false, nextCursor: null });
+    const service = { listTrades: page([]), listWithdrawals: page(records) } as unknown as ServiceClient;
+    const { unexplained: found } = await holdAgainstService(service, journals, 'service');
+    return found.map(({ id }) => id);
+  }
+
+  test('a record that a line names is explained, and one by another program is not', async () => {
+    assert.deepEqual(await unexplained([SEND, made(2, 'wtd_1')], record({}), record({ id: 'wtd_2' })), [
+      'wtd_2',
+    ]);
+  });
+
+  test('a send whose outcome is not known explains one record: the one with its tag, or one that looks like it', async () => {
+    const tag = 'p.2026-11-21.supplier';
+    assert.deepEqual(await unexplained([SEND], record({}), record({ id: 'wtd_2', tag })), ['wtd_1']);
+    assert.deepEqual(await unexplained([SEND], record({}), record({ id: 'wtd_2' })), ['wtd_2']);
+    assert.deepEqual(await unexplained([SEND], record({ withdrawalAmount: '10.51' })), ['wtd_1']);
+  });
+
+  test('a send that was refused or never left explains nothing', async () => {
+    for (const result of ['REFUSED', 'NOT_SENT'] as const) {
+      const outcome: AuditFact = { kind: 'outcome', of: 2, result, recordId: null, why: 'no' };
+      assert.deepEqual(await unexplained([SEND, outcome], record({})), ['wtd_1']);
+    }
+  });
+
+  test('what the service made before the first line or after the last one is not asked about', async () => {
+    const [early, late] = [NOW - 1, NOW + 600_000].map((atMs) =>
+      record({ createdAt: new Date(atMs).toISOString() }),
+    );
+    assert.ok(early !== undefined && late !== undefined);
+    assert.deepEqual(await unexplained([], early, late), []);
+  });
+});

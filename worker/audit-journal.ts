@@ -1,0 +1,124 @@
+/**
+ * The journal of one worker, in a file of its own (docs/operations/audit.md). Lines that come at the same moment are written
+ * and brought to the disk together. A line that could not be written leaves nothing behind: the next one takes its place.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { NOTHING_WRITTEN, nextLine, type AuditEnd, type AuditFact } from '../domain/audit.ts';
+import type { Journal } from '../activities/audited-service.ts';
+import { ConfigurationError } from '../config/errors.ts';
+
+type Waiting = {
+  readonly fact: AuditFact;
+  readonly resolve: (line: number) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+export type AuditJournal = Journal & {
+  readonly path: string;
+  /** Writes the last line and closes the file. */
+  readonly close: () => Promise<void>;
+};
+
+/**
+ * Begins a journal in this folder.
+ * @param begin who writes it
+ * @throws ConfigurationError where no file can be made in the folder
+ */
+export async function beginJournal(
+  folder: string,
+  begin: Omit<Extract<AuditFact, { readonly kind: 'begin' }>, 'kind'>,
+  nowMs: () => number,
+): Promise<AuditJournal> {
+  const started = new Date(nowMs()).toISOString().replaceAll(':', '-');
+  // No name is used twice, so that no worker writes into the journal of another one.
+  const path = join(folder, `${started}-${randomUUID().slice(0, 8)}.jsonl`);
+  try {
+    const file = await open(path, 'wx', 0o600);
+    const journal = new FileJournal(file, nowMs);
+    await journal.keep({ kind: 'begin', ...begin });
+    return { path, keep: (fact) => journal.keep(fact), close: () => journal.close() };
+  } catch (error) {
+    throw new ConfigurationError([
+      {
+        code: 'AUDIT_UNWRITABLE',
+        item: null,
+        message: `CAMBIST_AUDIT is "${folder}", and no journal can be begun there: ${error instanceof Error ? error.message : String(error)}.`,
+        fix: 'Name a folder that is there and that the worker may write to, or unset the variable.',
+      },
+    ]);
+  }
+}
+
+class FileJournal {
+  readonly #file: FileHandle;
+  readonly #nowMs: () => number;
+  #end: AuditEnd = NOTHING_WRITTEN;
+  /** The length of the file up to the last whole line, in bytes. */
+  #bytes = 0;
+  #waiting: Waiting[] = [];
+  /** The writing that goes on; null: none. */
+  #writing: Promise<void> | null = null;
+
+  constructor(file: FileHandle, nowMs: () => number) {
+    this.#file = file;
+    this.#nowMs = nowMs;
+  }
+
+  keep(fact: AuditFact): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ fact, resolve, reject });
+      this.#writing ??= this.#writeAll();
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.keep({ kind: 'end' }).catch(() => {});
+    await this.#file.close();
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const together = this.#waiting;
+      this.#waiting = [];
+      await this.#write(together);
+    }
+    this.#writing = null;
+  }
+
+  async #write(together: readonly Waiting[]): Promise<void> {
+    const at = new Date(this.#nowMs()).toISOString();
+    let end = this.#end;
+    const lines = together.map(({ fact }) => {
+      const next = nextLine(end, fact, at, sha256);
+      end = next.end;
+      return { text: `${next.text}\n`, n: next.end.n };
+    });
+    const bytes = Buffer.from(lines.map(({ text }) => text).join(''));
+    try {
+      await writeWhole(this.#file, bytes, this.#bytes);
+      await this.#file.datasync();
+    } catch (error) {
+      // What a full disk has taken of it is no line.
+      await this.#file.truncate(this.#bytes).catch(() => {});
+      for (const { reject } of together) reject(error);
+      return;
+    }
+    this.#end = end;
+    this.#bytes += bytes.length;
+    for (const [index, { resolve }] of together.entries()) resolve(lines[index]?.n ?? 0);
+  }
+}
+
+async function writeWhole(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let written = 0; written < bytes.length;) {
+    // One part after the other: a disk that is nearly full takes less than it was given.
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);
+    written += bytesWritten;
+  }
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
