@@ -86,7 +86,8 @@ async function waitOn(
 ): Promise<Polled<Settlement>> {
   const { status } = record;
   const { credentials, run } = call.plan;
-  if (await isRunCancelled(deps, credentials.mode, run)) return answer({ kind: 'cancelled' });
+  if (call.isAwaited !== true && (await isRunCancelled(deps, credentials.mode, run)))
+    return answer({ kind: 'cancelled' });
   const isUnknown = !isKnown(deps.facts.tradeStatuses, status);
   if (call.isAwaited === true || (isUnknown ? status : null) !== call.unknownStatus)
     return answer({ kind: 'news', record, isUnknown });

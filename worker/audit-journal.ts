@@ -58,8 +58,7 @@ class FileJournal {
   /** The length of the file up to the last whole line, in bytes. */
   #bytes = 0;
   #waiting: Waiting[] = [];
-  /** The writing that goes on; null: none. */
-  #writing: Promise<void> | null = null;
+  #isWriting = false;
 
   constructor(file: FileHandle, nowMs: () => number) {
     this.#file = file;
@@ -69,7 +68,7 @@ class FileJournal {
   keep(fact: AuditFact): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ fact, resolve, reject });
-      this.#writing ??= this.#writeAll();
+      if (!this.#isWriting) void this.#writeAll();
     });
   }
 
@@ -79,12 +78,13 @@ class FileJournal {
   }
 
   async #writeAll(): Promise<void> {
+    this.#isWriting = true;
     while (this.#waiting.length > 0) {
       const together = this.#waiting;
       this.#waiting = [];
       await this.#write(together);
     }
-    this.#writing = null;
+    this.#isWriting = false;
   }
 
   async #write(together: readonly Waiting[]): Promise<void> {

@@ -200,7 +200,10 @@ export type SettlementCall = {
   readonly currency: string;
   /** A status in no list that people have been told of; null while there is none. */
   readonly unknownStatus: string | null;
-  /** A purchase waits until the trade is read, so that what it says is news, whatever its status. Absent: none waits. */
+  /**
+   * A purchase, or a run that is cancelled, waits only until the trade is read, so what it says is news, whatever its status.
+   * Absent: neither does.
+   */
   readonly isAwaited?: true;
   /** What this run still has to pay in `currency`, as far as it knows. */
   readonly unpaid: readonly {

@@ -12,11 +12,18 @@ import { StepFailed, failed } from './ports.ts';
 import { fundedIn } from './funding.ts';
 
 /** What people are told of a settlement, and how often in a row its poll was stopped. */
-type Watch = { readonly lateAtMs: number; isLate: boolean; unknownStatus: string | null; stops: number };
+type Watch = {
+  readonly lateAtMs: number;
+  isLate: boolean;
+  unknownStatus: string | null;
+  stops: number;
+  /** A poll has ended because the run is cancelled, which the run knew already. */
+  isUnwanted: boolean;
+};
 
 /**
- * A settlement that is late is told as late, and the run goes on waiting. Once the run is cancelled, it does
- * not wait any more.
+ * A settlement that is late is told as late, and the run goes on waiting. Once the run is cancelled, it only waits until a poll
+ * has shown the trade: what a call alone has told of may be what a person has typed in its place.
  */
 export async function settle(run: Carrying, record: LegRecord): Promise<void> {
   const { stage } = record;
@@ -26,9 +33,11 @@ export async function settle(run: Carrying, record: LegRecord): Promise<void> {
     isLate: false,
     unknownStatus: null,
     stops: 0,
+    isUnwanted: false,
   };
-  while (record.stage === stage && stage.settled === null && !run.state.cancelled)
-    await pollOnce(run, record, stage, watch);
+  const isOver = (): boolean =>
+    stage.settled !== null || watch.isUnwanted || (run.state.cancelled && stage.isShown === true);
+  while (record.stage === stage && !isOver()) await pollOnce(run, record, stage, watch);
   run.pauses.goesOn(record);
 }
 
@@ -36,6 +45,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
   const { ports, pauses, state } = run;
   const { asked } = pauses;
   if (ports.historyIsLong()) await run.leaveLongHistory();
+  const isAtOnce = state.cancelled || isAwaited(state.legs, record);
   const { answer, giveUp } = ports.awaitSettlement({
     plan: run.call().plan,
     leg: record.leg.id,
@@ -43,7 +53,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     until: run.plan.rules.settle.until,
     currency: record.leg.buy,
     unknownStatus: watch.unknownStatus,
-    ...(isAwaited(state.legs, record) && { isAwaited: true }),
+    ...(isAtOnce && { isAwaited: true }),
     unpaid: stillToPay(run, record),
     owedByBatch: fundedIn(state, record.leg.buy),
     undoneIn: undoneIn(state),
@@ -53,7 +63,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     isOpen = false;
   };
   answer.then(close, close);
-  const isOver = (): boolean => !isOpen || state.cancelled;
+  const isOver = (): boolean => !isOpen || (state.cancelled && !isAtOnce);
   pauses.show(record, settlementWait(run, record, stage, watch));
   if (!watch.isLate) {
     // A timer says that it is late, never the clock, which may stand elsewhere in a replay.
@@ -78,6 +88,7 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     case 'wait':
       return pauses.pause(record, backedOff(settlement.wait, watch.stops), asked);
     case 'cancelled':
+      watch.isUnwanted = state.cancelled;
       return run.knowCancelled();
     case 'other run':
       run.takeUp(settlement.runId);

@@ -11,7 +11,7 @@ import { assertDoneOnce, openStage } from '../support/stage.ts';
 
 function assertNamed(ended: Ended, code: string, text: RegExp): void {
   assertExit(ended, 6);
-  assert.match(ended.stderr, new RegExp(`^${code}[ :]`, 'm'));
+  assert.match(ended.stderr, new RegExp(`^${code}\\s`, 'm'));
   assert.match(flat(ended.stderr), text);
 }
 

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
-import { after, assertDoneOnce, before, story, type Ending } from '../machines/model/story.ts';
+import { after, assertDoneOnce, before, START, story, type Ending } from '../machines/model/story.ts';
 
 const OTHERS = { kind: 'answered', claim: 'another’s' } as const;
 const NOBODYS = { kind: 'answered', claim: 'nobody’s' } as const;
@@ -138,5 +138,19 @@ test('a payment of a batch is answered with another’s record: it is paid once,
       .play();
     assertDoneOnce(end);
     assert.equal(end.withdrawals.length, 3);
+  }
+});
+
+test('a call about the leg of a cancelled run is answered with a trade that was not made: the run tells of none', async () => {
+  for (const claim of [OTHERS, NOBODYS]) {
+    // One after the other.
+    const end = await story()
+      .when(START, { kind: 'cancel', how: 'both' })
+      .when(before('read instructions'), claim)
+      .play();
+    assert.deepEqual(
+      end.report.legs.map(({ outcome }) => outcome),
+      ['NOT_TRADED'],
+    );
   }
 });

@@ -48,7 +48,7 @@ const EDGES: Readonly<Record<string, Edges>> = {
     node: 'any',
   },
   worker: {
-    folders: ['workflows', 'durable', 'activities', 'config', 'operations'],
+    folders: ['domain', 'workflows', 'durable', 'activities', 'config', 'operations'],
     packages: ['@temporalio/worker', '@temporalio/client', 'node-forge', '#temporal-binary'],
     node: 'any',
   },

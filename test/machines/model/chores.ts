@@ -316,7 +316,8 @@ export class Chores {
 
   #notSettled(call: SettlementCall, record: ShownTrade): Polled<Settlement> {
     const { status } = record;
-    if (isCancelled(this.#temporal.kept.instructions)) return { kind: 'cancelled' };
+    const isUnwanted = isCancelled(this.#temporal.kept.instructions);
+    if (isUnwanted && call.isAwaited !== true) return { kind: 'cancelled' };
     const isUnknown = !isKnown(this.#world.facts.tradeStatuses, status);
     const isNews = call.isAwaited === true || (isUnknown ? status : null) !== call.unknownStatus;
     return isNews ? { kind: 'news', record, isUnknown } : 'not yet';
