@@ -245,7 +245,7 @@ export class Oracle {
       // The service booked it later than the design assumes, and a worker with another API key sent the other one.
       const isBeyond = movement.send.beyond || other.send.beyond;
       if (isBeyond && other.send.write.keyName !== write.keyName) continue;
-      if (isForgottenWork(this.#world, temporal, movement.send, other.send)) continue;
+      if (isForgottenWork(this.#world, temporal, movement, other)) continue;
       if (!opened || otherReference === reference || other.failedAtMs === null)
         this.broken('M1', `${write.item} paid twice: ${otherReference} (${other.status}) and ${reference}`);
     }
@@ -445,7 +445,10 @@ export class Oracle {
       // The service booked it later than the design assumes, and the run had waited as long as it must.
       const paid = moved.filter(
         (each) =>
-          !isFailed(each.status) && !each.send.beyond && !isBookedBehindALoss(this.#world, temporal, each),
+          !isFailed(each.status) &&
+          !each.send.beyond &&
+          !isBookedBehindALoss(this.#world, temporal, each) &&
+          !moved.some((other) => isForgottenWork(this.#world, temporal, each, other)),
       );
       if (paid.length > 0)
         this.broken(

@@ -86,13 +86,18 @@ export function isBookedBehind(world: World, saidAtMs: number, send: { readonly 
  * A run sends a payment, and a restore makes it forget that. The next worker has another API key. It waits until the lists would show the
  * payment, and then pays. But the service is still at work on the first send, which no list and no key shows.
  */
-export function isForgottenWork(world: World, temporal: Temporal, late: Work, other: Work): boolean {
+export function isForgottenWork(
+  world: World,
+  temporal: Temporal,
+  { send: late, atMs: bookedAtMs }: Pick<Movement, 'send' | 'atMs'>,
+  { send: other }: Pick<Movement, 'send'>,
+): boolean {
   const isOthers = late.write.keyName !== other.write.keyName;
   return noted(
     world,
     [late, other].some((send) => temporal.forgotWhatCameOf(send)) &&
       isOthers &&
-      world.agenda.nowMs > late.sentAtMs + WORK_BEGINS_WITHIN_MS,
+      bookedAtMs > late.sentAtMs + WORK_BEGINS_WITHIN_MS,
     'work of the service under an API key that a restore forgets',
   );
 }
@@ -209,8 +214,6 @@ export function isCountedWhole(world: World, temporal: Temporal, id: string): bo
     'a limit of a day that counts a run which cannot tell',
   );
 }
-
-type Work = { readonly sentAtMs: number; readonly write: { readonly keyName: string } };
 
 function noted(world: World, isOutside: boolean, what: string): boolean {
   if (isOutside) world.coverage.hit('outside', what);
