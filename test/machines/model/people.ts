@@ -9,7 +9,7 @@ import { SUPERSEDED } from '../../../domain/replacement.ts';
 import { acceptedOf, legOutcome, paymentOutcome, type LegRecord } from '../../../domain/run/items.ts';
 import { generationIn } from './oracle.ts';
 import type { Misfortune } from './schedule.ts';
-import { isFailed } from './service.ts';
+import { isFailed, type Movement } from './service.ts';
 import type { Temporal } from './temporal.ts';
 import { units } from './units.ts';
 import type { World } from './world.ts';
@@ -128,14 +128,24 @@ export class People {
     return true;
   }
 
+  /** The newest record of an item. The command takes none that had failed when a person had the item paid again. */
+  #recordOf(item: string): Movement['record'] | undefined {
+    const name = this.#temporal.itemOf(item);
+    const closedIds = this.#temporal.kept.instructions.flatMap((said) =>
+      said.kind === 'pay again' && said.item === item ? (said.recordId ?? []) : [],
+    );
+    return this.#world.service.ledger.findLast(
+      ({ send, record }) => send.write.item === name && !closedIds.includes(record.id),
+    )?.record;
+  }
+
   #recordFor(item: string, claim: 'true' | 'twin' | 'other' | 'none'): string | null {
     const { ledger, twinIds } = this.#world.service;
     const name = this.#temporal.itemOf(item);
     if (claim === 'twin') this.#world.oracle.misled.add(name);
     switch (claim) {
       case 'true':
-        // The newest: a person has the item paid again only after an earlier record has failed.
-        return ledger.findLast(({ send }) => send.write.item === name)?.record.id ?? null;
+        return this.#recordOf(item)?.id ?? null;
       case 'other':
         return ledger.findLast(({ send }) => send.write.item !== name)?.record.id ?? null;
       case 'twin':
@@ -218,7 +228,7 @@ export class People {
         continue;
       }
       const name = this.#temporal.itemOf(item);
-      const record = service.ledger.findLast(({ send }) => send.write.item === name)?.record;
+      const record = this.#recordOf(item);
       // Somebody named this one's record for an equal payment: it can be only one payment's, and the command says so.
       const equals = payments.filter(
         ({ payment, amount }) =>
