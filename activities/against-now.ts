@@ -8,7 +8,7 @@ import { letGoOf, type LookAlikeApproval } from '../domain/people/instructions.t
 import { AccountBook } from '../domain/plan/batch-items.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { GoOf } from '../domain/run/calls.ts';
-import { answeredSince, LOOK_ALIKE, ownOf, type Own } from '../domain/writes/look-alikes.ts';
+import { answeredSince, countsSince, LOOK_ALIKE, ownOf, type Own } from '../domain/writes/look-alikes.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import { readAccounts } from '../service/observe.ts';
 import {
@@ -146,7 +146,7 @@ async function alikeNow(
   const ownOfPlan = isFirstRun ? own : answeredSince(own, plan.madeAtMs);
   const found = await foundAlike(deps, memory, { of, approval, own: ownOfPlan });
   if ('wait' in found) return found;
-  const sinceMs = deps.clock.wallMs() - batch.rules.dedupeMs;
+  const sinceMs = countsSince(deps.clock.wallMs(), batch.rules.dedupeMs, own);
   const ofPlan = judged(deps, found, { sinceMs, own: ownOfPlan, approval });
   const ownSince = answeredSince(own, plan.madeAtMs - CLOCK_TOLERANCE_MS);
   const since = judged(deps, found, { sinceMs, own: ownSince, approval });
@@ -181,7 +181,8 @@ function foundAlike(
 ): Promise<FoundAlike | Waits> {
   const { mode } = plan.credentials;
   const ask = () => {
-    const sinceMs = Math.min(deps.clock.wallMs() - batch.rules.dedupeMs, approval?.sinceMs ?? Infinity);
+    const countsSinceMs = countsSince(deps.clock.wallMs(), batch.rules.dedupeMs, own);
+    const sinceMs = Math.min(countsSinceMs, approval?.sinceMs ?? Infinity);
     return findAlike(deps, { mode, run: plan.run, chunks: [payments], sinceMs, own });
   };
   return remembered(alike, [payer, wakes, approval?.sinceMs].join(), { maxAgeMs: KEPT_MS, ask });

@@ -10,7 +10,7 @@ import { destinationsText, type Destinations } from '../domain/destinations.ts';
 import { nameOfPayment, type BatchPayment, type Manifest, type SeenBatch } from '../domain/batch.ts';
 import { AccountBook, BatchTally, type Held } from '../domain/plan/batch-items.ts';
 import { SeenRuns } from '../domain/writes/lost-runs.ts';
-import { ownOf, type LookAlikes, type Own } from '../domain/writes/look-alikes.ts';
+import { countsSince, ownOf, type LookAlikes, type Own } from '../domain/writes/look-alikes.ts';
 import type { PayoutPolicy } from '../domain/policy.ts';
 import { makeProblem } from '../domain/problems.ts';
 import { runName } from '../domain/references.ts';
@@ -138,12 +138,16 @@ export async function lookBeforeTurn(deps: Deps, of: OfPayout): Promise<BeforeTu
   const read = await readBatch(deps, of);
   if (read.kind !== 'read') return read;
   const asked = askedOf(deps, of, read);
-  const alikeSinceMs = Math.min(asked.sinceMs, (await readApproval(deps, of))?.sinceMs ?? Infinity);
+  const own = ownOfBatch(deps, of);
+  const alikeSinceMs = Math.min(
+    countsSinceOf(deps, of, own),
+    (await readApproval(deps, of))?.sinceMs ?? Infinity,
+  );
   const seenRuns = new SeenRuns(of.run);
   // One scan answers all three.
   const [found, alike, unseen] = await Promise.all([
     findOthers(deps, asked),
-    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, own: ownOfBatch(deps, of) }),
+    findAlike(deps, { ...of, chunks: read.chunks, sinceMs: alikeSinceMs, own }),
     noteRuns(deps, seenRuns, asked.sinceMs),
   ]);
   if ('wait' in found) return { kind: 'wait', wait: found.wait };
@@ -177,12 +181,16 @@ export async function seeInTurn(
   if ('wait' in held) return { kind: 'wait', wait: held.wait };
   if ('wait' in alike) return { kind: 'wait', wait: alike.wait };
   before.delete(keyOf(of));
-  const by = { sinceMs: asked.sinceMs, own, approval };
+  const by = { sinceMs: countsSinceOf(deps, of, own), own, approval };
   return tallyBatch(deps, read, { policy: of.policy, held, alike: judged(deps, alike, by) });
 }
 
 function ownOfBatch({ facts }: Deps, { date, policy }: OfPayout): Own {
   return ownOf(facts, sendWindowsOf(date, policy.zone).opensAtMs);
+}
+
+function countsSinceOf({ clock }: Deps, { policy }: OfPayout, own: Own): number {
+  return countsSince(clock.wallMs(), policy.payout.rules.dedupeMs, own);
 }
 
 function askedOf({ clock }: Deps, { mode, run, policy }: OfPayout, { chunks }: ReadBatch) {

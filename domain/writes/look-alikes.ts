@@ -244,6 +244,14 @@ export function ownOf(facts: Pick<ServiceFacts, 'keyUsedSince'>, opensAtMs: numb
   return { opensAtMs, keysAnswerSinceMs };
 }
 
+/**
+ * From when on records count, epoch milliseconds: for as long as the policy says, and never later than the batch could send.
+ * @param dedupeMs how far back the policy wants them to count
+ */
+export function countsSince(nowMs: number, dedupeMs: number, { opensAtMs }: Own): number {
+  return Math.min(nowMs - dedupeMs, opensAtMs - CREATED_SLACK_MS);
+}
+
 /** @param sinceMs the payments' own keys answer from this moment on at the latest, epoch milliseconds */
 export function answeredSince(own: Own, sinceMs: number): Own {
   return { ...own, keysAnswerSinceMs: Math.min(own.keysAnswerSinceMs, sinceMs) };

@@ -10,6 +10,7 @@ import {
   LOOK_ALIKE,
   LookAlikes,
   answeredSince,
+  countsSince,
   mayCount,
   ownOf,
 } from '../../domain/writes/look-alikes.ts';
@@ -100,7 +101,12 @@ export function hasKnownPayments(policy: Policy): boolean {
 /** @throws CommandFailure when the service cannot be read */
 export async function seeLookAlikes(asked: LookAlikesQuestion): Promise<SeenWithdrawals> {
   const { settings, run, policy, batch, ours, now } = asked;
-  const sinceMs = now() - (policy.kind === 'payout' ? policy.payout.rules.dedupeMs : DEDUPE_MS);
+  const dedupeMs = policy.kind === 'payout' ? policy.payout.rules.dedupeMs : DEDUPE_MS;
+  const { opensAtMs } = sendWindowsOf(dateOfRunId(run.id) ?? todayIn(policy.zone, now()), policy.zone);
+  // A record that is newer than the plan may be a payment of the batch itself.
+  const own = answeredSince(ownOf(settings.facts, opensAtMs), ours?.madeAtMs ?? Infinity);
+  const madeSinceMs = now() - dedupeMs;
+  const sinceMs = countsSince(now(), dedupeMs, own);
   const approval = ours?.approval ?? null;
   const alike = new Alike();
   let rows = 0;
@@ -112,9 +118,6 @@ export async function seeLookAlikes(asked: LookAlikesQuestion): Promise<SeenWith
   const all = await listed(settings, alike, oldestMs);
   const records = all.filter((record) => alike.has(record));
   const { failed: failedWords } = settings.facts.withdrawalStatuses;
-  const { opensAtMs } = sendWindowsOf(dateOfRunId(run.id) ?? todayIn(policy.zone, now()), policy.zone);
-  // A record that is newer than the plan may be a payment of the batch itself.
-  const own = answeredSince(ownOf(settings.facts, opensAtMs), ours?.madeAtMs ?? Infinity);
   const unnamed = records.filter((record) => mayCount(record, { failedWords, own }));
   const claims = ours === null || unnamed.length === 0 ? [] : await ours.claims(unnamed);
   const judging = {
@@ -127,7 +130,7 @@ export async function seeLookAlikes(asked: LookAlikesQuestion): Promise<SeenWith
   };
   const owners = new Map(claims.map(({ recordId, by }) => [recordId, by]));
   const made = all.flatMap((record): readonly Made[] => {
-    if (failedWords.includes(record.status) || Date.parse(record.createdAt) < sinceMs) return [];
+    if (failedWords.includes(record.status) || Date.parse(record.createdAt) < madeSinceMs) return [];
     const by = owners.get(record.id);
     const one = by?.kind === 'item' ? { record, run: by.run, item: by.item } : madeByTag(record);
     return one === null ? [] : [one];

@@ -41,25 +41,29 @@ test('given a batch that Temporal has lost, when another batch has the same paym
   assert.equal(new Set(ids).size, ids.length, paid.join());
 });
 
-test('given a batch that Temporal has lost, lists without tags and a payment that was returned, when somebody submits the batch again under another API key, then a person decides whether it is paid again', async () => {
-  const end = await story()
-    .given({
-      batch: { chunks: [1] },
-      service: {
-        keysBelongTo: 'api key',
-        metadataInLists: 'never',
-        returnsAfterMs: 120 * MINUTE_MS,
-        alsoMxn: '5000',
-      },
-    })
-    .when(before('send withdrawal'), { ...VANISH, againAfterMs: 24 * 60 * MINUTE_MS })
-    .when(before('send withdrawal', { plusMs: 180 * MINUTE_MS }), {
-      kind: 'credentials',
-      use: 'another key',
-    })
-    .play();
-  assert.deepEqual(
-    end.withdrawals.map(({ status }) => status),
-    ['RETURNED'],
-  );
-});
+for (const [however, dedupeMs] of [
+  ['', 30 * 24 * 60 * MINUTE_MS],
+  [', however short `dedupe` is', 60 * MINUTE_MS],
+] as const)
+  test(`given a batch that Temporal has lost, lists without tags and a payment that was returned, when somebody submits the batch again under another API key, then a person decides whether it is paid again${however}`, async () => {
+    const end = await story()
+      .given({
+        batch: { chunks: [1], dedupeMs },
+        service: {
+          keysBelongTo: 'api key',
+          metadataInLists: 'never',
+          returnsAfterMs: 120 * MINUTE_MS,
+          alsoMxn: '5000',
+        },
+      })
+      .when(before('send withdrawal'), { ...VANISH, againAfterMs: 24 * 60 * MINUTE_MS })
+      .when(before('send withdrawal', { plusMs: 180 * MINUTE_MS }), {
+        kind: 'credentials',
+        use: 'another key',
+      })
+      .play();
+    assert.deepEqual(
+      end.withdrawals.map(({ status }) => status),
+      ['RETURNED'],
+    );
+  });

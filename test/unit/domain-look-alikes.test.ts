@@ -6,7 +6,7 @@ import { instructionOf } from '../../domain/people/instruction-shape.ts';
 import type { LookAlikeApproval } from '../../domain/people/instructions.ts';
 import { nameOfFound } from '../../domain/run/claims.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
-import { Alike, LookAlikes, ownOf, type Judging } from '../../domain/writes/look-alikes.ts';
+import { Alike, LookAlikes, countsSince, ownOf, type Judging } from '../../domain/writes/look-alikes.ts';
 import { approvalOf } from '../../operations/batches/look-alikes.ts';
 import { hashOfTexts } from '../../language/batch/chunk-hash.ts';
 
@@ -192,4 +192,11 @@ test('a person approves look-alikes by the name of exactly their list', () => {
     assert.equal(by(other), 'another list', other);
   assert.equal(by(null), 'not approved');
   assert.equal(approvalOf({ isApproved: true, name }, null), 'approved before');
+});
+
+test('what the batch itself may have sent counts, however short `dedupe` is', () => {
+  const [opensAtMs, hourMs] = [1_000 * 3_600_000, 3_600_000];
+  const own = ownOf({ keyUsedSince: null }, opensAtMs);
+  assert.equal(countsSince(opensAtMs + 24 * hourMs, hourMs, own), opensAtMs - 600_000);
+  assert.equal(countsSince(opensAtMs + 24 * hourMs, 48 * hourMs, own), opensAtMs - 24 * hourMs);
 });

@@ -169,7 +169,7 @@ const BATCH = 60;
 
 function payoutOf(
   { input, policy }: Ours,
-  { parallel, stopAfter, canary, isFunded }: BatchSettings,
+  { parallel, stopAfter, canary, dedupeMs = 30 * 86_400_000, isFunded }: BatchSettings,
 ): PayoutPolicy {
   return {
     kind: 'payout',
@@ -194,7 +194,7 @@ function payoutOf(
         parallel,
         stopAfter: stopAfter === null ? null : { failed: stopAfter, ratioPercent: null, sameCode: null },
         canary,
-        dedupeMs: 30 * 86_400_000,
+        dedupeMs,
       },
       destinations: null,
     },

@@ -107,6 +107,8 @@ export type BatchSettings = {
   /** Stops after so many refusals; null: never. */
   readonly stopAfter: number | null;
   readonly canary: number | null;
+  /** Absent: 30 days. */
+  readonly dedupeMs?: number;
   /** The terminal that submits it dies after so many chunks; null: it does not. */
   readonly cutAfter: number | null;
   /** Then somebody submits the same file again. */
