@@ -75,7 +75,7 @@ export function nextLine(
   return { text: `${body.slice(0, -1)},"hash":"${own}"}`, end: { n: n + 1, hash: own } };
 }
 
-const LINE = /^(\{.*),"hash":"([0-9a-f]{64})"\}$/;
+const LINE = /^(\{.*),"hash":"([0-9a-f]{64})"\}$/s;
 
 /**
  * Reads the next line of a journal.
@@ -92,12 +92,16 @@ export function readLine(
   if (digest(`${last.hash}\n${body}}`) !== hash)
     return 'It does not follow the line before it: one of the two was changed, or lines were cut out, added or moved.';
   const line = parsed(`${body}}`);
-  if (line === null || line.n !== last.n + 1) return 'It has not the form of a line.';
+  if (line === null || line.n !== last.n + 1 || (line.kind === 'begin') !== (line.n === 1))
+    return 'It has not the form of a line.';
   return { line, end: { n: line.n, hash } };
 }
 
 const TEXT = textOf(4_000);
-const AT: Fields = { n: isMoment, at: lineOf(30) };
+const AT: Fields = {
+  n: isMoment,
+  at: (value) => lineOf(30)(value) && !Number.isNaN(Date.parse(String(value))),
+};
 const WRITES: readonly AuditedWrite[] = ['quote', 'trade', 'withdrawal'];
 const scope: Fields = { policy: orNull(TEXT), currency: orNull(TEXT) };
 const FIELDS: Readonly<Record<AuditFact['kind'], Fields>> = {

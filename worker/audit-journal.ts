@@ -3,7 +3,7 @@
  * and brought to the disk together. A line that could not be written leaves nothing behind: the next one takes its place.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NOTHING_WRITTEN, nextLine, type AuditEnd, type AuditFact } from '../domain/audit.ts';
 import type { Journal } from '../activities/audited-service.ts';
@@ -34,12 +34,15 @@ export async function beginJournal(
   const started = new Date(nowMs()).toISOString().replaceAll(':', '-');
   // No name is used twice, so that no worker writes into the journal of another one.
   const path = join(folder, `${started}-${randomUUID().slice(0, 8)}.jsonl`);
+  let file: FileHandle | null = null;
   try {
-    const file = await open(path, 'wx', 0o600);
+    file = await open(path, 'wx', 0o600);
     const journal = new FileJournal(file, nowMs);
     await journal.keep({ kind: 'begin', ...begin });
     return { path, keep: (fact) => journal.keep(fact), close: () => journal.close() };
   } catch (error) {
+    // An empty file would be no journal.
+    if (file !== null) await Promise.allSettled([file.close(), rm(path)]);
     throw new ConfigurationError([
       {
         code: 'AUDIT_UNWRITABLE',
@@ -88,26 +91,25 @@ class FileJournal {
   }
 
   async #write(together: readonly Waiting[]): Promise<void> {
-    const at = new Date(this.#nowMs()).toISOString();
     let end = this.#end;
-    const lines = together.map(({ fact }) => {
-      const next = nextLine(end, fact, at, sha256);
-      end = next.end;
-      return { text: `${next.text}\n`, n: next.end.n };
-    });
-    const bytes = Buffer.from(lines.map(({ text }) => text).join(''));
     try {
+      const at = new Date(this.#nowMs()).toISOString();
+      const lines = together.map(({ fact }) => {
+        const next = nextLine(end, fact, at, sha256);
+        end = next.end;
+        return { text: `${next.text}\n`, n: next.end.n };
+      });
+      const bytes = Buffer.from(lines.map(({ text }) => text).join(''));
       await writeWhole(this.#file, bytes, this.#bytes);
       await this.#file.datasync();
+      this.#end = end;
+      this.#bytes += bytes.length;
+      for (const [index, { resolve }] of together.entries()) resolve(lines[index]?.n ?? 0);
     } catch (error) {
       // What a full disk has taken of it is no line.
       await this.#file.truncate(this.#bytes).catch(() => {});
       for (const { reject } of together) reject(error);
-      return;
     }
-    this.#end = end;
-    this.#bytes += bytes.length;
-    for (const [index, { resolve }] of together.entries()) resolve(lines[index]?.n ?? 0);
   }
 }
 

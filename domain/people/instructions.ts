@@ -392,12 +392,12 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         notThisIds.push(said.recordId);
         break;
       case 'pay again': {
+        // A second instruction about the same generations changes nothing, not even what was decided since.
+        if (followed.has(eightOf(said.follows))) break;
         const windowUntilMs = withdrawalsUntil(said.date);
         const closedBy: RecordedOf<'not executed'> | null =
           decision !== null && decision.kind === 'not executed' ? decision : null;
         decision = null;
-        // A second instruction about the same generations changes nothing.
-        if (followed.has(eightOf(said.follows))) break;
         followed.add(eightOf(said.follows));
         const first = (eights.length + 1) * GENERATIONS_AT_ONCE + 1;
         eights.push({ first, windowUntilMs, openedBy: said, closedBy });

@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import {
   NOTHING_WRITTEN,
   readLine,
@@ -30,7 +29,7 @@ export type ReadJournal = {
   readonly sends: readonly Sent[];
   readonly from: string;
   readonly until: string;
-  /** False: the worker still writes it, or was killed. */
+  /** False: the worker still writes it, or was killed, perhaps within its last line. */
   readonly hasEnded: boolean;
 };
 
@@ -51,7 +50,8 @@ export async function readJournals(paths: readonly string[]): Promise<readonly R
     if ('begin' in read) journals.push(read);
     else troubles.push(read);
   }
-  if (troubles.length > 0) throw new CommandFailure('needs a human', troubles);
+  const isUnread = troubles.every(({ code }) => code === 'FILE_UNREADABLE');
+  if (troubles.length > 0) throw new CommandFailure(isUnread ? 'configuration' : 'needs a human', troubles);
   return journals;
 }
 
@@ -66,23 +66,40 @@ async function filesAt(path: string): Promise<readonly string[]> {
   throw notFound(path, 'the folder has no file that ends in .jsonl');
 }
 
+function unread(place: string, message: string): Trouble {
+  const fix = 'Let the user who types the command read the file, or name the others one by one.';
+  return { code: 'FILE_UNREADABLE', place, message, fix };
+}
+
 function notFound(path: string, message: string): CommandFailure {
   const fix = 'Name the journals that workers have written to their folders CAMBIST_AUDIT, or such a folder.';
   return new CommandFailure('bad input', [{ code: 'FILE_NOT_FOUND', place: path, message, fix }]);
 }
 
 async function readJournal(path: string): Promise<ReadJournal | Trouble> {
+  try {
+    return await readLines(path);
+  } catch (error) {
+    return unread(path, error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function readLines(path: string): Promise<ReadJournal | Trouble> {
   let end: AuditEnd = NOTHING_WRITTEN;
   let begin: AuditOf<'begin'> | null = null;
   let last: AuditLine | null = null;
   const sends = new Map<number, Sent>();
-  for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+  let isCut = false;
+  for await (const { text, isWhole } of linesOf(path)) {
+    isCut = !isWhole;
+    // By a line that is not whole on the disk nothing was sent.
+    if (isCut) break;
     const read = readLine(end, text, sha256);
     if (typeof read === 'string') return changed(path, end.n + 1, read);
     const { line } = read;
     end = read.end;
     last = line;
-    if (line.kind === 'begin') begin ??= line;
+    if (line.kind === 'begin') begin = line;
     if (line.kind === 'send') sends.set(line.n, { ...line, outcome: null });
     const of = line.kind === 'outcome' ? sends.get(line.of) : undefined;
     if (line.kind === 'outcome' && of !== undefined) of.outcome = line;
@@ -95,8 +112,23 @@ async function readJournal(path: string): Promise<ReadJournal | Trouble> {
     sends: [...sends.values()],
     from: begin.at,
     until: last.at,
-    hasEnded: last.kind === 'end',
+    hasEnded: last.kind === 'end' && !isCut,
   };
+}
+
+/** Longer than any line of a journal. */
+const LONGEST_LINE = 1_000_000;
+
+/** `isWhole`: false for what comes after the last line end. A text that is too long for a line is cut. */
+async function* linesOf(path: string): AsyncGenerator<{ readonly text: string; readonly isWhole: boolean }> {
+  let rest = '';
+  for await (const chunk of createReadStream(path, 'utf8')) {
+    const texts = `${rest}${chunk}`.split('\n');
+    rest = texts.pop() ?? '';
+    for (const text of texts) yield { text, isWhole: true };
+    if (rest.length > LONGEST_LINE) return yield { text: rest, isWhole: true };
+  }
+  if (rest !== '') yield { text: rest, isWhole: false };
 }
 
 function changed(path: string, line: number, why: string): Trouble {
@@ -141,19 +173,12 @@ export async function holdAgainstService(
   return { trades: trades.records.length, withdrawals: withdrawals.records.length, unexplained };
 }
 
-/** Sends that may have made a record which the journal does not name. */
-function unknownOf(sends: readonly Sent[], write: Sent['write']): readonly Sent[] {
-  return sends.filter((sent) => sent.write === write && (sent.outcome?.result ?? 'UNKNOWN') === 'UNKNOWN');
-}
-
-function recordIdsOf(sends: readonly Sent[]): ReadonlySet<string | null> {
-  return new Set(sends.map(({ outcome }) => outcome?.recordId ?? null));
-}
-
 function unexplainedTrades(trades: readonly Trade[], sends: readonly Sent[]): readonly Trade[] {
-  const known = recordIdsOf(sends);
-  const references = new Set(unknownOf(sends, 'trade').map(({ reference }) => reference));
-  return trades.filter(({ id, clientReferenceId }) => !known.has(id) && !references.has(clientReferenceId));
+  const { known, open } = explaining(sends, 'trade');
+  return trades.filter(
+    ({ id, clientReferenceId }) =>
+      !known.has(id) && !isTaken(open, ({ reference }) => reference === clientReferenceId),
+  );
 }
 
 /** A withdrawal without a tag is explained by one unknown send of the same account, currency and amount. */
@@ -161,16 +186,33 @@ function unexplainedWithdrawals(
   withdrawals: readonly Withdrawal[],
   sends: readonly Sent[],
 ): readonly Withdrawal[] {
-  const known = recordIdsOf(sends);
-  const open = [...unknownOf(sends, 'withdrawal')];
+  const { known, open } = explaining(sends, 'withdrawal');
   // Those with a tag first: no other record may take the send that the tag names.
   const ordered = withdrawals.toSorted((one, other) => Number(one.tag === null) - Number(other.tag === null));
-  return ordered.filter((record) => {
-    if (known.has(record.id)) return false;
-    const index = open.findIndex((sent) => couldBe(sent, record));
-    if (index >= 0) open.splice(index, 1);
-    return index < 0;
-  });
+  return ordered.filter((record) => !known.has(record.id) && !isTaken(open, (sent) => couldBe(sent, record)));
+}
+
+/**
+ * `known`: the records that outcomes name. `open`: one send of each key that may have made a record which no outcome names. All
+ * sends of a key make one record at most.
+ */
+function explaining(
+  sends: readonly Sent[],
+  write: Sent['write'],
+): { readonly known: ReadonlySet<string | null>; readonly open: Sent[] } {
+  const ofWrite = sends.filter((sent) => sent.write === write);
+  const done = ofWrite.filter(({ outcome }) => outcome?.result === 'DONE');
+  const unknown = ofWrite.filter(({ outcome }) => (outcome?.result ?? 'UNKNOWN') === 'UNKNOWN');
+  const byKey = new Map(unknown.map((sent) => [sent.idempotencyKey, sent]));
+  for (const { idempotencyKey } of done) byKey.delete(idempotencyKey);
+  return { known: new Set(done.map(({ outcome }) => outcome?.recordId ?? null)), open: [...byKey.values()] };
+}
+
+/** Takes the first send like this out of those that are open; false: there is none. */
+function isTaken(open: Sent[], isIt: (sent: Sent) => boolean): boolean {
+  const index = open.findIndex(isIt);
+  if (index >= 0) open.splice(index, 1);
+  return index >= 0;
 }
 
 function couldBe({ reference, request }: Sent, record: Withdrawal): boolean {

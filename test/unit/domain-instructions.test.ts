@@ -143,6 +143,13 @@ test('a second instruction to pay again about the same eight generations changes
   assert.equal(eights[0]?.openedBy, first);
 });
 
+test('a second instruction to pay again about the same eight generations does not void what was decided since', () => {
+  const since = recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_9' });
+  assert.equal(about(payAgain(1), since, payAgain(1)).decision, since);
+  assert.equal(about(payAgain(1), NOT_EXECUTED, payAgain(1)).decision, NOT_EXECUTED);
+  assert.equal(about(payAgain(1), NOT_EXECUTED, payAgain(9)).decision, null);
+});
+
 test('facts are told of the item that they are about', () => {
   const facts: readonly Fact[] = [
     { kind: 'api key', keyName: 'k', atMs: 1 },

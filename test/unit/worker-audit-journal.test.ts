@@ -1,14 +1,15 @@
 /** The journal of a worker: on the disk before a byte leaves, whole whatever the disk does, and each change of it is found. */
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { auditedService, type Journal } from '../../activities/audited-service.ts';
 import { ConfigurationError } from '../../config/errors.ts';
-import type { AuditFact } from '../../domain/audit.ts';
+import { NOTHING_WRITTEN, nextLine, type AuditFact } from '../../domain/audit.ts';
 import type { Reply } from '../../domain/service/reply.ts';
-import type { Withdrawal } from '../../domain/service/records.ts';
+import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { holdAgainstService, readJournals } from '../../operations/watch/verify-audit.ts';
 import type { Leaving, ServiceClient } from '../../service/client.ts';
@@ -67,6 +68,16 @@ describe('a journal', () => {
     );
   });
 
+  test('whose first line cannot be written leaves no file behind', async () => {
+    const empty = await mkdtemp(join(folder, 'empty-'));
+    const moments = [NOW, NaN];
+    await assert.rejects(
+      beginJournal(empty, BEGIN, () => moments.shift() ?? NOW),
+      ConfigurationError,
+    );
+    assert.deepEqual(await readdir(empty), []);
+  });
+
   const CHANGES: readonly (readonly [what: string, change: (lines: string[]) => string[], line: number])[] = [
     ['changed amount', (lines) => lines.map((line) => line.replace('10.50', '90.50')), 2],
     ['line that was cut out', (lines) => lines.toSpliced(2, 1), 3],
@@ -99,6 +110,60 @@ describe('a journal', () => {
           error.problems[0].place === `${path}:${line}`,
       );
     });
+});
+
+describe('a journal that is read', () => {
+  test('is whole where a person has said something with a line separator of Unicode', async () => {
+    const scope = { policy: null, currency: null };
+    const why = 'one\u2028two\u2029three\u0085four';
+    const path = await written({ kind: 'halts', standing: [{ scope, by: 'me', why, atMs: NOW }] }, SEND);
+    const [read] = await readJournals([path]);
+    assert.deepEqual([read?.lines, read?.hasEnded], [4, true]);
+  });
+
+  test('has no end where the last line is not whole on the disk: nothing was sent by that line', async () => {
+    const path = await written(SEND, SEND);
+    const lines = (await readFile(path, 'utf8')).split('\n');
+    await writeFile(path, `${lines.slice(0, 2).join('\n')}\n${(lines[2] ?? '').slice(0, 50)}`);
+    const [read] = await readJournals([path]);
+    assert.deepEqual([read?.lines, read?.sends.length, read?.hasEnded], [2, 1, false]);
+    await writeFile(path, `${lines.join('\n')}more`);
+    const [added] = await readJournals([path]);
+    assert.equal(added?.hasEnded, false);
+  });
+
+  test('that cannot be read, as a folder with the name of one, is named', async () => {
+    const path = join(await mkdtemp(join(folder, 'odd-')), 'a.jsonl');
+    await mkdir(path);
+    await assert.rejects(
+      readJournals([join(path, '..')]),
+      (error) => error instanceof CommandFailure && error.problems[0]?.place === path,
+    );
+  });
+
+  test('begins with the worker that writes it, and each line has a moment', async () => {
+    const begin: AuditFact = { kind: 'begin', ...BEGIN };
+    const at = new Date(NOW).toISOString();
+    for (const told of [
+      [[SEND, at] as const, [begin, at] as const],
+      [[begin, 'no moment'] as const],
+      [[begin, at] as const, [begin, at] as const],
+    ]) {
+      let end = NOTHING_WRITTEN;
+      const texts = told.map(([fact, when]) => {
+        const next = nextLine(end, fact, when, (text) => createHash('sha256').update(text).digest('hex'));
+        end = next.end;
+        return `${next.text}\n`;
+      });
+      const path = join(folder, 'odd.jsonl');
+      await writeFile(path, texts.join(''));
+      await assert.rejects(
+        readJournals([path]),
+        (error) => error instanceof CommandFailure && error.problems[0]?.code === 'AUDIT_CHANGED',
+        JSON.stringify(told),
+      );
+    }
+  });
 });
 
 describe('a write', () => {
@@ -196,14 +261,17 @@ describe('held against the service', () => {
   /** The ids that no line explains. */
   async function unexplained(
     facts: readonly AuditFact[],
-    ...records: readonly Withdrawal[]
+    ...records: readonly (Withdrawal | Trade)[]
   ): Promise<readonly string[]> {
     const journals = await readJournals([await written(...facts)]);
     const page =
       <T>(items: readonly T[]) =>
       async () =>
         done({ items, hasMore: false, nextCursor: null });
-    const service = { listTrades: page([]), listWithdrawals: page(records) } as unknown as ServiceClient;
+    const service = {
+      listTrades: page(records.filter(({ id }) => id.startsWith('tde'))),
+      listWithdrawals: page(records.filter(({ id }) => id.startsWith('wtd'))),
+    } as unknown as ServiceClient;
     const { unexplained: found } = await holdAgainstService(service, journals, 'service');
     return found.map(({ id }) => id);
   }
@@ -219,6 +287,26 @@ describe('held against the service', () => {
     assert.deepEqual(await unexplained([SEND], record({}), record({ id: 'wtd_2', tag })), ['wtd_1']);
     assert.deepEqual(await unexplained([SEND], record({}), record({ id: 'wtd_2' })), ['wtd_2']);
     assert.deepEqual(await unexplained([SEND], record({ withdrawalAmount: '10.51' })), ['wtd_1']);
+  });
+
+  test('the sends of one key explain one record, however often a worker has tried', async () => {
+    const tag = 'p.2026-11-21.supplier';
+    const records = [record({ tag }), record({ id: 'wtd_2', tag })];
+    assert.deepEqual(await unexplained([SEND, SEND, SEND], ...records), ['wtd_2']);
+    assert.deepEqual(await unexplained([SEND, SEND, made(3, 'wtd_1')], ...records), ['wtd_2']);
+  });
+
+  test('a trade whose outcome is not known explains one trade with its reference', async () => {
+    const trade = (id: string) =>
+      ({ id, clientReferenceId: 'p.2026-11-21.eur-usd-1', createdAt: record({}).createdAt }) as Trade;
+    const sent: AuditFact = {
+      kind: 'send',
+      write: 'trade',
+      reference: 'p.2026-11-21.eur-usd-1',
+      idempotencyKey: 't',
+      request: { quoteId: 'qte_1' },
+    };
+    assert.deepEqual(await unexplained([sent], trade('tde_1'), trade('tde_2')), ['tde_2']);
   });
 
   test('a send that was refused or never left explains nothing', async () => {
