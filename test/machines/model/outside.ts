@@ -186,15 +186,15 @@ export function isReservedTwice(world: World, currency: string): boolean {
 }
 
 /**
- * Somebody terminates a run that is in doubt about its trade. A terminated run reserves nothing. No list shows the trade within the
+ * Somebody terminates a run that is in doubt about its trade, or Temporal loses it. Such a run reserves nothing. No list shows the trade within the
  * time that lists may lag, so that another run sells the same money. Then the service books the first trade.
  */
 export function isBookedAfterItsRun(world: World, temporal: Temporal, { send, atMs }: Movement): boolean {
   const isLate = atMs - send.sentAtMs > DEFAULT_SERVICE_FACTS.listLagMs;
   return noted(
     world,
-    isLate && world.runs.length > 1 && temporal.wasTerminated(),
-    'a trade that is booked late, of a run that somebody has terminated',
+    isLate && world.runs.length > 1 && (temporal.wasTerminated() || temporal.forgotWhatCameOf(send)),
+    'a trade that is booked late, of a run that somebody has terminated or Temporal has lost',
   );
 }
 
