@@ -102,6 +102,9 @@ class FileJournal {
       const bytes = Buffer.from(lines.map(({ text }) => text).join(''));
       await writeWhole(this.#file, bytes, this.#bytes);
       await this.#file.datasync();
+      // What is written to a deleted file is nowhere once the worker has ended.
+      if ((await this.#file.stat()).nlink === 0)
+        throw new Error('its file was deleted; start the worker again');
       this.#end = end;
       this.#bytes += bytes.length;
       for (const [index, { resolve }] of together.entries()) resolve(lines[index]?.n ?? 0);

@@ -78,6 +78,13 @@ describe('a journal', () => {
     assert.deepEqual(await readdir(empty), []);
   });
 
+  test('takes no line once its file was deleted', async () => {
+    const journal = await beginJournal(folder, BEGIN, () => NOW);
+    await rm(journal.path);
+    await assert.rejects(journal.keep(SEND), /deleted/);
+    await journal.close();
+  });
+
   const CHANGES: readonly (readonly [what: string, change: (lines: string[]) => string[], line: number])[] = [
     ['changed amount', (lines) => lines.map((line) => line.replace('10.50', '90.50')), 2],
     ['line that was cut out', (lines) => lines.toSpliced(2, 1), 3],
