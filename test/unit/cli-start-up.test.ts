@@ -47,6 +47,8 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   balances: [...OUTPUT, ...POLICY, ...SERVICE],
   accounts: [...OUTPUT, ...POLICY, ...SERVICE],
   ledger: [...OUTPUT, 'luxon', 'decimal.js', 'zod'],
+  audit: [],
+  'audit/verify': [...OUTPUT, ...POLICY, ...SERVICE],
   worker: [
     ...OUTPUT,
     ...POLICY,

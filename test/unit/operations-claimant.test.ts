@@ -73,7 +73,7 @@ function placeWith(told: Told | (() => Told), payments: readonly BatchPayment[] 
 
 const ASKED = { plan: WHOLE_PLAN, item: 'two' };
 /** What does not tell is asked once. */
-const ONCE_MS = 1;
+const ONCE_MS = 1_500;
 
 const claimant = (told: Parameters<typeof placeWith>[0]) =>
   claimantOf(placeWith(told), ASKED, RECORD, ONCE_MS);
