@@ -386,6 +386,7 @@ export class Temporal {
       each.#executions = [];
     }
     this.#losePlan();
+    this.#upAtMs = this.#world.agenda.nowMs + comesBackAfter(0, true);
     this.isUnknown = true;
     this.lost.push(...this.kept.instructions);
     this.kept = { instructions: [], facts: [] };
