@@ -257,10 +257,9 @@ export class People {
   /** Nothing of it is there, and what could be it is so young that `resolve` refuses to judge it. */
   #isTooSoon(item: string): boolean {
     const { service, agenda } = this.#world;
-    const name = this.#temporal.itemOf(item);
     const record = this.#temporal.payments().find(({ payment }) => payment.id === item);
     if (record === undefined || record.amount === null) return false;
-    if (service.ledger.some(({ send }) => send.write.item === name)) return false;
+    if (this.#recordOf(item) !== undefined) return false;
     return service
       .untaggedLike(record.payment.account, units(record.amount))
       .some(({ createdAt }) => Date.parse(createdAt) + YOUNG_MS > agenda.nowMs);
