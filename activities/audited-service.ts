@@ -2,7 +2,7 @@
  * The client of the service with a journal: each write is in the journal, on the disk, before a byte of it leaves, and what came
  * of it is noted after. What cannot be written there is not sent.
  */
-import type { AuditFact, AuditedWrite } from '../domain/audit.ts';
+import type { AuditFact } from '../domain/audit.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { Leaving, ServiceClient } from '../service/client.ts';
 
@@ -57,21 +57,23 @@ export function auditedService(
         validForSeconds: String(validForSeconds),
         settlement,
       };
-      return audited(sentAs('quote', null, idempotencyKey, asked), leaving, (last) =>
+      return audited({ write: 'quote', reference: null, idempotencyKey, request: asked }, leaving, (last) =>
         service.createQuote(request, last),
       );
     },
     createTrade: (request, leaving) => {
       const { quoteId, reference, idempotencyKey } = request;
-      return audited(sentAs('trade', reference, idempotencyKey, { quoteId }), leaving, (last) =>
+      return audited({ write: 'trade', reference, idempotencyKey, request: { quoteId } }, leaving, (last) =>
         service.createTrade(request, last),
       );
     },
     createWithdrawal: (request, leaving) => {
       const { account, currency, amount, tag, idempotencyKey } = request;
       const asked = { account, currency, amount };
-      return audited(sentAs('withdrawal', tag, idempotencyKey, asked), leaving, (last) =>
-        service.createWithdrawal(request, last),
+      return audited(
+        { write: 'withdrawal', reference: tag, idempotencyKey, request: asked },
+        leaving,
+        (last) => service.createWithdrawal(request, last),
       );
     },
   };
@@ -83,15 +85,6 @@ const ALWAYS: Leaving = {
   whyNotNow: () => null,
   withinMs: 5_000,
 };
-
-function sentAs(
-  write: AuditedWrite,
-  reference: string | null,
-  idempotencyKey: string,
-  request: Readonly<Record<string, string>>,
-): Sent {
-  return { write, reference, idempotencyKey, request };
-}
 
 function outcomeOf(
   reply: Reply<{ readonly id: string }>,

@@ -50,7 +50,7 @@ export type AuditFact =
   /** The worker has ended in order. */
   | { readonly kind: 'end' };
 
-export type AuditedWrite = 'quote' | 'trade' | 'withdrawal';
+type AuditedWrite = 'quote' | 'trade' | 'withdrawal';
 /** `n`: the number of the line, from 1. `at`: ISO 8601, by the worker's clock. */
 export type AuditLine = AuditFact & { readonly n: number; readonly at: string };
 export type AuditOf<Kind extends AuditFact['kind']> = Extract<AuditLine, { readonly kind: Kind }>;

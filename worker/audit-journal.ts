@@ -2,11 +2,12 @@
  * The journal of one worker, in a file of its own (docs/operations/audit.md). Lines that come at the same moment are written
  * and brought to the disk together. A line that could not be written leaves nothing behind: the next one takes its place.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NOTHING_WRITTEN, nextLine, type AuditEnd, type AuditFact } from '../domain/audit.ts';
 import type { Journal } from '../activities/audited-service.ts';
+import { auditDigest } from '../config/audit-digest.ts';
 import { ConfigurationError } from '../config/errors.ts';
 
 type Waiting = {
@@ -95,7 +96,7 @@ class FileJournal {
     try {
       const at = new Date(this.#nowMs()).toISOString();
       const lines = together.map(({ fact }) => {
-        const next = nextLine(end, fact, at, sha256);
+        const next = nextLine(end, fact, at, auditDigest);
         end = next.end;
         return { text: `${next.text}\n`, n: next.end.n };
       });
@@ -122,8 +123,4 @@ async function writeWhole(file: FileHandle, bytes: Buffer, position: number): Pr
     const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written);
     written += bytesWritten;
   }
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

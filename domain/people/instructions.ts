@@ -363,6 +363,11 @@ export function approvalIn({ instructions }: Kept): LookAlikeApproval | null {
   return lists.at(-1) ?? null;
 }
 
+/** The records that had failed when a person let the item be paid again. */
+export function closedIdsOf(eights: readonly Pick<Eight, 'openedBy'>[]): readonly string[] {
+  return eights.flatMap(({ openedBy }) => openedBy.recordId ?? []);
+}
+
 /** Combines everything that is kept into what it says about one item. */
 export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   let decision: Decision | null = null;
@@ -380,7 +385,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         break;
       case 'executed':
         // That record had failed when a person let the item be paid again, so it can be no later payment of it.
-        if (!eights.some(({ openedBy }) => openedBy.recordId === said.recordId)) decision = said;
+        if (!closedIdsOf(eights).includes(said.recordId)) decision = said;
         break;
       case 'not executed':
         decision = said;

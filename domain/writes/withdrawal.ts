@@ -15,7 +15,13 @@ import {
   type AfterWithdrawal,
 } from '../service/reply-rules.ts';
 import type { LookAlike } from './look-alikes.ts';
-import { GENERATIONS_AT_ONCE, eightOf, type Eight, type InstructionsAbout } from '../people/instructions.ts';
+import {
+  GENERATIONS_AT_ONCE,
+  closedIdsOf,
+  eightOf,
+  type Eight,
+  type InstructionsAbout,
+} from '../people/instructions.ts';
 import {
   LOOK_BACK_MS,
   candidatesOf,
@@ -280,7 +286,7 @@ function identityOf(
   },
 ): PaymentIdentity {
   const { amount, alike, said, state } = known;
-  const closedIds = [...said.eights.flatMap(({ openedBy }) => openedBy.recordId ?? []), ...state.closedIds];
+  const closedIds = [...closedIdsOf(said.eights), ...state.closedIds];
   const namedId = said.decision?.kind === 'executed' ? said.decision.recordId : null;
   const ownIds = [...(namedId === null ? [] : [namedId]), ...said.recordIds, ...closedIds];
   // What a person says of a record does not count against what the service has said.

@@ -14,6 +14,7 @@ import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import { isWorseThanPlanned, type Report } from '../../domain/run/report.ts';
 import { minuteText, type Waiting, type WaitReason } from '../../domain/waits.ts';
 import {
+  closedIdsOf,
   instructionsAbout,
   newestSaid,
   type Instruction,
@@ -336,7 +337,7 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
   const { payment } = planned;
   const { eights, notThisIds } = instructionsAbout(kept, item);
   const named = recordIdOf(decision);
-  const closedIds = eights.flatMap(({ openedBy }) => openedBy.recordId ?? []);
+  const closedIds = closedIdsOf(eights);
   if (named !== null && closedIds.includes(named))
     throw new CommandFailure('refused by us', [
       {

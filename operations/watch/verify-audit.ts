@@ -2,7 +2,6 @@
  * Verifies the journals of workers: whether their lines follow each other, and whether a line explains each trade and withdrawal
  * that the service lists in their time. Reads files and lists only.
  */
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,10 +17,11 @@ import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import { scanList } from '../../service/list-scan.ts';
+import { auditDigest } from '../../config/audit-digest.ts';
 import { CommandFailure } from '../failure.ts';
 import { serviceFailure } from '../preflight.ts';
 
-/** A journal that was read. `at`: of its first and last line, ISO 8601. */
+/** A journal that was read. `from`, `until`: the moments of its first and its last line, ISO 8601. */
 export type ReadJournal = {
   readonly path: string;
   readonly begin: AuditOf<'begin'>;
@@ -94,7 +94,7 @@ async function readLines(path: string): Promise<ReadJournal | Trouble> {
     isCut = !isWhole;
     // By a line that is not whole on the disk nothing was sent.
     if (isCut) break;
-    const read = readLine(end, text, sha256);
+    const read = readLine(end, text, auditDigest);
     if (typeof read === 'string') return changed(path, end.n + 1, read);
     const { line } = read;
     end = read.end;
@@ -222,8 +222,4 @@ function couldBe({ reference, request }: Sent, record: Withdrawal): boolean {
   return (
     isSameAccount && record.currency === currency && normalise(record.withdrawalAmount) === normalise(amount)
   );
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }
