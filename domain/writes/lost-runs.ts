@@ -85,11 +85,11 @@ export function besideLostRuns(of: Beside, lost: readonly RunName[], name: strin
   const command = `npx cambist run ${typed(of.policyFile)}`;
   const file = of.isBatch ? ' --batch FILE' : '';
   const replaced = of.isPlanned
-    ? ` Where ${others.length === 0 ? 'it' : 'one of them'} has taken the place of this run, cancel this one: \`npx cambist cancel ${runName(of.run)}\`.`
+    ? `Where ${others.length === 0 ? 'it' : 'one of them'} has taken the place of this run, cancel this one first, by \`npx cambist cancel ${runName(of.run)}\`. `
     : '';
   const problem = makeProblem('OTHER_RUNS_LOST', null, {
     message: `The service has records of ${runs} of this policy that Temporal does not know: ${names}${more}. Temporal was likely restored from an older backup, or another namespace uses the same key. This run sends nothing before a person says so.`,
-    fix: `Start ${them} again first, by \`${command}${file} --id ${id}\`: what was done is adopted, and this run then goes on by itself. Or look at what was moved, and let this run go all the same: \`${command} --id ${of.run.id} --go-on ${name}\`.${replaced}`,
+    fix: `${replaced}Start ${them} again first, by \`${command}${file} --id ${id}\`: what was done is adopted, and this run then goes on by itself. Or look at what was moved, and let this run go all the same: \`${command} --id ${of.run.id} --go-on ${name}\`.`,
   });
   return { afterMs: ASK_AGAIN_MS, reason: 'person', problem };
 }

@@ -711,7 +711,7 @@ test('a leg that is not fresh is quoted only when Temporal knows the runs of the
   );
   assert.match(
     held.problem.fix,
-    /it has taken the place of this run, cancel this one: `npx cambist cancel p\./,
+    /it has taken the place of this run, cancel this one first, by `npx cambist cancel p\./,
   );
   const reset = context({ attempt: { ...context().attempt, runId: 'run-2' } });
   const asked = (

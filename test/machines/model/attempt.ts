@@ -18,6 +18,7 @@ import {
   type Steps,
 } from '../../../domain/writes/step.ts';
 import type { LegStep } from '../../../domain/writes/leg-state.ts';
+import type { SeenRuns } from '../../../domain/writes/lost-runs.ts';
 import { executeTradeSteps, requestQuoteSteps, tradedSteps } from '../../../domain/writes/trade.ts';
 import { createWithdrawalSteps, type PaymentStep } from '../../../domain/writes/withdrawal.ts';
 import type {
@@ -31,6 +32,7 @@ import { asForgotten } from '../../../domain/writes/doubt.ts';
 import type { Closed } from '../../../domain/halt.ts';
 import { makeProblem, type Problem } from '../../../domain/problems.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
+import { heldBesideNow } from '../../../activities/claims.ts';
 import { readDemand } from '../../../activities/demand.ts';
 import { readFreeMoney } from '../../../activities/free-money.ts';
 import { turnGivenBack } from '../../../activities/leg-calls.ts';
@@ -296,8 +298,7 @@ export class Attempt {
         later(async () => this.#demand(effect.leg));
         return;
       case 'read lost runs':
-        // Temporal forgets no other run here.
-        world.agenda.after(INSTRUCTIONS_MS, () => answer({ lostRuns: null }));
+        later(async () => this.#lostRuns(effect.seen));
         return;
       case 'read free money':
         later(async () => this.#freeMoney(effect.currencies));
@@ -448,6 +449,17 @@ export class Attempt {
     const answer = await this.#world.turns.asked().take(temporal.ours.input.run, false);
     if (answer.turn === 'ours') this.#turn = answer;
     return answer;
+  }
+
+  async #lostRuns(seen: SeenRuns): Promise<Answer> {
+    const { temporal, execution } = this.activity;
+    const { run, mode } = temporal.ours.input;
+    const deps = workerOf(this.#world, temporal);
+    const lostRuns = await inActivity({ runId: execution.runId }, () =>
+      heldBesideNow(deps, { mode, run }, seen),
+    );
+    if (lostRuns !== null) this.#world.coverage.hit('rebalance', 'waits beside a lost run');
+    return { lostRuns };
   }
 
   async #demand(leg: Leg): Promise<Demand> {

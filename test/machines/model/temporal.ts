@@ -112,6 +112,8 @@ export class Temporal {
   isUnknown = false;
   /** Somebody has reset it. */
   wasReset = false;
+  /** A restore has opened it again, although it had ended. */
+  wasReopened = false;
   /** A restore brought back a run that had ended, and took away whatever went on with it: its report is of that time. */
   isReportOld = false;
   readonly ours: Ours;
@@ -393,6 +395,15 @@ export class Temporal {
     this.#world.later(comesBackAfter(againAfterMs, true), () => this.start('again'));
   }
 
+  /** Whoever finds that out cancels a run whose place it may have taken, as `OTHER_RUNS_LOST` says, and starts it again. */
+  async #isFoundLost(): Promise<void> {
+    if (!this.isUnknown) return;
+    for (const other of this.#world.runs) {
+      if (other !== this && other.wasReopened) await other.people.cancel('both');
+    }
+    await this.start('again');
+  }
+
   /** What is at work may still send until its attempt's deadline, and nobody hears of that either. */
   #forgetWork(atMs: number): void {
     this.#forgotAtMs.push(atMs + WRITE_LIMITS.startToCloseMs);
@@ -443,7 +454,12 @@ export class Temporal {
     this.#executions = known.filter(({ closedAtMs }) => closedAtMs !== null && closedAtMs <= thenMs);
     const open = known.find((execution) => !this.#executions.includes(execution));
     this.isReportOld = open === undefined && known.length > 0;
+    if (known.length === 0 && this.planRun === null && this.number === null) {
+      this.isUnknown = true;
+      this.#world.later(comesBackAfter(0, true), () => this.#isFoundLost());
+    }
     if (open === undefined) return;
+    this.wasReopened ||= open.closedAtMs !== null;
     const history = open.history.filter(({ atMs }) => atMs <= thenMs);
     const { input, runId, originalRunId, firstRunId, startedAtMs, begunAtMs, carried, longAfter } = open;
     await this.#begin(

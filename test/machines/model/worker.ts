@@ -12,6 +12,7 @@ import { chunkStateOf } from '../../../domain/run/chunk-state.ts';
 import { isHeld, recordIn, type Coordinator, type Holder, type Suspect } from '../../../domain/run/claims.ts';
 import { chunkIdOf } from '../../../workflows/names.ts';
 import { whose } from './others.ts';
+import { readInputOf } from './ours.ts';
 import type { Temporal } from './temporal.ts';
 import type { World } from './world.ts';
 
@@ -46,6 +47,7 @@ export function workerOf(world: World, temporal: Temporal): Deps {
     scans: world.scans,
     turn: world.turns.asked(),
     plans: {
+      find: async () => ({ input: readInputOf(home.ours, world.schedule.batch) }),
       read: async () => {
         const plan = home.planRun?.plan ?? null;
         return plan === null ? { kind: 'waiting', waiting: null } : { kind: 'plan', plan };
