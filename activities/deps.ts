@@ -18,6 +18,7 @@ import type { OthersReserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer } from '../domain/turn.ts';
 import type { Claims } from '../durable/other-runs/claims.ts';
 import type { FoundPlan } from '../durable/plans.ts';
+import type { WriteGate } from './write-gate.ts';
 import type { NotNow, ScheduledAnswer, ScheduledCall, TrialAnswer } from '../workflows/calls.ts';
 import type { TrialInput } from '../workflows/names.ts';
 
@@ -130,6 +131,8 @@ export type Deps = {
     /** When the last reading is too old, waits a little for the next one. */
     settled(write: HaltedWrite): Promise<void>;
   };
+  /** What the worker's own folder of policies allows. */
+  readonly gate: WriteGate;
   /** Starts the run for a schedule's date as the command would, or finds that it is started. */
   readonly startScheduled: (call: ScheduledCall) => Promise<ScheduledAnswer | NotNow>;
   /** Whether it could do that, as this worker is set up. */
