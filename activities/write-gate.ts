@@ -9,7 +9,6 @@ import { whyNotAllowed, type GatedWrite, type PoliciesRead } from '../domain/wri
 import type { TradedQuote } from '../domain/writes/step.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
-import type { Clock } from './deps.ts';
 
 type NotSent = Extract<Reply<never>, { kind: 'NOT_SENT' }>;
 type Quoted = Extract<GatedWrite, { kind: 'quote' }>;
@@ -45,7 +44,8 @@ type Options = {
   readonly read: () => Promise<PoliciesRead>;
   readonly mode: Mode;
   readonly decimals: Readonly<Record<string, number>>;
-  readonly clock: Clock;
+  /** Milliseconds. */
+  readonly clock: { readonly wallMs: () => number; readonly monotonicMs: () => number };
   /** Seals the facts of a quote with the API key of the worker, so that Temporal cannot change or invent them. */
   readonly seal: (facts: readonly string[]) => string;
 };
