@@ -6,9 +6,8 @@ import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio/worker';
 import { auditedService } from '../activities/audited-service.ts';
-import { createActivities } from '../activities/index.ts';
+import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
-import { drillOf } from '../domain/halt.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
@@ -104,6 +103,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const journal = await journalOf(settings, signed, { identity, nowMs: clock.wallMs });
   const note = options.note ?? (() => {});
   const service = journal === null ? signed : auditedService(signed, journal, note);
+  const words = journal === null ? null : wordsIn(journal, note);
   const halted = { client, mode: settings.mode };
   const halts = new HaltGate({
     read: haltsOf(halted),
@@ -111,10 +111,9 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
     onMachine: haltFileAt(settings.haltFile),
-    onChange: (standing) => {
-      answerDrills(halted, standing, { worker: identity, whyNot: (write) => halts.whyNot(write) });
-      const byPeople = standing.filter(({ scope }) => drillOf(scope) === null);
-      journal?.keep({ kind: 'halts', standing: byPeople }).catch((error: unknown) => note(String(error)));
+    onChange: (held) => {
+      answerDrills(halted, held.halts, { worker: identity, whyNot: (write) => halts.whyNot(write) });
+      words?.halts(held);
     },
   });
   await halts.look();
@@ -126,7 +125,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     namespace,
     taskQueue,
     workflowBundle: { codePath: BUNDLE },
-    activities: createActivities({
+    activities: auditedActivities(words, {
       service,
       reader,
       scans: new SharedScans(reader, { clock, listLagMs: settings.facts.listLagMs }),

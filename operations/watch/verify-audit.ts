@@ -27,6 +27,8 @@ export type ReadJournal = {
   readonly begin: AuditOf<'begin'>;
   readonly lines: number;
   readonly sends: readonly Sent[];
+  /** What people said, halts and resumes included. */
+  readonly words: readonly Word[];
   readonly from: string;
   readonly until: string;
   /** False: the worker still writes it, or was killed, perhaps within its last line. */
@@ -35,6 +37,8 @@ export type ReadJournal = {
 
 /** A send, and what came of it; null: the journal does not know. */
 type Sent = AuditOf<'send'> & { outcome: AuditOf<'outcome'> | null };
+
+type Word = AuditOf<'said' | 'halt' | 'resume'>;
 
 /**
  * The journals among these files, and of each folder the files that are named like one.
@@ -89,6 +93,7 @@ async function readLines(path: string): Promise<ReadJournal | Trouble> {
   let begin: AuditOf<'begin'> | null = null;
   let last: AuditLine | null = null;
   const sends = new Map<number, Sent>();
+  const words: Word[] = [];
   let isCut = false;
   for await (const { text, isWhole } of linesOf(path)) {
     isCut = !isWhole;
@@ -101,6 +106,7 @@ async function readLines(path: string): Promise<ReadJournal | Trouble> {
     last = line;
     if (line.kind === 'begin') begin = line;
     if (line.kind === 'send') sends.set(line.n, { ...line, outcome: null });
+    if (line.kind === 'said' || line.kind === 'halt' || line.kind === 'resume') words.push(line);
     const of = line.kind === 'outcome' ? sends.get(line.of) : undefined;
     if (line.kind === 'outcome' && of !== undefined) of.outcome = line;
   }
@@ -110,6 +116,7 @@ async function readLines(path: string): Promise<ReadJournal | Trouble> {
     begin,
     lines: end.n,
     sends: [...sends.values()],
+    words,
     from: begin.at,
     until: last.at,
     hasEnded: last.kind === 'end' && !isCut,
@@ -135,6 +142,20 @@ function changed(path: string, line: number, why: string): Trouble {
   const fix =
     'Compare it with the copy that was shipped, and find out who has changed the file. What comes after this line proves nothing.';
   return { code: 'AUDIT_CHANGED', place: `${path}:${line}`, message: why, fix };
+}
+
+/** How often people have said what, by all journals together: several workers see the same word. */
+export function countWords(journals: readonly ReadJournal[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  const seen = new Set<string>();
+  for (const word of journals.flatMap(({ words }) => words)) {
+    const what = word.kind === 'said' ? word.what : word.kind;
+    const name = word.kind === 'said' ? [word.run, word.entry] : [word.saidAt, word.by, word.scope];
+    const identity = JSON.stringify([what, name]);
+    if (!seen.has(identity)) counts.set(what, (counts.get(what) ?? 0) + 1);
+    seen.add(identity);
+  }
+  return counts;
 }
 
 /** What the service lists in the time of the journals. `unexplained`: no line says that it was sent. */

@@ -11,7 +11,7 @@ import { NOTHING_WRITTEN, nextLine, type AuditFact } from '../../domain/audit.ts
 import type { Reply } from '../../domain/service/reply.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import { CommandFailure } from '../../operations/failure.ts';
-import { holdAgainstService, readJournals } from '../../operations/watch/verify-audit.ts';
+import { countWords, holdAgainstService, readJournals } from '../../operations/watch/verify-audit.ts';
 import type { Leaving, ServiceClient } from '../../service/client.ts';
 import { beginJournal } from '../../worker/audit-journal.ts';
 import { NOW, done } from '../support/scripts.ts';
@@ -122,10 +122,39 @@ describe('a journal', () => {
 describe('a journal that is read', () => {
   test('is whole where a person has said something with a line separator of Unicode', async () => {
     const scope = { policy: null, currency: null };
+    const saidAt = new Date(NOW).toISOString();
     const why = 'one\u2028two\u2029three\u0085four';
-    const path = await written({ kind: 'halts', standing: [{ scope, by: 'me', why, atMs: NOW }] }, SEND);
+    const path = await written({ kind: 'halt', scope, by: 'me', why, saidAt }, SEND);
     const [read] = await readJournals([path]);
     assert.deepEqual([read?.lines, read?.hasEnded], [4, true]);
+  });
+
+  test('tells how often people said what, each word once for all workers that saw it', async () => {
+    const saidAt = new Date(NOW).toISOString();
+    const halt: AuditFact = {
+      kind: 'halt',
+      scope: { policy: null, currency: null },
+      by: 'ana',
+      why: 'x',
+      saidAt,
+    };
+    const cancel = (entry: string, number: number | null): AuditFact => ({
+      kind: 'said',
+      run: 'p.2026-11-21',
+      entry,
+      number,
+      what: 'cancel',
+      items: [],
+      recordId: null,
+      by: 'ana',
+      why: 'x',
+      saidAt,
+    });
+    const journals = await readJournals([
+      await written(halt, cancel('c', null), cancel('c', 1)),
+      await written(halt, { ...halt, kind: 'resume', by: 'ben', haltAt: saidAt }, cancel('d', 2)),
+    ]);
+    assert.deepEqual(Object.fromEntries(countWords(journals)), { halt: 1, cancel: 2, resume: 1 });
   });
 
   test('has no end where the last line is not whole on the disk: nothing was sent by that line', async () => {
