@@ -28,7 +28,7 @@ const MOST_RUNS = 1_000;
 const HALTS = 'halts';
 
 /** @param note called with why a line could not be written; it is written when the worker sees the word again */
-export function wordsIn(journal: Pick<Journal, 'keep'>, note: (problem: string) => void): Words {
+export function wordsIn(journal: Pick<Journal, 'keepSoon'>, note: (problem: string) => void): Words {
   /** The lines that the journal has, by the run that they are about; the one that was used last stands last. */
   const written = new Map<string, Set<string>>();
   const writtenOf = (place: string): Set<string> => {
@@ -42,7 +42,7 @@ export function wordsIn(journal: Pick<Journal, 'keep'>, note: (problem: string) 
   const write = (lines: Set<string>, name: string, fact: AuditFact): void => {
     if (lines.has(name)) return;
     lines.add(name);
-    journal.keep(fact).catch((error: unknown) => {
+    journal.keepSoon(fact).catch((error: unknown) => {
       lines.delete(name);
       note(error instanceof Error ? error.message : String(error));
     });

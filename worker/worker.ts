@@ -72,10 +72,10 @@ export type RunningWorker = {
 async function journalOf(
   { auditFolder, mode }: Settings,
   { organisation, keyName }: Pick<ReturnType<typeof createClient>, 'organisation' | 'keyName'>,
-  { identity, nowMs }: { readonly identity: string; readonly nowMs: () => number },
+  { identity, clock }: { readonly identity: string; readonly clock: TimedClock },
 ): Promise<AuditJournal | null> {
   if (auditFolder === null) return null;
-  return beginJournal(auditFolder, { worker: identity, mode, organisation, keyName }, nowMs);
+  return beginJournal(auditFolder, { worker: identity, mode, organisation, keyName }, clock);
 }
 
 /** Built by `npm run build`; no worker runs webpack when it starts. */
@@ -100,7 +100,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const { taskQueue } = settings;
   const clock = options.clock ?? machineClock;
   const identity = options.identity ?? `${process.pid}@${hostname()}`;
-  const journal = await journalOf(settings, signed, { identity, nowMs: clock.wallMs });
+  const journal = await journalOf(settings, signed, { identity, clock });
   const note = options.note ?? (() => {});
   const service = journal === null ? signed : auditedService(signed, journal, note);
   const words = journal === null ? null : wordsIn(journal, note);

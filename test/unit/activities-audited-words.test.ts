@@ -28,7 +28,7 @@ function written(more: { readonly fails?: number } = {}) {
   let fails = more.fails ?? 0;
   const lines: AuditFact[] = [];
   const noted: string[] = [];
-  const keep = async (fact: AuditFact): Promise<number> => {
+  const keepSoon = async (fact: AuditFact): Promise<number> => {
     if (fails > 0) {
       fails -= 1;
       throw new Error('no space left');
@@ -37,7 +37,7 @@ function written(more: { readonly fails?: number } = {}) {
     assert.notEqual(typeof readLine({ ...NOTHING_WRITTEN, n: 1 }, text, auditDigest), 'string', text);
     return lines.push(fact);
   };
-  const words = wordsIn({ keep }, (problem) => noted.push(problem));
+  const words = wordsIn({ keepSoon }, (problem) => noted.push(problem));
   return { words, lines, noted };
 }
 
@@ -193,7 +193,7 @@ test('what a worker reads before a write, or takes over, is in its journal, and 
   const kept: Recorded[] = [recorded({ kind: 'cancel', id: 'c' })];
   const facts: AuditFact[] = [];
   const never = new Promise<number>(() => {});
-  const keep = (fact: AuditFact): Promise<number> => {
+  const keepSoon = (fact: AuditFact): Promise<number> => {
     facts.push(fact);
     return never;
   };
@@ -204,7 +204,7 @@ test('what a worker reads before a write, or takes over, is in its journal, and 
   };
   const { deps } = worker({}, { instructions });
   const activities = auditedActivities(
-    wordsIn({ keep }, () => {}),
+    wordsIn({ keepSoon }, () => {}),
     deps,
   );
   const call = {

@@ -14,11 +14,13 @@ import { CommandFailure } from '../../operations/failure.ts';
 import { countWords, holdAgainstService, readJournals } from '../../operations/watch/verify-audit.ts';
 import type { Leaving, ServiceClient } from '../../service/client.ts';
 import { beginJournal } from '../../worker/audit-journal.ts';
+import { NEVER_WAKES } from '../support/activities.ts';
 import { NOW, done } from '../support/scripts.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'audit-'));
 after(() => rm(folder, { recursive: true }));
 
+const CLOCK = { ...NEVER_WAKES, wallMs: () => NOW };
 const BEGIN = { worker: 'w', mode: 'SANDBOX', organisation: 'org', keyName: 'key' };
 const SEND: AuditFact = {
   kind: 'send',
@@ -38,7 +40,7 @@ const made = (of: number, recordId: string): AuditFact => ({
 /** A journal with these lines after its first one. */
 async function written(...facts: readonly AuditFact[]): Promise<string> {
   let nowMs = NOW;
-  const journal = await beginJournal(folder, BEGIN, () => (nowMs += 60_000));
+  const journal = await beginJournal(folder, BEGIN, { ...CLOCK, wallMs: () => (nowMs += 60_000) });
   for (const fact of facts) await journal.keep(fact);
   await journal.close();
   return journal.path;
@@ -46,7 +48,7 @@ async function written(...facts: readonly AuditFact[]): Promise<string> {
 
 describe('a journal', () => {
   test('is whole with all of its lines, also of those that came at the same moment, and only its owner reads it', async () => {
-    const journal = await beginJournal(folder, BEGIN, () => NOW);
+    const journal = await beginJournal(folder, BEGIN, CLOCK);
     const numbers = await Promise.all(Array.from({ length: 100 }, () => journal.keep(SEND)));
     assert.deepEqual(
       numbers,
@@ -58,12 +60,41 @@ describe('a journal', () => {
     assert.equal((await stat(journal.path)).mode & 0o777, 0o600);
   });
 
+  test('has a line for which nobody waits with the next send, or a moment later, or at the end', async () => {
+    const wakes: (() => void)[] = [];
+    const wake = (_afterMs: number, callback: () => void): (() => void) => {
+      wakes.push(callback);
+      return () => wakes.splice(wakes.indexOf(callback), 1);
+    };
+    const journal = await beginJournal(folder, BEGIN, { ...CLOCK, wake });
+    const kinds = async () => {
+      const lines = (await readFile(journal.path, 'utf8')).trim().split('\n');
+      return lines.map((line) => (JSON.parse(line) as { kind: string }).kind).join();
+    };
+    const outcome = made(2, 'wtd_1');
+    const first = [journal.keepSoon(outcome), journal.keepSoon(outcome)];
+    assert.deepEqual([await kinds(), wakes.length], ['begin', 1]);
+    assert.deepEqual([await journal.keep(SEND), wakes.length], [4, 0]);
+    assert.deepEqual(await Promise.all(first), [2, 3]);
+    const sending = journal.keep(SEND);
+    const meanwhile = journal.keepSoon(outcome);
+    await sending;
+    assert.deepEqual([await kinds(), wakes.length], ['begin,outcome,outcome,send,send', 1]);
+    wakes.shift()?.();
+    assert.equal(await meanwhile, 6);
+    const last = journal.keepSoon(outcome);
+    await journal.close();
+    assert.equal(await last, 7);
+    assert.equal(await kinds(), 'begin,outcome,outcome,send,send,outcome,outcome,end');
+    await readJournals([journal.path]);
+  });
+
   test('is begun by each worker in a file of its own, and in no folder that is not there', async () => {
     const before = (await readdir(folder)).length;
     await Promise.all([written(), written()]);
     assert.equal((await readdir(folder)).length, before + 2);
     await assert.rejects(
-      beginJournal(join(folder, 'missing'), BEGIN, () => NOW),
+      beginJournal(join(folder, 'missing'), BEGIN, CLOCK),
       (error) => error instanceof ConfigurationError && error.problems[0]?.code === 'AUDIT_UNWRITABLE',
     );
   });
@@ -72,14 +103,14 @@ describe('a journal', () => {
     const empty = await mkdtemp(join(folder, 'empty-'));
     const moments = [NOW, NaN];
     await assert.rejects(
-      beginJournal(empty, BEGIN, () => moments.shift() ?? NOW),
+      beginJournal(empty, BEGIN, { ...CLOCK, wallMs: () => moments.shift() ?? NOW }),
       ConfigurationError,
     );
     assert.deepEqual(await readdir(empty), []);
   });
 
   test('takes no line once its file was deleted', async () => {
-    const journal = await beginJournal(folder, BEGIN, () => NOW);
+    const journal = await beginJournal(folder, BEGIN, CLOCK);
     await rm(journal.path);
     await assert.rejects(journal.keep(SEND), /deleted/);
     await journal.close();
@@ -233,6 +264,7 @@ describe('a write', () => {
       events.push(fact.kind === 'outcome' ? `outcome ${fact.result} of ${fact.of}` : fact.kind);
       return n;
     };
+    const keepSoon = journal.keepSoon ?? keep;
     const client = {
       createWithdrawal: async (_request: unknown, asked: Leaving) => {
         const reason = await asked.whyNot();
@@ -241,16 +273,20 @@ describe('a write', () => {
         return reply;
       },
     } as unknown as ServiceClient;
-    const answer = await auditedService(client, { keep }, (why) => noted.push(why)).createWithdrawal(
-      REQUEST,
-      leaving,
-    );
+    const answer = await auditedService(client, { keep, keepSoon }, (why) =>
+      noted.push(why),
+    ).createWithdrawal(REQUEST, leaving);
     return { events, noted, answer };
   }
 
   test('is in the journal before a byte leaves, and what came of it after', async () => {
     const { events } = await sent({});
     assert.deepEqual(events, ['send', 'a byte leaves', 'outcome DONE of 7']);
+  });
+
+  test('is answered before the disk has its outcome', async () => {
+    const { answer } = await sent({ keepSoon: () => new Promise(() => {}) });
+    assert.equal(answer.kind, 'DONE');
   });
 
   test('that the journal cannot take is not sent', async () => {
@@ -276,9 +312,8 @@ describe('a write', () => {
   });
 
   test('whose outcome cannot be written is answered all the same, and that is told', async () => {
-    const keep = ({ kind }: AuditFact): Promise<number> =>
-      kind === 'outcome' ? Promise.reject(new Error('no space left')) : Promise.resolve(7);
-    const { answer, noted } = await sent({ keep });
+    const { answer, noted } = await sent({ keepSoon: () => Promise.reject(new Error('no space left')) });
+    await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual([answer.kind, noted], ['DONE', ['no space left']]);
   });
 });
