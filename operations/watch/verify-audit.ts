@@ -2,9 +2,9 @@
  * Verifies the journals of workers: whether their lines follow each other, and whether a line explains each trade and withdrawal
  * that the service lists in their time. Reads files and lists only.
  */
-import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { StringDecoder } from 'node:string_decoder';
 import {
   NOTHING_WRITTEN,
   readLine,
@@ -18,10 +18,14 @@ import type { Trouble } from '../../language/text/problem.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import { scanList } from '../../service/list-scan.ts';
 import { auditDigest } from '../../config/audit-digest.ts';
+import { openByteFile } from '../../config/read-text-file.ts';
 import { CommandFailure } from '../failure.ts';
 import { serviceFailure } from '../preflight.ts';
 
-/** A journal that was read. `from`, `until`: the moments of its first and its last line, ISO 8601. */
+/**
+ * A journal that was read. `from`, `until`: the earliest and the latest moment of its lines, ISO 8601. The clock of the worker may
+ * have gone back.
+ */
 export type ReadJournal = {
   readonly path: string;
   readonly begin: AuditOf<'begin'>;
@@ -81,21 +85,24 @@ function notFound(path: string, message: string): CommandFailure {
 }
 
 async function readJournal(path: string): Promise<ReadJournal | Trouble> {
+  const opened = await openByteFile(path);
+  if (!opened.ok) return unread(path, opened.message);
   try {
-    return await readLines(path);
+    return await readLines(path, opened.chunks);
   } catch (error) {
     return unread(path, error instanceof Error ? error.message : String(error));
   }
 }
 
-async function readLines(path: string): Promise<ReadJournal | Trouble> {
+async function readLines(path: string, chunks: AsyncIterable<Uint8Array>): Promise<ReadJournal | Trouble> {
   let end: AuditEnd = NOTHING_WRITTEN;
   let begin: AuditOf<'begin'> | null = null;
   let last: AuditLine | null = null;
+  let [fromMs, untilMs] = [Infinity, -Infinity];
   const sends = new Map<number, Sent>();
   const words: Word[] = [];
   let isCut = false;
-  for await (const { text, isWhole } of linesOf(path)) {
+  for await (const { text, isWhole } of linesOf(chunks)) {
     isCut = !isWhole;
     // By a line that is not whole on the disk nothing was sent.
     if (isCut) break;
@@ -104,6 +111,8 @@ async function readLines(path: string): Promise<ReadJournal | Trouble> {
     const { line } = read;
     end = read.end;
     last = line;
+    fromMs = Math.min(fromMs, Date.parse(line.at));
+    untilMs = Math.max(untilMs, Date.parse(line.at));
     if (line.kind === 'begin') begin = line;
     if (line.kind === 'send') sends.set(line.n, { ...line, outcome: null });
     if (line.kind === 'said' || line.kind === 'halt' || line.kind === 'resume') words.push(line);
@@ -117,8 +126,8 @@ async function readLines(path: string): Promise<ReadJournal | Trouble> {
     lines: end.n,
     sends: [...sends.values()],
     words,
-    from: begin.at,
-    until: last.at,
+    from: new Date(fromMs).toISOString(),
+    until: new Date(untilMs).toISOString(),
     hasEnded: last.kind === 'end' && !isCut,
   };
 }
@@ -127,14 +136,18 @@ async function readLines(path: string): Promise<ReadJournal | Trouble> {
 const LONGEST_LINE = 1_000_000;
 
 /** `isWhole`: false for what comes after the last line end. A text that is too long for a line is cut. */
-async function* linesOf(path: string): AsyncGenerator<{ readonly text: string; readonly isWhole: boolean }> {
+async function* linesOf(
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<{ readonly text: string; readonly isWhole: boolean }> {
+  const decoder = new StringDecoder('utf8');
   let rest = '';
-  for await (const chunk of createReadStream(path, 'utf8')) {
-    const texts = `${rest}${chunk}`.split('\n');
+  for await (const chunk of chunks) {
+    const texts = `${rest}${decoder.write(chunk)}`.split('\n');
     rest = texts.pop() ?? '';
     for (const text of texts) yield { text, isWhole: true };
     if (rest.length > LONGEST_LINE) return yield { text: rest, isWhole: true };
   }
+  rest += decoder.end();
   if (rest !== '') yield { text: rest, isWhole: false };
 }
 
@@ -166,7 +179,7 @@ export type AgainstService = {
 };
 
 /**
- * Holds journals against the lists of the service, from the first line of the oldest to the last line of the newest.
+ * Holds journals against the lists of the service, from the earliest of their lines to the latest.
  * @throws CommandFailure when a list cannot be read whole
  */
 export async function holdAgainstService(

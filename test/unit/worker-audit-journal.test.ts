@@ -1,7 +1,8 @@
 /** The journal of a worker: on the disk before a byte leaves, whole whatever the disk does, and each change of it is found. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -206,6 +207,43 @@ describe('a journal that is read', () => {
       readJournals([join(path, '..')]),
       (error) => error instanceof CommandFailure && error.problems[0]?.place === path,
     );
+  });
+
+  test(
+    'that is a pipe or a device is refused at once, alone and in a folder',
+    { timeout: 20_000 },
+    async () => {
+      const odd = await mkdtemp(join(folder, 'odd-'));
+      const [pipe, device] = [join(odd, 'a.jsonl'), join(odd, 'b.jsonl')];
+      execFileSync('sh', ['-c', 'mkfifo "$0"', pipe]);
+      await symlink('/dev/zero', device);
+      for (const [path, places] of [
+        [pipe, [pipe]],
+        [odd, [pipe, device]],
+      ] as const)
+        await assert.rejects(readJournals([path]), (error) => {
+          assert.ok(error instanceof CommandFailure);
+          assert.deepEqual(
+            error.problems.map(({ place }) => place),
+            places,
+          );
+          return error.problems.every(({ message }) => message.includes('no regular file'));
+        });
+    },
+  );
+
+  test('covers all of its lines, whatever the clock of its worker did', async () => {
+    const hours = [2, 2, 4, 1, 3];
+    const journal = await beginJournal(folder, BEGIN, {
+      ...CLOCK,
+      // The name of the file is the first to ask.
+      wallMs: () => NOW + (hours.shift() ?? 0) * 3_600_000,
+    });
+    for (const fact of [SEND, made(2, 'wtd_1')]) await journal.keep(fact);
+    await journal.close();
+    const [read] = await readJournals([journal.path]);
+    const moments = [1, 4].map((hour) => new Date(NOW + hour * 3_600_000).toISOString());
+    assert.deepEqual([read?.from, read?.until], moments);
   });
 
   test('begins with the worker that writes it, and each line has a moment', async () => {
