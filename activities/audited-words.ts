@@ -39,35 +39,27 @@ export function wordsIn(journal: Pick<Journal, 'keepSoon'>, note: (problem: stri
     if (written.size > MOST_RUNS && oldest !== undefined) written.delete(oldest);
     return lines;
   };
-  const write = (lines: Set<string>, name: string, fact: AuditFact): void => {
-    if (lines.has(name)) return;
-    lines.add(name);
+  const write = (fact: AuditFact, onFailure: () => void): void => {
     journal.keepSoon(fact).catch((error: unknown) => {
-      lines.delete(name);
+      onFailure();
       note(error instanceof Error ? error.message : String(error));
     });
   };
-  const say = (run: RunName, said: Accepted, number: number | null): void => {
-    const place = runName(run);
-    const { id: entry, kind: what, by, why, atMs } = said;
-    write(writtenOf(place), `${entry} ${number === null ? 'accepted' : 'kept'}`, {
-      kind: 'said',
-      run: place,
-      entry,
-      number,
-      what,
-      items: itemsNamedIn(said),
-      recordId: 'recordId' in said ? said.recordId : null,
-      by,
-      why,
-      saidAt: momentOf(atMs),
-    });
+  const writeOnce = (place: string, name: string, fact: AuditFact): void => {
+    const lines = writtenOf(place);
+    if (lines.has(name)) return;
+    lines.add(name);
+    write(fact, () => lines.delete(name));
   };
   return {
     kept: (run, instructions) => {
-      for (const said of instructions) say(run, said, said.number);
+      for (const said of instructions) {
+        const fact = factOf(run, said, said.number);
+        // A list of items may be long. Where anything else differs, somebody has changed what is kept.
+        writeOnce(fact.run, JSON.stringify({ ...fact, items: fact.items.length }), fact);
+      }
     },
-    accepted: (run, accepted) => say(run, accepted, null),
+    accepted: (run, accepted) => write(factOf(run, accepted, null), () => {}),
     halts: (held) => {
       for (const seen of seenIn(held)) {
         const { scope, by, why, atMs } = seen;
@@ -76,7 +68,7 @@ export function wordsIn(journal: Pick<Journal, 'keepSoon'>, note: (problem: stri
           seen.kind === 'halt'
             ? { kind: 'halt', ...said }
             : { kind: 'resume', ...said, haltAt: momentOf(seen.haltAtMs) };
-        write(writtenOf(HALTS), JSON.stringify(fact), fact);
+        writeOnce(HALTS, JSON.stringify(fact), fact);
       }
     },
   };
@@ -113,6 +105,26 @@ function auditedInstructions(instructions: Deps['instructions'], words: Words): 
     ...instructions,
     read: (mode, run, chunk) => seen(run, instructions.read(mode, run, chunk)),
     readEarlier: (mode, run, runId, chunk) => seen(run, instructions.readEarlier(mode, run, runId, chunk)),
+  };
+}
+
+function factOf(
+  run: RunName,
+  said: Accepted,
+  number: number | null,
+): Extract<AuditFact, { readonly kind: 'said' }> {
+  const { id: entry, kind: what, by, why, atMs } = said;
+  return {
+    kind: 'said',
+    run: runName(run),
+    entry,
+    number,
+    what,
+    items: itemsNamedIn(said),
+    recordId: 'recordId' in said ? said.recordId : null,
+    by,
+    why,
+    saidAt: momentOf(atMs),
   };
 }
 

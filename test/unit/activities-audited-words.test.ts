@@ -76,6 +76,14 @@ test('each word of people is one line, however often and for however many chunks
   assert.equal(lines.length, 3);
 });
 
+test('a word that is read again and says something else is one more line', () => {
+  const { words, lines } = written();
+  const cancel = recorded({ kind: 'cancel', id: 'c', by: 'ana', why: 'wrong file', atMs: NOW });
+  for (const more of [{}, { by: 'ben' }, { why: 'another' }, { atMs: NOW + 1 }, {}])
+    words.kept(RUN, [{ ...cancel, ...more }]);
+  assert.equal(lines.length, 4);
+});
+
 test('a decision names the record of the service that it is about', () => {
   const { words, lines } = written();
   words.kept(RUN, [recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' })]);
