@@ -6,10 +6,9 @@ import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio/worker';
 import { auditedService } from '../activities/audited-service.ts';
-import { createActivities } from '../activities/index.ts';
+import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { OPEN_GATE, writeGate, type WriteGate } from '../activities/write-gate.ts';
-import { drillOf } from '../domain/halt.ts';
 import type { PoliciesRead } from '../domain/writes/write-gate.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
@@ -77,10 +76,10 @@ export type RunningWorker = {
 async function journalOf(
   { auditFolder, mode }: Settings,
   { organisation, keyName }: Pick<ReturnType<typeof createClient>, 'organisation' | 'keyName'>,
-  { identity, nowMs }: { readonly identity: string; readonly nowMs: () => number },
+  { identity, clock }: { readonly identity: string; readonly clock: TimedClock },
 ): Promise<AuditJournal | null> {
   if (auditFolder === null) return null;
-  return beginJournal(auditFolder, { worker: identity, mode, organisation, keyName }, nowMs);
+  return beginJournal(auditFolder, { worker: identity, mode, organisation, keyName }, clock);
 }
 
 /** @throws ConfigurationError when the folder of policies gives no policy that could be used */
@@ -128,9 +127,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const { taskQueue } = settings;
   const clock = options.clock ?? machineClock;
   const identity = options.identity ?? `${process.pid}@${hostname()}`;
-  const journal = await journalOf(settings, signed, { identity, nowMs: clock.wallMs });
+  const journal = await journalOf(settings, signed, { identity, clock });
   const note = options.note ?? (() => {});
   const service = journal === null ? signed : auditedService(signed, journal, note);
+  const words = journal === null ? null : wordsIn(journal, note);
   const halted = { client, mode: settings.mode };
   const halts = new HaltGate({
     read: haltsOf(halted),
@@ -138,10 +138,9 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
     onMachine: haltFileAt(settings.haltFile),
-    onChange: (standing) => {
-      answerDrills(halted, standing, { worker: identity, whyNot: (write) => halts.whyNot(write) });
-      const byPeople = standing.filter(({ scope }) => drillOf(scope) === null);
-      journal?.keep({ kind: 'halts', standing: byPeople }).catch((error: unknown) => note(String(error)));
+    onChange: (held) => {
+      answerDrills(halted, held.halts, { worker: identity, whyNot: (write) => halts.whyNot(write) });
+      words?.halts(held);
     },
   });
   await halts.look();
@@ -154,7 +153,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     namespace,
     taskQueue,
     workflowBundle: { codePath: BUNDLE },
-    activities: createActivities({
+    activities: auditedActivities(words, {
       service,
       reader,
       scans: new SharedScans(reader, { clock, listLagMs: settings.facts.listLagMs }),

@@ -189,6 +189,7 @@ function sentIn(requests: readonly Request[], operation: string): readonly unkno
 
 /** Which attempt of an activity runs. */
 export type AttemptInfo = {
+  readonly workflowId?: string;
   readonly runId?: string;
   readonly attempt?: number;
   readonly scheduledAtMs?: number;
@@ -212,7 +213,7 @@ export function inActivity<T>(attempt: AttemptInfo, work: () => Promise<T>): Pro
     heartbeatDetails: attempt.heartbeatDetails,
     scheduledTimestampMs: scheduledAtMs,
     currentAttemptScheduledTimestampMs: scheduledAtMs,
-    workflowExecution: { workflowId: 'sandbox/p.2026-11-21', runId },
+    workflowExecution: { workflowId: attempt.workflowId ?? 'sandbox/p.2026-11-21', runId },
   };
   const environment = new MockActivityEnvironment(info, QUIET);
   environment.on('heartbeat', (progress: unknown) => {
