@@ -1,7 +1,7 @@
 /** `cambist report RUN`: what a run did, or has done so far. */
 import { Option, type Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import type { Report } from '../../domain/run/report.ts';
+import { seenAs, type Report } from '../../domain/run/report.ts';
 import type { Settings } from '../../config/config.ts';
 import { readSettings } from '../arguments.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
@@ -91,8 +91,13 @@ async function showLines(output: Output, place: Place, facts: RunFacts): Promise
   for await (const { report: part, traceIds } of readParts(place, facts)) {
     const { payments, problems, ...run } = part;
     if (whole === null) output.line({ run });
+    const seenPaid = seenAs('paid', part);
     for (const [index, payment] of payments.entries())
-      output.line({ payment, traceId: traceIds?.[index] ?? null });
+      output.line({
+        payment,
+        traceId: traceIds?.[index] ?? null,
+        seenPaidAt: seenPaid.get(payment.id) ?? null,
+      });
     for (const problem of problems) output.line({ problem });
     const wrong = new Set(problems.map(({ item }) => item));
     const kept = payments.filter(({ id }) => wrong.has(id));

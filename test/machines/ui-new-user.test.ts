@@ -72,7 +72,7 @@ const ID_TWICE = ['R-2026/0005', 'R-2026/0004'] as const;
 
 /** Columns of the results, and how a moment stands in them. */
 const SENT = 'sent_at (Europe/Berlin)';
-const PAID_AT = 'paid_at (Europe/Berlin)';
+const PAID_AT = 'seen_paid_at (Europe/Berlin)';
 const MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
 
 type Swap = readonly [from: string, to: string];

@@ -59,7 +59,7 @@ test('a batch of 600 payments is followed in a few lines, told in a few more, an
   const [header, ...lines] = written.trimEnd().split('\n');
   assert.equal(
     header,
-    'note,id,account,currency,amount,outcome,withdrawal_id,status,sent_at (UTC),paid_at (UTC),reason,trace_id',
+    'note,id,account,currency,amount,outcome,withdrawal_id,status,sent_at (UTC),seen_paid_at (UTC),reason,trace_id',
   );
   assert.equal(lines.length, PAYMENTS);
   const booked = new Set(stage.sandbox.ledger().withdrawals.map(({ id }) => String(id)));

@@ -21,6 +21,7 @@ import {
   type PolicyOnStage,
 } from '../support/commands.ts';
 import { openStage, type Stage } from '../support/stage.ts';
+import { seenAs } from '../../domain/run/report.ts';
 import { lasting } from '../support/lasting.ts';
 
 let stage: Stage;
@@ -74,9 +75,9 @@ describe('runs that end', { concurrency: 2 }, () => {
     const times = [
       report.startedAt,
       leg?.tradedAt,
-      leg?.settledAt,
+      seenAs('settled', report).get(leg?.id ?? ''),
       payment?.sentAt,
-      payment?.paidAt,
+      seenAs('paid', report).get(payment?.id ?? ''),
       report.endedAt,
     ].map((at) => Date.parse(at ?? ''));
     assert.deepEqual(

@@ -365,7 +365,11 @@ test('a lost reply that was found, and a later generation, are told', () => {
     quote: null,
   });
   const told = (evidence: readonly Evidence[], reference = payment.reference): string =>
-    shown({ ...report, evidence, payments: [{ ...payment, reference }] });
+    shown({
+      ...report,
+      evidence: [...report.evidence, ...evidence],
+      payments: [{ ...payment, reference }],
+    });
   assert.doesNotMatch(told([sent('success')]), /lost|generation/);
   assert.match(
     told([sent('NO_ANSWER')]),
