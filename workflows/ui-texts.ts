@@ -2,8 +2,7 @@
  * What the Temporal UI shows of a run, for people who have never read this program: a line beside each
  * activity and timer, and the current details in Markdown. Pure.
  */
-import { decimalsOf } from '../domain/currencies.ts';
-import { withDecimals } from '../domain/money.ts';
+import { moneyText } from '../domain/currencies.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type {
@@ -67,7 +66,7 @@ export function summaryOfPayments({ items }: PaymentsCall, isCancelled = false):
       ? `Record ${items.length} payments as not paid, unless they were sent, ${id} first`
       : `Record ${id} as not paid, unless it was sent`;
   if (items.length > 1) return `Pay ${items.length} payments, ${id} first`;
-  const amount = first.wanted.amount === null ? currency : money(first.wanted.amount, currency);
+  const amount = first.wanted.amount === null ? currency : moneyText(first.wanted.amount, currency);
   return short(`Pay ${id} ${amount} to ${account}`);
 }
 
@@ -119,7 +118,7 @@ function heldBy(state: RunState, { reason, problem: { code, item } }: Waiting): 
   const what =
     reason === 'money' && payments > 0
       ? missingIn([], same)
-          .map(({ needed, currency }) => money(needed, currency))
+          .map(({ needed, currency }) => moneyText(needed, currency))
           .join(' and ')
       : `${WAITS_FOR[reason]} (${code})`;
   return `${who} for ${what}${more === 0 ? '' : `; ${more} more wait`}`;
@@ -167,12 +166,12 @@ export function detailsOf(state: RunState, isAgain: boolean): string {
       const what =
         traded === null
           ? whatIsTraded(record.leg)
-          : `${money(traded.sellAmount, sell)} → ${money(traded.buyAmount, buy)}`;
+          : `${moneyText(traded.sellAmount, sell)} → ${moneyText(traded.buyAmount, buy)}`;
       return [id, what, legOutcome(record)];
     }),
     ...payments.map((record) => {
       const { id, account, currency } = record.payment;
-      const amount = record.amount === null ? currency : money(record.amount, currency);
+      const amount = record.amount === null ? currency : moneyText(record.amount, currency);
       return [id, `${amount} to ${account}`, paymentOutcome(record)];
     }),
   ];
@@ -217,7 +216,9 @@ function waitsToShow(state: RunState): readonly Waiting[] {
  */
 export function unpaidInBatch({ chunks, stopped, run, plan }: RunState): readonly string[] {
   const lines = unpaidLines(run, unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
-  const leftOut = leftOutIn(chunks, plan?.batch ?? null).map(({ value, currency }) => money(value, currency));
+  const leftOut = leftOutIn(chunks, plan?.batch ?? null).map(({ value, currency }) =>
+    moneyText(value, currency),
+  );
   const toBring =
     leftOut.length === 0
       ? []
@@ -311,12 +312,6 @@ function clockTime(atMs: number): string {
 function whatIsTraded({ sell, buy, amount }: Leg): string {
   if (amount === null) return `${sell} → ${buy}`;
   return amount.side === 'sell'
-    ? `${money(amount.value, sell)} → ${buy}`
-    : `${sell} → ${money(amount.value, buy)}`;
-}
-
-/** `1,000.00 USD`. */
-function money(value: string, currency: string): string {
-  const [whole = '', ...fraction] = withDecimals(value, decimalsOf(currency, {})).split('.');
-  return `${[whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...fraction].join('.')} ${currency}`;
+    ? `${moneyText(amount.value, sell)} → ${buy}`
+    : `${sell} → ${moneyText(amount.value, buy)}`;
 }

@@ -1,5 +1,5 @@
 /** A report for people: sentences, tables, and one true sentence on how a run stands. Pure. */
-import { decimalsOf } from '../../domain/currencies.ts';
+import { amountText, decimalsOf } from '../../domain/currencies.ts';
 import {
   isWorseThanPlanned,
   type Report,
@@ -15,7 +15,7 @@ import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
 import { paragraphOf, count, table, wrap, type Paint } from '../terminal/text.ts';
-import { amountText, cellMoney, money, rateText } from './amount-text.ts';
+import { cellMoney, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 import { costsTable } from './cost-text.ts';
 import { reasonsText } from './reason-text.ts';

@@ -68,11 +68,11 @@ test('what a person says yes to names every leg and payment of the plan, and the
   const totals = totalsOf({ legs: [LEG], payments, batch: null });
   const plan = { legs: [LEG], payments, batch: null, totals };
   assert.deepEqual(movesOf(plan), [
-    'usd-mxn-1: sell 1000.00 USD for MXN, at any price',
-    `supplier: pay 17250.00 MXN to ${PAYMENT.account}`,
+    'usd-mxn-1: sell 1,000.00 USD for MXN, at any price',
+    `supplier: pay 17,250.00 MXN to ${PAYMENT.account}`,
     `rent: pay 0.50 MXN to ${PAYMENT.account}`,
     `rest: pay what usd-mxn-1 brings, in MXN, to ${PAYMENT.account}`,
-    'In total: sell 1000.00 USD; pay 17250.50 MXN; 1 of proceeds.',
+    'In total: sell 1,000.00 USD; pay 17,250.50 MXN; 1 of proceeds.',
   ]);
   const nothing = { legs: [], payments: [], batch: null, totals: [] };
   assert.deepEqual(movesOf(nothing), ['There is nothing to do.']);
@@ -185,8 +185,8 @@ test('a report says everything that it knows', () => {
     'mxn-supplier.2026-11-21: COMPLETED',
     'Started by ana at 09:30:00',
     'America/Mexico_City',
-    '1000.00 USD',
-    '18500.00 MXN',
+    '1,000.00 USD',
+    '18,500.00 MXN',
     '18.5',
     'tde_BhQh2Nqoq3ZLr1vFGEXEey',
     'wtd_3GVKK9mcGadvqjq8TViDA5',
