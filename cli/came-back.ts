@@ -2,6 +2,7 @@
  * Looks at the service for money that came back, for commands that do not need the service otherwise: where they cannot ask it,
  * they say so and show the rest.
  */
+import { minuteText } from '../domain/waits.ts';
 import type { Ending } from '../domain/endings.ts';
 import type { RunName } from '../domain/references.ts';
 import { withDevEnvironment } from '../config/dev-environment.ts';
@@ -43,7 +44,7 @@ export async function lookForFailed(output: Output, place: Place, run: RunName |
       readFailedPayments(service, address, { facts, sinceMs }),
     );
     if (failed.sinceMs > sinceMs)
-      output.note(`Money that came back was looked for since ${new Date(failed.sinceMs).toISOString()}.`);
+      output.note(`Money that came back was looked for since ${minuteText(failed.sinceMs)}.`);
     return { failed, ending: 'done' };
   } catch (error) {
     const { failureOf } = await import('../operations/failure-of.ts');

@@ -28,7 +28,7 @@ import { leadingWait, missingIn } from '../domain/run/missing.ts';
 import { lookingText, unseenOf } from '../domain/run/progress.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
-import { shownFirst, type WaitReason, type Waiting } from '../domain/waits.ts';
+import { shownFirst, type WaitReason, type Waiting, minuteText } from '../domain/waits.ts';
 import { adviceOf, meaningOf } from '../domain/writes/step.ts';
 
 /** The details show at most this many waits or problems, and this many items. The report shows all of them. */
@@ -268,7 +268,7 @@ function problemLine({ code, item, message, fix }: Problem): string {
 
 /** What waits, since when, and when the run looks again. */
 export function waitLine({ problem, wakeAtMs, sinceMs, reason, safeAtMs }: Waiting): string {
-  const since = sinceMs === undefined ? '' : ` Since ${dayAndTime(sinceMs)}.`;
+  const since = sinceMs === undefined ? '' : ` Since ${minuteText(sinceMs)}.`;
   // A run that waits for settlement asks the service every few seconds, so no time is shown. The problem of a safety wait says
   // when the wait ends.
   const next =
@@ -297,11 +297,6 @@ export function asMarkdown(text: string): string {
 
 function short(text: string): string {
   return text.length <= LONGEST_SUMMARY ? text : `${text.slice(0, LONGEST_SUMMARY - 1)}…`;
-}
-
-/** `2026-11-21 15:40 UTC`. It has a date because the details are not written anew when a day ends. */
-function dayAndTime(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 /** `15:40 UTC`, without its date. */

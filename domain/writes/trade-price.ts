@@ -1,4 +1,5 @@
 /** Compares a quote and a trade with what was asked for, with the guard, the limits and the quote itself (M4). */
+import { minuteText } from '../waits.ts';
 import { compare, equal, round } from '../money.ts';
 import { decimalsOf, moneyText } from '../currencies.ts';
 import { PROBLEMS, makeProblem, type Problem } from '../problems.ts';
@@ -147,7 +148,7 @@ export function staleReference(context: Context, leg: Leg): Problem | null {
     message:
       staleAtMs === 0
         ? 'There is no reference rate with which a price could be compared.'
-        : `The reference rates of the plan are too old since ${new Date(staleAtMs).toISOString()}.`,
+        : `The reference rates of the plan are too old since ${minuteText(staleAtMs)}.`,
     fix: withoutTrade(context, leg) ?? 'Bring the reference file up to date and start a new run.',
   };
 }

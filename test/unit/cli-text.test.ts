@@ -6,6 +6,8 @@ import { difference } from '../../cli/views/difference.ts';
 import { listText } from '../../cli/commands/list.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
+import { schedulesText } from '../../cli/views/schedules-text.ts';
+import type { ScheduleView } from '../../operations/schedules/starts.ts';
 import { pastLines, reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../domain/run/progress.ts';
 import { clockOf, momentText } from '../../cli/terminal/clock.ts';
@@ -151,7 +153,7 @@ for (const width of [80, 60]) {
     } as const;
     const texts = [
       ...REPORTS.map((report) => reportText({ report, uiUrl: null, nowMs: NOW_MS, width, paint: PLAIN })),
-      listText([{ facts, why: null, needs: [], isStuck: false }], NOW_MS, width),
+      listText([{ facts, why: null, needs: [], isStuck: false }], { nowMs: NOW_MS, zone: 'UTC', width }),
       drawProgress({
         name: 'mxn-supplier.2026-11-21',
         progress: PROGRESS,
@@ -514,6 +516,16 @@ test('a sentence of ours is told in the zone of its message, and what it quotes 
     '12:00:00',
   ])
     assert.equal(told(text), text);
+});
+
+test('a missed start is told at its time in the zone of its schedule', () => {
+  const facts = { at: '09:30', zone: 'Europe/Paris' } as ScheduleView['kept']['facts'];
+  const kept = { name: 'p', facts, isPaused: false, note: null, nextMs: [] as readonly number[] };
+  const run = { policy: 'p', id: '2026-11-20' };
+  const why = { code: 'SCHEDULE_MISSED', message: 'No worker took it.' } as const;
+  const missed = [{ run, nominalMs: Date.parse('2026-11-20T08:30:00Z'), why }];
+  const text = schedulesText([{ kept, starts: [], missed } as unknown as ScheduleView], 200);
+  assert.match(text, /^p\.2026-11-20 was to start at 2026-11-20 09:30 Europe\/Paris\. SCHEDULE_MISSED: No/m);
 });
 
 test('spans of time are told in one or two units', () => {
