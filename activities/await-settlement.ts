@@ -6,6 +6,7 @@
 import { Context as ActivityContext } from '@temporalio/activity';
 import { notPaidBy } from '../domain/run/unpaid.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
+import { moneyText } from '../domain/currencies.ts';
 import { compare, sum } from '../domain/money.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import { isKnown } from '../domain/service/facts.ts';
@@ -70,7 +71,12 @@ async function awaitFunds(
   const unpaid = maybePaid ? await stillUnpaid(deps, call) : call.unpaid;
   const needed = sum([call.owedByBatch, ...unpaid.map((payment) => payment.amount)]);
   if (compare(there, needed) >= 0) return answer({ kind: 'settled', record });
-  return waitOn(deps, call, `${needed} ${call.currency} to be withdrawable (${there} are)`, record);
+  return waitOn(
+    deps,
+    call,
+    `${moneyText(needed, call.currency)} to be withdrawable (${moneyText(there, call.currency)} are)`,
+    record,
+  );
 }
 
 function answer(settlement: Settlement): Polled<Settlement> {

@@ -3,6 +3,7 @@
  * (the service or Temporal is away, a key is wrong) is tried again until it is too late to start. Then the
  * run is missed, and the answer says why. Moves nothing.
  */
+import { minuteText } from '../domain/waits.ts';
 import { ApplicationFailure } from '@temporalio/common';
 import { REFUSALS } from '../domain/command-problems.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
@@ -71,12 +72,11 @@ function invalid(why: string): Problem {
 }
 
 function missed({ nominalMs, startedAtMs }: ScheduledCall): Problem {
-  const nominal = new Date(nominalMs).toISOString();
   const minutes = SCHEDULED_START.startWithinMs / 60_000;
   return {
     code: 'SCHEDULE_MISSED',
     item: null,
-    message: `The run of ${nominal} could not be started within ${minutes} min of ${new Date(startedAtMs).toISOString()}; nothing was started.`,
+    message: `The run of ${minuteText(nominalMs)} could not be started within ${minutes} min of ${minuteText(startedAtMs)}; nothing was started.`,
     fix: REFUSALS.SCHEDULE_MISSED.advice,
   };
 }

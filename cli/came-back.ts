@@ -2,11 +2,13 @@
  * Looks at the service for money that came back, for commands that do not need the service otherwise: where they cannot ask it,
  * they say so and show the rest.
  */
+import { minuteText } from '../domain/waits.ts';
 import type { Ending } from '../domain/endings.ts';
-import type { RunName } from '../domain/references.ts';
+import { runName, type RunName } from '../domain/references.ts';
 import { withDevEnvironment } from '../config/dev-environment.ts';
-import type { FailedPayments } from '../operations/watch/came-back.ts';
-import type { RunView } from '../operations/follow/read-run.ts';
+import { asNow, type AsNow, type FailedPayment, type FailedPayments } from '../operations/watch/came-back.ts';
+import { readRun, type RunView } from '../operations/follow/read-run.ts';
+import type { RunFacts } from '../operations/follow/runs.ts';
 import type { Place } from '../operations/place.ts';
 import type { Output } from './terminal/output.ts';
 
@@ -43,7 +45,7 @@ export async function lookForFailed(output: Output, place: Place, run: RunName |
       readFailedPayments(service, address, { facts, sinceMs }),
     );
     if (failed.sinceMs > sinceMs)
-      output.note(`Money that came back was looked for since ${new Date(failed.sinceMs).toISOString()}.`);
+      output.note(`Money that came back was looked for since ${minuteText(failed.sinceMs)}.`);
     return { failed, ending: 'done' };
   } catch (error) {
     const { failureOf } = await import('../operations/failure-of.ts');
@@ -62,9 +64,33 @@ export async function viewWithCameBack<View extends RunView>(
 ): Promise<View> {
   const { report, facts } = view;
   if (!report.payments.some(({ outcome }) => outcome === 'PAID')) return view;
-  const { lookSince, withCameBack } = await import('../operations/watch/look-for-failed.ts');
-  const nowMs = output.io.now();
-  if (facts.closedAtMs !== null && facts.closedAtMs < lookSince(nowMs)) return view;
-  const { failed } = await lookForFailed(output, place, facts.run);
-  return failed === null ? view : { ...view, report: withCameBack(report, failed, nowMs) };
+  const failed = await failedFor(output, place, facts);
+  if (failed === null) return view;
+  const { withCameBack } = await import('../operations/watch/look-for-failed.ts');
+  return { ...view, report: withCameBack(report, failed, output.io.now()) };
+}
+
+/**
+ * The same for a run that is read in parts; null: none of its payments came back, or that is not known. Its report is read whole only
+ * where the service says of a payment that may be one of its own that it has failed.
+ */
+export async function cameBackOf(output: Output, place: Place, facts: RunFacts): Promise<AsNow | null> {
+  const failed = await failedFor(output, place, facts);
+  const mayBeOfRun = ({ run }: FailedPayment): boolean => run === null || runName(run) === runName(facts.run);
+  if (failed === null || !failed.payments.some(mayBeOfRun)) return null;
+  const { withCameBack } = await import('../operations/watch/look-for-failed.ts');
+  const { report } = await readRun(place, facts);
+  const now = withCameBack(report, failed, output.io.now());
+  return now === report ? null : asNow(now);
+}
+
+/** Null: too long ago to be looked for, or not known. */
+async function failedFor(
+  output: Output,
+  place: Place,
+  { run, closedAtMs }: RunFacts,
+): Promise<FailedPayments | null> {
+  const { lookSince } = await import('../operations/watch/look-for-failed.ts');
+  if (closedAtMs !== null && closedAtMs < lookSince(output.io.now())) return null;
+  return (await lookForFailed(output, place, run)).failed;
 }

@@ -33,12 +33,20 @@ export function decimalsOf(currency: string, overrides: Decimals): number {
 }
 
 /**
- * An amount with its currency, for people: `9900` of USD is `9900.00 USD`. Nothing is rounded. Without `overrides` the
- * built-in table counts, so that every program writes the same text.
+ * An amount with its currency, as people read it everywhere: `9900` of USD is `9,900.00 USD`. Nothing is rounded. Without
+ * `overrides` the built-in table counts, so that every program writes the same text. What people type, and what programs read,
+ * has no commas: JSON, files, commands.
  */
 export function moneyText(value: string, currency: string, overrides: Decimals = {}): string {
+  return `${amountText(value, decimalsOf(currency, overrides))} ${currency}`;
+}
+
+/** The same without its currency: `9900` with 2 decimals is `9,900.00`. */
+export function amountText(value: string, decimals: number): string {
   // A report that a person has edited may hold something that is no number here. Then it is shown as it is.
-  return `${isDecimal(value) ? withDecimals(value, decimalsOf(currency, overrides)) : value} ${currency}`;
+  if (!isDecimal(value)) return value;
+  const [whole = '', ...fraction] = withDecimals(value, decimals).split('.');
+  return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...fraction].join('.');
 }
 
 /**

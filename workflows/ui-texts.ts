@@ -2,8 +2,7 @@
  * What the Temporal UI shows of a run, for people who have never read this program: a line beside each
  * activity and timer, and the current details in Markdown. Pure.
  */
-import { decimalsOf } from '../domain/currencies.ts';
-import { withDecimals } from '../domain/money.ts';
+import { moneyText } from '../domain/currencies.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type {
@@ -29,7 +28,7 @@ import { leadingWait, missingIn } from '../domain/run/missing.ts';
 import { lookingText, unseenOf } from '../domain/run/progress.ts';
 import { leftIn, makeReport, shownWaits, statusOf } from '../domain/run/report.ts';
 import type { RunState } from '../domain/run/state.ts';
-import { shownFirst, type WaitReason, type Waiting } from '../domain/waits.ts';
+import { shownFirst, type WaitReason, type Waiting, minuteText } from '../domain/waits.ts';
 import { adviceOf, meaningOf } from '../domain/writes/step.ts';
 
 /** The details show at most this many waits or problems, and this many items. The report shows all of them. */
@@ -67,7 +66,7 @@ export function summaryOfPayments({ items }: PaymentsCall, isCancelled = false):
       ? `Record ${items.length} payments as not paid, unless they were sent, ${id} first`
       : `Record ${id} as not paid, unless it was sent`;
   if (items.length > 1) return `Pay ${items.length} payments, ${id} first`;
-  const amount = first.wanted.amount === null ? currency : money(first.wanted.amount, currency);
+  const amount = first.wanted.amount === null ? currency : moneyText(first.wanted.amount, currency);
   return short(`Pay ${id} ${amount} to ${account}`);
 }
 
@@ -119,7 +118,7 @@ function heldBy(state: RunState, { reason, problem: { code, item } }: Waiting): 
   const what =
     reason === 'money' && payments > 0
       ? missingIn([], same)
-          .map(({ needed, currency }) => money(needed, currency))
+          .map(({ needed, currency }) => moneyText(needed, currency))
           .join(' and ')
       : `${WAITS_FOR[reason]} (${code})`;
   return `${who} for ${what}${more === 0 ? '' : `; ${more} more wait`}`;
@@ -167,12 +166,12 @@ export function detailsOf(state: RunState, isAgain: boolean): string {
       const what =
         traded === null
           ? whatIsTraded(record.leg)
-          : `${money(traded.sellAmount, sell)} → ${money(traded.buyAmount, buy)}`;
+          : `${moneyText(traded.sellAmount, sell)} → ${moneyText(traded.buyAmount, buy)}`;
       return [id, what, legOutcome(record)];
     }),
     ...payments.map((record) => {
       const { id, account, currency } = record.payment;
-      const amount = record.amount === null ? currency : money(record.amount, currency);
+      const amount = record.amount === null ? currency : moneyText(record.amount, currency);
       return [id, `${amount} to ${account}`, paymentOutcome(record)];
     }),
   ];
@@ -217,7 +216,9 @@ function waitsToShow(state: RunState): readonly Waiting[] {
  */
 export function unpaidInBatch({ chunks, stopped, run, plan }: RunState): readonly string[] {
   const lines = unpaidLines(run, unpaidOf(chunks), countsOf(chunks).notPaid, stopped);
-  const leftOut = leftOutIn(chunks, plan?.batch ?? null).map(({ value, currency }) => money(value, currency));
+  const leftOut = leftOutIn(chunks, plan?.batch ?? null).map(({ value, currency }) =>
+    moneyText(value, currency),
+  );
   const toBring =
     leftOut.length === 0
       ? []
@@ -267,7 +268,7 @@ function problemLine({ code, item, message, fix }: Problem): string {
 
 /** What waits, since when, and when the run looks again. */
 export function waitLine({ problem, wakeAtMs, sinceMs, reason, safeAtMs }: Waiting): string {
-  const since = sinceMs === undefined ? '' : ` Since ${dayAndTime(sinceMs)}.`;
+  const since = sinceMs === undefined ? '' : ` Since ${minuteText(sinceMs)}.`;
   // A run that waits for settlement asks the service every few seconds, so no time is shown. The problem of a safety wait says
   // when the wait ends.
   const next =
@@ -298,11 +299,6 @@ function short(text: string): string {
   return text.length <= LONGEST_SUMMARY ? text : `${text.slice(0, LONGEST_SUMMARY - 1)}…`;
 }
 
-/** `2026-11-21 15:40 UTC`. It has a date because the details are not written anew when a day ends. */
-function dayAndTime(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-}
-
 /** `15:40 UTC`, without its date. */
 function clockTime(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(11, 16)} UTC`;
@@ -311,12 +307,6 @@ function clockTime(atMs: number): string {
 function whatIsTraded({ sell, buy, amount }: Leg): string {
   if (amount === null) return `${sell} → ${buy}`;
   return amount.side === 'sell'
-    ? `${money(amount.value, sell)} → ${buy}`
-    : `${sell} → ${money(amount.value, buy)}`;
-}
-
-/** `1,000.00 USD`. */
-function money(value: string, currency: string): string {
-  const [whole = '', ...fraction] = withDecimals(value, decimalsOf(currency, {})).split('.');
-  return `${[whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...fraction].join('.')} ${currency}`;
+    ? `${moneyText(amount.value, sell)} → ${buy}`
+    : `${sell} → ${moneyText(amount.value, buy)}`;
 }

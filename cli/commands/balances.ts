@@ -1,12 +1,12 @@
 /** `cambist balances`: the balances that the service shows, per currency, and the credit line. Reads only. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import { decimalsOf } from '../../domain/currencies.ts';
+import { amountText, decimalsOf } from '../../domain/currencies.ts';
 import type { Balances, Exposure } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import type { ServiceFacts } from '../../domain/service/facts.ts';
 import { explainWithCode } from '../../domain/writes/step.ts';
-import { amountText, cellText } from '../views/amount-text.ts';
+import { cellText } from '../views/amount-text.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';

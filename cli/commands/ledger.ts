@@ -5,10 +5,9 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
 import type { Ending } from '../../domain/endings.ts';
-import { decimalsOf } from '../../domain/currencies.ts';
+import { amountText, decimalsOf } from '../../domain/currencies.ts';
 import { isDecimal } from '../../domain/money.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
-import { amountText } from '../views/amount-text.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure, NOT_SET_UP } from '../../operations/failure.ts';

@@ -29,7 +29,7 @@ import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { haltDocument, haltLine } from '../views/halts-text.ts';
 import { pausedDocument, pausedLine } from '../views/paused-text.ts';
 import { missedDocument, missedLine } from '../views/schedules-text.ts';
-import { localZone, momentText } from '../terminal/clock.ts';
+import { clockOf, localZone, momentText } from '../terminal/clock.ts';
 import { count, span, table } from '../terminal/text.ts';
 
 type ListOptions = JsonOption & {
@@ -113,11 +113,14 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
       exitCode: EXIT_CODES[ending],
     });
     const leftOut = acknowledged === 0 ? '' : ` ${count(acknowledged, 'acknowledged run')} left out.`;
+    // The runs may be of policies of several zones.
+    const zone = localZone();
+    const { retold } = clockOf(zone, nowMs);
     if (others > 0)
       output.say(
-        ...halts.map(haltLine),
-        ...paused.map(pausedLine),
-        ...missed.map(missedLine),
+        ...halts.map(haltLine).map(retold),
+        ...paused.map(pausedLine).map(retold),
+        ...missed.map(missedLine).map(retold),
         ...unfinished.map(unfinishedLine),
       );
     if (runs.length === 0) {
@@ -127,9 +130,9 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
       );
       return ending;
     }
-    output.show(listText(runs, nowMs, output.width));
+    output.show(listText(runs, { nowMs, zone, width: output.width }));
     for (const { facts, why } of runs)
-      if (why !== null) output.say('', `${runName(facts.run)}: ${toldBy(why)}`);
+      if (why !== null) output.say('', `${runName(facts.run)}: ${retold(toldBy(why))}`);
     if (matching.length > runs.length) output.say(`… and older ones; the newest ${SHOWN} are shown.`);
     if (attention)
       output.say('', `${count(runs.length, 'run')}; see \`npx cambist status RUN\` for each.${leftOut}`);
@@ -199,10 +202,11 @@ function toldBy({ code, message }: { readonly code: string; readonly message: st
   return `${code}: ${message}`;
 }
 
-/** The list as a table. */
-export function listText(runs: readonly Listed[], nowMs: number, width: number): string {
-  // The runs may be of policies of several zones.
-  const zone = localZone();
+/** The list as a table, its times in this zone. */
+export function listText(
+  runs: readonly Listed[],
+  { nowMs, zone, width }: { readonly nowMs: number; readonly zone: string; readonly width: number },
+): string {
   return table(
     [{ title: 'RUN' }, { title: 'STATE' }, { title: `STARTED (${zone})` }, { title: 'TOOK', right: true }],
     runs.map((listed) => [

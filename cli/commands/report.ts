@@ -1,7 +1,7 @@
 /** `cambist report RUN`: what a run did, or has done so far. */
 import { Option, type Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
-import type { Report } from '../../domain/run/report.ts';
+import { seenAs, type Report } from '../../domain/run/report.ts';
 import type { Settings } from '../../config/config.ts';
 import { readSettings } from '../arguments.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
@@ -23,7 +23,8 @@ import {
 import { policyOfRun, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import type { BatchFile } from '../../operations/batches/file.ts';
 import { requireSameBatch } from '../../operations/batches/same-batch.ts';
-import { viewWithCameBack } from '../came-back.ts';
+import { cameBackOf, viewWithCameBack } from '../came-back.ts';
+import { asNow, type AsNow } from '../../operations/watch/came-back.ts';
 import { batchOption, readBatchToRun, refuseBatch, type BatchOption } from '../batch.ts';
 import { requireOut, type OutOption } from '../out.ts';
 import { outOption, saveResults } from '../results.ts';
@@ -71,28 +72,41 @@ async function report(output: Output, name: string, options: ReportOptions): Pro
   return atPlace(output.caller, mode ?? settings?.mode ?? null, async (place) => {
     const facts = await requireRun(place, run);
     const batch = await batchOfRun(output, place, facts, options);
+    const save = async (now: AsNow | null): Promise<void> => {
+      if (batch !== null) await saveResults(output, place, { run, batch, out: options.out, asNow: now });
+    };
     if (options.jsonl === true) {
-      const ending = await showLines(output, place, facts);
-      if (batch !== null) await saveResults(output, place, { run, batch, out: options.out });
+      const now = await cameBackOf(output, place, facts);
+      const ending = await showLines(output, place, facts, now);
+      await save(now);
       return ending;
     }
     const view = await readRun(place, facts);
-    if (batch !== null) await saveResults(output, place, { run, batch, out: options.out });
-    if (settings === null) return showReport(output, place, await viewWithCameBack(output, place, view));
+    if (settings === null) {
+      const now = await viewWithCameBack(output, place, view);
+      await save(asNow(now.report));
+      return showReport(output, place, now);
+    }
     const plan = await planOf(place, run);
     if (plan !== null) requireOwnPlan(settings, plan);
-    return showRefreshed(output, place, view, settings);
+    return showRefreshed(output, place, { view, settings, save });
   });
 }
 
 /** The report, one line after another as it is read: first the run as a whole, then each payment, and last the problems. */
-async function showLines(output: Output, place: Place, facts: RunFacts): Promise<Ending> {
+async function showLines(output: Output, place: Place, facts: RunFacts, now: AsNow | null): Promise<Ending> {
   let whole: Report | null = null;
-  for await (const { report: part, traceIds } of readParts(place, facts)) {
+  for await (const { report: told, traceIds } of readParts(place, facts)) {
+    const part = now?.part(told) ?? told;
     const { payments, problems, ...run } = part;
     if (whole === null) output.line({ run });
+    const seenPaid = seenAs('paid', part);
     for (const [index, payment] of payments.entries())
-      output.line({ payment, traceId: traceIds?.[index] ?? null });
+      output.line({
+        payment,
+        traceId: traceIds?.[index] ?? null,
+        seenPaidAt: seenPaid.get(payment.id) ?? null,
+      });
     for (const problem of problems) output.line({ problem });
     const wrong = new Set(problems.map(({ item }) => item));
     const kept = payments.filter(({ id }) => wrong.has(id));
@@ -124,8 +138,15 @@ async function batchOfRun(
 async function showRefreshed(
   output: Output,
   place: Place,
-  view: RunView,
-  settings: Settings,
+  {
+    view,
+    settings,
+    save,
+  }: {
+    readonly view: RunView;
+    readonly settings: Settings;
+    readonly save: (now: AsNow) => Promise<void>;
+  },
 ): Promise<Ending> {
   const { facts } = settings;
   const { report: told } = view;
@@ -133,6 +154,7 @@ async function showRefreshed(
     readLive(service, address, { run: view.facts.run, report: told, facts }),
   );
   const { report: now, differences } = refreshReport(told, live, facts, output.io.now());
+  await save(asNow(now));
   const ending = showReport(output, place, { ...view, report: now });
   const lines = differences.map((difference) => `  ${difference}`);
   if (lines.length === 0) output.say('', 'The service says what the report says.');

@@ -2,6 +2,7 @@
  * `cambist resolve RUN ITEM`: a person decides what the machine cannot. The command reads the service before it keeps the
  * decision.
  */
+import { clockOf } from '../terminal/clock.ts';
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';
@@ -135,6 +136,7 @@ function show(output: Output, decided: Decided): Ending {
     next,
     exitCode: EXIT_CODES.done,
   });
-  output.say(message, ...decidedLines(decided), next);
+  const { retold } = clockOf(plan.zone, output.io.now());
+  output.say(message, ...decidedLines(decided).map(retold), retold(next));
   return 'done';
 }

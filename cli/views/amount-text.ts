@@ -3,9 +3,9 @@
  * them. A cell with a price, or with a balance of the service, has the decimals of the currency; the exact amount stands in the
  * sentence of the trade and in JSON. What is paid has no more decimals than its currency anyway.
  */
-import { decimalsOf, moneyText } from '../../domain/currencies.ts';
+import { amountText, decimalsOf, moneyText } from '../../domain/currencies.ts';
 import type { Limits } from '../../domain/policy.ts';
-import { divide, equal, isDecimal, round, withDecimals } from '../../domain/money.ts';
+import { divide, equal, isDecimal, round } from '../../domain/money.ts';
 
 /** A person compares this many digits of a rate; `--json` has twelve. */
 const RATE_DIGITS = 6;
@@ -15,13 +15,7 @@ export function rateText(rate: string): string {
   return isDecimal(rate) ? divide(rate, '1', RATE_DIGITS) : rate;
 }
 
-/** The amount with the decimals of its currency: `9900` with 2 is `9900.00`. */
-export function amountText(value: string, decimals: number): string {
-  // A report that a person has edited may hold something that is no number here. Then it is shown as it is.
-  return isDecimal(value) ? withDecimals(value, decimals) : value;
-}
-
-/** An amount with its currency, `18500.00 MXN`; `- MXN` while it is not known. */
+/** An amount with its currency, `18,500.00 MXN`; `- MXN` while it is not known. */
 export function money(amount: string | null, currency: string): string {
   return amount === null ? `- ${currency}` : moneyText(amount, currency);
 }
@@ -30,7 +24,7 @@ export function money(amount: string | null, currency: string): string {
 export function cellText(value: string, decimals: number): string {
   if (!isDecimal(value)) return value;
   const rounded = round(value, decimals, 'half-even');
-  return withDecimals(equal(rounded, '0') ? value : rounded, decimals);
+  return amountText(equal(rounded, '0') ? value : rounded, decimals);
 }
 
 /** The amount of a cell with its currency; `- MXN` while it is not known. */
@@ -40,7 +34,7 @@ export function cellMoney(amount: string | null, currency: string): string {
     : `${cellText(amount, decimalsOf(currency, {}))} ${currency}`;
 }
 
-/** Each limit as the policy writes it: `400000.00 USD per trade`. */
+/** Each limit of a policy: `400,000.00 USD per trade`. */
 export function limitTexts({ perTrade, perRun, perDay, perPayment, paidPerRun }: Limits): readonly string[] {
   const texts = [
     ...[perTrade ?? []].flat().map((limit) => ({ ...limit, per: 'per trade' })),

@@ -1,11 +1,10 @@
 /** The sums of a batch, and how it stands, as tables with one line for each currency; and the corrections of its file. */
-import { decimalsOf } from '../../domain/currencies.ts';
+import { amountText, decimalsOf } from '../../domain/currencies.ts';
 import type { BatchStanding } from '../../domain/run/progress.ts';
 import type { Correction } from '../../language/batch/corrections.ts';
 import type { CurrencyTotal } from '../../language/batch/totals.ts';
 import { quoted } from '../../language/text/printable.ts';
 import { table } from '../terminal/text.ts';
-import { amountText } from './amount-text.ts';
 
 /** @param decimals those of the service file */
 export function batchTable(

@@ -2,12 +2,13 @@
  * What trades bring and what they cost against the reference rates, for people. Costs have a sign, since a gain is less than
  * zero.
  */
+import { amountText } from '../../domain/currencies.ts';
 import type { Cost, Expected, Sides } from '../../domain/plan/cost.ts';
 import { isPositive, sum } from '../../domain/money.ts';
 import type { Leg } from '../../domain/plan/plan.ts';
 import type { ReportLeg } from '../../domain/run/report.ts';
 import { table } from '../terminal/text.ts';
-import { amountText, cellMoney, money, rateText } from './amount-text.ts';
+import { cellMoney, money, rateText } from './amount-text.ts';
 
 const BPS_DECIMALS = 2;
 

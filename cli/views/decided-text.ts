@@ -1,4 +1,5 @@
 /** A person's decision about an item, as the command that kept it tells it. Pure. */
+import { minuteText } from '../../domain/waits.ts';
 import { runName } from '../../domain/references.ts';
 import { describeRecord, type Decided } from '../../operations/decide/resolve.ts';
 
@@ -27,7 +28,7 @@ export function decidedLines({ item, decision, seen, lookedBackToMs }: Decided):
     case 'not executed':
       return [
         over === null
-          ? `The service was asked first: no record has its reference, in every page back to ${new Date(lookedBackToMs).toISOString()}.`
+          ? `The service was asked first: no record has its reference, in every page back to ${minuteText(lookedBackToMs)}.`
           : `The service was asked first: ${describeRecord(over.record)} has its reference, but ${over.difference}. Your decision counts all the same. It does not bring back the money that this record has moved.`,
         ...couldBe.map(
           (each) =>

@@ -2,13 +2,13 @@
  * Where each currency of a rebalancing stands, what decided its trade, and what is left afterwards: tables, and a sentence
  * for each currency that is traded or held back. The plan and the report use them.
  */
-import { decimalsOf } from '../../domain/currencies.ts';
+import { amountText, decimalsOf } from '../../domain/currencies.ts';
 import type { Left } from '../../domain/plan/cost.ts';
 import type { Position } from '../../domain/plan/plan.ts';
 import { restraintText } from '../../domain/plan/restraints.ts';
 import { add, compare, equal, isPositive, subtract } from '../../domain/money.ts';
 import { table } from '../terminal/text.ts';
-import { amountText, cellText } from './amount-text.ts';
+import { cellText } from './amount-text.ts';
 
 type PositionAndAfter = Position & { readonly after: Left };
 /**

@@ -85,10 +85,6 @@ const leg = z.strictObject({
   tradedAt: time
     .nullable()
     .meta({ description: 'When the service made the trade, by its own record; null: no trade.' }),
-  settledAt: time.nullable().meta({
-    description:
-      'When the run saw that it is settled, by our clock: the service does not tell when. Null: not settled, or it was settled when the run found it.',
-  }),
 });
 
 const payment = z.strictObject({
@@ -102,10 +98,6 @@ const payment = z.strictObject({
   outcome: z.enum(['PAID', 'NOT_PAID', 'NEEDS_HUMAN', 'PENDING']),
   sentAt: time.nullable().meta({
     description: 'When the service made the withdrawal, by its own record; null: no withdrawal is known.',
-  }),
-  paidAt: time.nullable().meta({
-    description:
-      'When the run saw it paid, by our clock: the service does not tell when. Null: not paid, or it was paid when the run found it. A payment that came back later keeps it.',
   }),
   reason: z.string().nullable(),
 });
@@ -121,7 +113,10 @@ const total = z.strictObject({
 const evidence = z.strictObject({
   at: z.string(),
   item: z.string(),
-  call: z.string().meta({ description: 'What was asked of the service; `instruction`: what a person said.' }),
+  call: z.string().meta({
+    description:
+      'What was asked of the service; `instruction`: what a person said; `seen`: the run saw the item settled or paid, at this time by our clock. The service does not tell when, and what was so when the run found it has no such line.',
+  }),
   result: z.string(),
   traceId: z.string().nullable(),
   replayed: z.boolean().nullable(),

@@ -1,10 +1,11 @@
 /** A report for people: sentences, tables, and one true sentence on how a run stands. Pure. */
-import { decimalsOf } from '../../domain/currencies.ts';
+import { amountText, decimalsOf } from '../../domain/currencies.ts';
 import {
   isWorseThanPlanned,
   type Report,
   type ReportLeg,
   type ReportPayment,
+  seenAs,
 } from '../../domain/run/report.ts';
 import type { Money } from '../../domain/policy.ts';
 import type { Problem } from '../../domain/problems.ts';
@@ -14,7 +15,7 @@ import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
 import { paragraphOf, count, table, wrap, type Paint } from '../terminal/text.ts';
-import { amountText, cellMoney, money, rateText } from './amount-text.ts';
+import { cellMoney, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';
 import { costsTable } from './cost-text.ts';
 import { reasonsText } from './reason-text.ts';
@@ -86,12 +87,14 @@ function resetLine({ at, eventId, why, before }: Report['resets'][number], clock
 
 /** One sentence per item. */
 function summarise(report: Report, clock: Clock): string[] {
+  const settled = seenAs('settled', report);
+  const paid = seenAs('paid', report);
   const legs = report.legs.map((leg) => {
     const traded = `${money(leg.sellAmount, leg.sell)} for ${money(leg.buyAmount, leg.buy)}`;
     const lost = lostReply(report, leg.id, leg.tradeId);
     switch (leg.outcome) {
       case 'TRADED':
-        return `Traded ${traded} at ${leg.rate === null ? '?' : rateText(leg.rate)} (trade ${leg.tradeId ?? '?'})${when(', made at ', leg.tradedAt, clock)}${settledText(leg, clock)}.${requotesText(report, leg)}${lost}`;
+        return `Traded ${traded} at ${leg.rate === null ? '?' : rateText(leg.rate)} (trade ${leg.tradeId ?? '?'})${when(', made at ', leg.tradedAt, clock)}${settledText(leg, settled.get(leg.id), clock)}.${requotesText(report, leg)}${lost}`;
       case 'NOT_TRADED':
         return `Not traded: ${leg.sell} for ${leg.buy} (${leg.id}).`;
       case 'NEEDS_HUMAN':
@@ -110,7 +113,7 @@ function summarise(report: Report, clock: Clock): string[] {
     const more = `${generationText(payment)}${lostReply(report, payment.id, payment.withdrawalId)}`;
     switch (payment.outcome) {
       case 'PAID':
-        return `Paid ${what} (withdrawal ${payment.withdrawalId ?? '?'}, ${payment.status ?? '?'})${when(', sent at ', payment.sentAt, clock)}${when(', seen paid at ', payment.paidAt, clock)}.${more}`;
+        return `Paid ${what} (withdrawal ${payment.withdrawalId ?? '?'}, ${payment.status ?? '?'})${when(', sent at ', payment.sentAt, clock)}${when(', seen paid at ', paid.get(payment.id) ?? null, clock)}.${more}`;
       case 'NOT_PAID':
         return `Not paid: ${what} (${payment.id}).`;
       case 'NEEDS_HUMAN':
@@ -184,9 +187,10 @@ const NO_ITEMS: Readonly<Record<Report['status'], string>> = {
   TIMED_OUT: 'It was ended in Temporal before there was a plan. Nothing was sent.',
 };
 
-function settledText({ settled, settledAt }: ReportLeg, clock: Clock): string {
+/** @param seenAt when the run saw that it is settled; undefined: it was settled when the run found it */
+function settledText({ settled }: ReportLeg, seenAt: string | undefined, clock: Clock): string {
   if (settled === true)
-    return settledAt === null ? ', settled' : `, seen settled at ${clock.atText(settledAt)}`;
+    return seenAt === undefined ? ', settled' : `, seen settled at ${clock.atText(seenAt)}`;
   return settled === false ? ', will not settle' : '';
 }
 

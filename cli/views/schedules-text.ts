@@ -1,12 +1,14 @@
 /** Schedules in Temporal: what would change, and what their starts led to; as text and as data. Pure. */
 import { DateTime } from 'luxon';
 import { runName } from '../../domain/references.ts';
+import { minuteText } from '../../domain/waits.ts';
 import type { LeftOut } from '../../operations/schedules/files.ts';
 import type { KeptSchedule, ScheduleFacts } from '../../operations/schedules/spec.ts';
 import type { Start } from '../../operations/schedules/came.ts';
 import type { ScheduleChange } from '../../operations/schedules/kept.ts';
 import type { Missed } from '../../operations/schedules/missed.ts';
 import type { ScheduleView } from '../../operations/schedules/starts.ts';
+import { clockOf } from '../terminal/clock.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, table, wrap } from '../terminal/text.ts';
 import { limitTexts } from './amount-text.ts';
@@ -105,9 +107,10 @@ export function schedulesText(views: readonly ScheduleView[], width: number): st
     ];
   });
   const titles = ['SCHEDULE', 'WHEN', 'NEXT', 'LAST', 'CAME TO'].map((title) => ({ title }));
-  const notes = views.flatMap(({ kept: { name, isPaused, note }, missed }) => [
+  const notes = views.flatMap(({ kept: { name, facts, isPaused, note }, missed }) => [
     ...(isPaused ? [`${name} is paused${note === null ? '' : `: ${note}`}`] : []),
-    ...missed.map(missedLine),
+    // Without a moment of now, each time has its date.
+    ...missed.map(missedLine).map(clockOf(facts.zone, 0).retold),
   ]);
   const below = plain(notes).map((line) => wrap(line, width, '  '));
   return [table(titles, rows, width), ...(below.length > 0 ? ['', ...below] : [])].join('\n');
@@ -149,9 +152,9 @@ export function toldOf({ came }: Start): string {
   }
 }
 
-/** `daily-treasury.2026-11-23 was to start at 2026-11-23T08:30:00.000Z. SCHEDULE_MISSED: …` */
+/** `daily-treasury.2026-11-23 was to start at 2026-11-23 08:30 UTC. SCHEDULE_MISSED: …` */
 export function missedLine({ run, nominalMs, why }: Missed): string {
-  return `${runName(run)} was to start at ${new Date(nominalMs).toISOString()}. ${why.code}: ${why.message}`;
+  return `${runName(run)} was to start at ${minuteText(nominalMs)}. ${why.code}: ${why.message}`;
 }
 
 /** A schedule as data. */

@@ -1,4 +1,5 @@
 /** Compares a plan with the policy from which it should have been made. Pure. */
+import { moneyText } from '../currencies.ts';
 import { worthOf } from './price-bounds.ts';
 import { compare, decimalPlaces, equal, round, subtract, sum } from '../money.ts';
 import type { ConvertPolicy, PayoutPolicy, Policy, RebalancePolicy, WithdrawSpec } from '../policy.ts';
@@ -200,7 +201,7 @@ function legContradicts(leg: Leg, plan: Plan, policy: ConvertPolicy): string | n
     if (leg.amount?.fixed === true) return `The plan fixes the amount of leg "${id}", the policy does not.`;
     return isAllAbove(leg, plan, amount.keep)
       ? null
-      : `Leg "${id}" of the plan has another amount than everything above ${amount.keep} ${sell}.`;
+      : `Leg "${id}" of the plan has another amount than everything above ${moneyText(amount.keep, sell)}.`;
   }
   const isSame =
     leg.amount?.fixed === true && leg.amount.side === amount.kind && equal(leg.amount.value, amount.value);

@@ -3,7 +3,7 @@
  * once"). Nothing here calls the service or Temporal. Later the policy is read only to compare the plan with it.
  */
 import type { PlanBatch } from '../batch.ts';
-import { WITHDRAWAL_CURRENCIES } from '../currencies.ts';
+import { moneyText, WITHDRAWAL_CURRENCIES } from '../currencies.ts';
 import { compare, decimalPlaces } from '../money.ts';
 import { inPlace } from '../replacement.ts';
 import type { Limits } from '../policy.ts';
@@ -204,7 +204,7 @@ function pairProblems(legs: readonly Leg[], pairs: readonly Pair[] | null): Prob
       {
         code: 'PLAN_AMOUNT_OUTSIDE_PAIR',
         item: id,
-        message: `The leg sells ${amount.value} ${sell}; for ${buy} the service takes from ${minTradeAmount} to ${maxTradeAmount} ${sell} in one trade.`,
+        message: `The leg sells ${moneyText(amount.value, sell)}; for ${buy} the service takes from ${moneyText(minTradeAmount, sell)} to ${moneyText(maxTradeAmount, sell)} in one trade.`,
         fix: isBelow ? 'Sell more in one run.' : 'Sell less in one run, or ask the operator of the service.',
       },
     ];

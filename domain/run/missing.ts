@@ -47,7 +47,7 @@ export function lackOf({ needed, there }: Pick<Missing, 'needed' | 'there'>): st
   return there === null || compare(there, needed) >= 0 ? null : subtract(needed, there);
 }
 
-/** `Short of 69322.71 GBP (54 payments wait; 69334.71 GBP are needed, 12.00 GBP are there).` */
+/** `Short of 69,322.71 GBP (54 payments wait; 69,334.71 GBP are needed, 12.00 GBP are there).` */
 function missingText(missing: readonly Missing[]): string {
   const known: string[] = [];
   const unknown: string[] = [];

@@ -110,8 +110,6 @@ export type ReportLeg = {
   readonly settled: boolean | null;
   /** When the service made the trade, by its record. */
   readonly tradedAt: string | null;
-  /** When the run saw that it is settled: the service does not tell when. Null also where it was settled long before. */
-  readonly settledAt: string | null;
 };
 
 export type ReportPayment = {
@@ -126,8 +124,6 @@ export type ReportPayment = {
   readonly outcome: PaymentOutcome;
   /** When the service made the withdrawal, by its record. */
   readonly sentAt: string | null;
-  /** When the run saw it paid: the service does not tell when. Null also where it was paid long before. */
-  readonly paidAt: string | null;
   readonly reason: string | null;
 };
 
@@ -136,8 +132,8 @@ export type ReportTotal = Omit<ChunkTotal, 'accepted'>;
 /** The report of a run as it stands. */
 export function makeReport(state: RunState): Report {
   const { payments } = state;
-  const shown = payments.map(reportPayment);
-  return reportOf(state, { isFirst: true, payments, shown, totals: totalsNow(state) });
+  const report = reportOf(state, { isFirst: true, payments, totals: totalsNow(state) });
+  return withPayments(report, payments.map(reportPayment));
 }
 
 /**
@@ -160,8 +156,14 @@ export type ReportPage = {
  */
 export type PaymentRow = readonly (string | null)[];
 
+/**
+ * A payment, and when the run saw it paid. No record of the service tells that time, so it is evidence: a reset loses it, and the
+ * rest of the report stays the same bytes. Null: it was not paid, or it was paid when the run found it.
+ */
+type WatchedPayment = ReportPayment & { readonly seenPaidAt: string | null };
+
 /** A payment of a row. `reference` is null where it is the payment's first one. */
-type RowPayment = Omit<ReportPayment, 'reference'> & { readonly reference: string | null };
+type RowPayment = Omit<WatchedPayment, 'reference'> & { readonly reference: string | null };
 
 /** The fields of a payment, in the order of a row. */
 const ROW = Object.keys({
@@ -174,12 +176,12 @@ const ROW = Object.keys({
   status: true,
   outcome: true,
   sentAt: true,
-  paidAt: true,
+  seenPaidAt: true,
   reason: true,
-} satisfies Record<keyof ReportPayment, true>) as readonly (keyof ReportPayment)[];
+} satisfies Record<keyof WatchedPayment, true>) as readonly (keyof WatchedPayment)[];
 
 /** Fields that a row has as milliseconds in base 36, a third as long as the text of a report. */
-const TIMES: ReadonlySet<keyof ReportPayment> = new Set(['sentAt', 'paidAt']);
+const TIMES: ReadonlySet<keyof WatchedPayment> = new Set(['sentAt', 'seenPaidAt']);
 
 export function paymentOfRow(row: PaymentRow): RowPayment {
   return Object.fromEntries(
@@ -199,8 +201,8 @@ export type ChunkResult = ChunkState & { readonly firstPage: ReportPage };
  * its payments a moment later.
  */
 export function reportPage(state: RunState, offset: number): ReportPage {
-  const { payments, ...page } = pageFrom(state, offset, reportPayment);
-  return { ...page, report: { ...page.report, payments } };
+  const { payments, ...page } = pageFrom(state, offset, (record) => apart(reportPayment(record)));
+  return { ...page, report: withApart(page.report, payments) };
 }
 
 /** The same for a chunk, with its payments in rows. */
@@ -215,7 +217,7 @@ function pageFrom<T>(state: RunState, offset: number, shape: (record: PaymentRec
     throw new RangeError(`The payments from ${offset} on cannot be told now; ask again.`);
   const isFirst = offset === 0;
   const totals = totalsNow(state);
-  let bytes = jsonBytes(reportOf(state, { isFirst, payments: [], shown: [], totals }));
+  let bytes = jsonBytes(reportOf(state, { isFirst, payments: [], totals }));
   const payments: T[] = [];
   for (const record of state.payments.slice(offset)) {
     const payment = shape(record);
@@ -226,7 +228,7 @@ function pageFrom<T>(state: RunState, offset: number, shape: (record: PaymentRec
   const end = offset + payments.length;
   const records = state.payments.slice(offset, end);
   return {
-    report: reportOf(state, { isFirst, payments: records, shown: [], totals }),
+    report: reportOf(state, { isFirst, payments: records, totals }),
     payments,
     traceIds: records.map(({ traceId }) => traceId),
     next: end < state.payments.length ? end : null,
@@ -254,7 +256,46 @@ function withoutRows({ rows, ...page }: ReportPage): ReportPage {
     ...payment,
     reference: payment.reference ?? `${run}.${payment.id}`,
   }));
-  return { ...page, report: { ...page.report, payments } };
+  // The evidence of a chunk has only what went wrong, and explains nothing by itself.
+  return { ...page, report: withPayments({ ...page.report, evidence: [] }, payments) };
+}
+
+/** What the report says of a payment, and the evidence of when the run saw it paid. */
+type Apart = { readonly payment: ReportPayment; readonly seen: readonly Evidence[] };
+
+function apart({ seenPaidAt, ...payment }: WatchedPayment): Apart {
+  return { payment, seen: sighting(payment.id, 'paid', seenPaidAt) };
+}
+
+function withPayments(report: Report, payments: readonly WatchedPayment[]): Report {
+  return withApart(report, payments.map(apart));
+}
+
+function withApart(report: Report, payments: readonly Apart[]): Report {
+  return {
+    ...report,
+    payments: payments.map(({ payment }) => payment),
+    evidence: [...report.evidence, ...payments.flatMap(({ seen }) => seen)],
+  };
+}
+
+/** What a run sees at the service, and no record tells when it was so: that a trade is settled, or a payment paid. */
+type Sight = 'settled' | 'paid';
+
+/** The name of a sighting among the evidence. */
+const SEEN = 'seen';
+
+/** @param at RFC 3339; null: nobody saw it */
+function sighting(item: string, what: Sight, at: string | null): readonly Evidence[] {
+  return at === null
+    ? []
+    : [{ at, item, call: SEEN, result: what, traceId: null, replayed: null, quote: null }];
+}
+
+/** When the run saw items as settled or paid, by the item; RFC 3339 in UTC. An item that is not there was so when the run found it. */
+export function seenAs(what: Sight, { evidence }: Pick<Report, 'evidence'>): ReadonlyMap<string, string> {
+  const seen = evidence.filter(({ call, result }) => call === SEEN && result === what);
+  return new Map(seen.map(({ item, at }) => [item, at]));
 }
 
 /** Reads one part of a report. */
@@ -324,6 +365,7 @@ export function joined(parts: readonly Report[]): Report {
   if (first === undefined) throw new RangeError('A report has at least one part.');
   if (others.length === 0) return first;
   const payments = parts.flatMap((part) => part.payments);
+  const evidence = parts.flatMap((part) => part.evidence);
   // A chunk may see at its end that a payment has come back, when its run has ended.
   const isBehind = first.status === 'COMPLETED' && payments.some(({ outcome }) => outcome === 'NOT_PAID');
   return {
@@ -332,6 +374,7 @@ export function joined(parts: readonly Report[]): Report {
     payments,
     totals: totalsSeen(first.totals, payments),
     problems: parts.flatMap(({ problems }) => problems),
+    evidence,
   };
 }
 
@@ -357,13 +400,12 @@ export function hasAllPayments(told: readonly ReportTotal[], payments: readonly 
 type Part = {
   readonly isFirst: boolean;
   readonly payments: readonly PaymentRecord[];
-  /** The payments in the shape of the report; empty where they are carried in another shape. */
-  readonly shown: readonly ReportPayment[];
   /** The totals of the whole run. Every part has them. */
   readonly totals: Report['totals'];
 };
 
-function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): Report {
+/** The part without its payments, which are put in, or carried in another shape. */
+function reportOf(state: RunState, { isFirst, payments, totals }: Part): Report {
   const legs = isFirst ? state.legs : [];
   const ended = problemsOf({ legs, payments, ended: state.ended });
   const items = [...legs, ...payments];
@@ -386,12 +428,12 @@ function reportOf(state: RunState, { isFirst, payments, shown, totals }: Part): 
     status: statusOf(state),
     positions: isFirst ? reportPositions(state) : [],
     legs: legs.map(reportLeg),
-    payments: shown,
+    payments: [],
     totals,
     problems: [...(isFirst ? [...state.refusals, ...leftIn(state)] : []), ...ended, ...awaited].map(
       (problem) => forRun(problem, state.run),
     ),
-    evidence: isFirst ? state.evidence : [],
+    evidence: isFirst ? [...state.evidence, ...legs.flatMap(seenSettled)] : [],
   };
 }
 
@@ -519,8 +561,11 @@ function reportLeg(record: LegRecord): ReportLeg {
     outcome: legOutcome(record),
     settled: stage.kind === 'traded' ? stage.settled : null,
     tradedAt: utcText(traded?.createdAtMs),
-    settledAt: utcText(stage.kind === 'traded' ? stage.settledAtMs : null),
   };
+}
+
+function seenSettled({ leg, stage }: LegRecord): readonly Evidence[] {
+  return sighting(leg.id, 'settled', utcText(stage.kind === 'traded' ? stage.settledAtMs : null));
 }
 
 /** The amount that the plan says of a leg, while it is not traded. */
@@ -542,7 +587,7 @@ function quoteIdOf({ stage }: LegRecord): string | null {
   }
 }
 
-function reportPayment(record: PaymentRecord): ReportPayment {
+function reportPayment(record: PaymentRecord): WatchedPayment {
   const { payment } = record;
   const accepted = acceptedOf(record);
   return {
@@ -555,7 +600,7 @@ function reportPayment(record: PaymentRecord): ReportPayment {
     status: accepted?.status ?? null,
     outcome: paymentOutcome(record),
     sentAt: utcText(accepted?.createdAtMs),
-    paidAt: utcText(accepted?.paidAtMs),
+    seenPaidAt: utcText(accepted?.paidAtMs),
     reason: paymentProblem(record)?.message ?? record.waiting?.problem.message ?? null,
   };
 }

@@ -1,6 +1,7 @@
 /** Compares a quote and a trade with what was asked for, with the guard, the limits and the quote itself (M4). */
+import { minuteText } from '../waits.ts';
 import { compare, equal, round } from '../money.ts';
-import { decimalsOf } from '../currencies.ts';
+import { decimalsOf, moneyText } from '../currencies.ts';
 import { PROBLEMS, makeProblem, type Problem } from '../problems.ts';
 import { brokenTradeLimit, type TradedBefore } from '../plan/limits.ts';
 import type { Leg } from '../plan/plan.ts';
@@ -64,7 +65,7 @@ export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): P
   return {
     code: 'OUTSIDE_GUARD',
     item: leg.id,
-    message: `The quote gives ${quote.buyAmount} ${leg.buy} for ${quote.sellAmount} ${leg.sell}${figures} (a price ${guard.text}).`,
+    message: `The quote gives ${moneyText(quote.buyAmount, leg.buy)} for ${moneyText(quote.sellAmount, leg.sell)}${figures} (a price ${guard.text}).`,
     fix: guardAdvice(context, leg),
   };
 }
@@ -124,7 +125,7 @@ export function executedWorse(context: Context, leg: Leg, trade: Traded): Proble
   const { tradeId, sellAmount, buyAmount } = trade;
   const fix =
     'Ask the operator of the service why the trade differs from its quote. A person may accept the trade by its id.';
-  const gave = `Trade ${tradeId} gave ${buyAmount} ${leg.buy} for ${sellAmount} ${leg.sell}`;
+  const gave = `Trade ${tradeId} gave ${moneyText(buyAmount, leg.buy)} for ${moneyText(sellAmount, leg.sell)}`;
   const bound = guard?.bound ?? null;
   if (guard !== null && bound !== null && !keepsGuard(bound, sellAmount, buyAmount)) {
     const message = `${gave}: ${besideGuard(bound, sellAmount, buyAmount, leg)} (a price ${guard.text}).`;
@@ -143,7 +144,7 @@ export function executedWorse(context: Context, leg: Leg, trade: Traded): Proble
     compare(buyAmount, round(quoted.buyAmount, decimals(leg.buy), 'down')) >= 0 &&
     compare(sellAmount, round(quoted.sellAmount, decimals(leg.sell), 'up')) <= 0;
   if (isAsQuoted) return null;
-  const message = `${gave}; its quote said ${quoted.buyAmount} ${leg.buy} for ${quoted.sellAmount} ${leg.sell}.`;
+  const message = `${gave}; its quote said ${moneyText(quoted.buyAmount, leg.buy)} for ${moneyText(quoted.sellAmount, leg.sell)}.`;
   return { code: 'EXECUTED_BELOW_QUOTE', item: leg.id, message, fix };
 }
 
@@ -156,7 +157,7 @@ export function staleReference(context: Context, leg: Leg): Problem | null {
     message:
       staleAtMs === 0
         ? 'There is no reference rate with which a price could be compared.'
-        : `The reference rates of the plan are too old since ${new Date(staleAtMs).toISOString()}.`,
+        : `The reference rates of the plan are too old since ${minuteText(staleAtMs)}.`,
     fix: withoutTrade(context, leg) ?? 'Bring the reference file up to date and start a new run.',
   };
 }

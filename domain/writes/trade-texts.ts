@@ -57,8 +57,8 @@ export function balancesChanged(
 ): Problem {
   const { id, amount } = leg;
   const currency = plannedMoneyOf(leg)?.currency ?? '';
-  const before = `Leg "${id}" was to ${amount?.side ?? 'trade'} ${amount?.value ?? ''} ${currency} by earlier balances`;
-  const left = isPositive(demand) ? `only ${demand}` : 'nothing of it';
+  const before = `Leg "${id}" was to ${amount?.side ?? 'trade'} ${moneyText(amount?.value ?? '', currency)} by earlier balances`;
+  const left = isPositive(demand) ? `only ${moneyText(demand, currency)}` : 'nothing of it';
   if (needsSales)
     return makeProblem('BALANCES_CHANGED', id, {
       message: `${before}. Without the ${leg.sell} that sales would bring, the balances now pay for ${left}, and the run makes no such sale any more.`,

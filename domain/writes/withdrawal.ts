@@ -3,6 +3,7 @@
  * and what follows from every reply and every crash (M1, M2). A withdrawal is always tried again *under the same key* first.
  * The chain rule (design: "The chain rule") says when a later generation may open.
  */
+import { minuteText } from '../waits.ts';
 import type { Problem } from '../problems.ts';
 import type { Wait } from '../waits.ts';
 import {
@@ -796,7 +797,7 @@ function windowPassed(payment: Payment, untilMs: number): Problem {
   return {
     code: 'WINDOW_PASSED',
     item: payment.id,
-    message: `Payment "${payment.id}" was not sent by ${new Date(untilMs).toISOString()}. After that it is too late: the service could forget the payment’s idempotency key, and pay twice.`,
+    message: `Payment "${payment.id}" was not sent by ${minuteText(untilMs)}. After that it is too late: the service could forget the payment’s idempotency key, and pay twice.`,
     fix: 'Pay it in a new run.',
   };
 }

@@ -17,7 +17,7 @@ const COLUMNS = {
   withdrawalId: 'withdrawal_id',
   status: 'status',
   sentAt: 'sent_at',
-  paidAt: 'paid_at',
+  seenPaidAt: 'seen_paid_at',
   reason: 'reason',
   traceId: 'trace_id',
 } as const;
@@ -63,7 +63,7 @@ function markOf({ hasMark }: PlainBytes, { encoding }: BatchFormat): string {
 
 const FIELDS = Object.keys(COLUMNS) as readonly (keyof typeof COLUMNS)[];
 
-const TIMES: ReadonlySet<keyof typeof COLUMNS> = new Set(['sentAt', 'paidAt']);
+const TIMES: ReadonlySet<keyof typeof COLUMNS> = new Set(['sentAt', 'seenPaidAt']);
 
 function titleOf(field: keyof typeof COLUMNS, zone: string): string {
   return TIMES.has(field) ? `${COLUMNS[field]} (${zone})` : COLUMNS[field];

@@ -416,7 +416,7 @@ function checkSums(source: YamlSource, fixed: readonly FixedAmount[]): void {
     if (compare(total, bought) <= 0) return;
     source.report(place, {
       mistake: 'WITHDRAWALS_EXCEED_AMOUNT',
-      message: `the withdrawals add up to ${total} ${currency}; only ${bought} is bought`,
+      message: `the withdrawals add up to ${moneyText(total, currency)}; only ${moneyText(bought, currency)} is bought`,
       fix: 'buy more, or pay less',
     });
     return;
@@ -432,7 +432,7 @@ function checkSums(source: YamlSource, fixed: readonly FixedAmount[]): void {
     if (compare(least.paid, least.sold) <= 0) return;
     source.report(place, {
       mistake: 'WITHDRAWALS_EXCEED_AMOUNT',
-      message: `the withdrawals add up to ${total} ${currency}; at the worst rate that the guard allows, the sale of ${sold} ${sell} brings less`,
+      message: `the withdrawals add up to ${moneyText(total, currency)}; at the worst rate that the guard allows, the sale of ${moneyText(sold, sell)} brings less`,
       fix: 'sell more, pay less, tighten the guard, or write `amount: { buy: … }` for exactly what is paid',
     });
     return;
@@ -444,7 +444,7 @@ function checkSums(source: YamlSource, fixed: readonly FixedAmount[]): void {
       : 'no guard says how much the sale brings at least';
   source.warn(place, {
     mistake: 'WITHDRAWALS_UNCOVERED',
-    message: `the withdrawals add up to ${total} ${currency}, and the sale may bring less: ${why}`,
+    message: `the withdrawals add up to ${moneyText(total, currency)}, and the sale may bring less: ${why}`,
     fix: 'write `amount: { buy: … }` for exactly what is paid, or see that the balance covers the rest',
   });
 }

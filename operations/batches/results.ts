@@ -9,23 +9,35 @@ import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { readPayments, type TracedPayment } from '../follow/read-run.ts';
 import type { RunFacts } from '../follow/runs.ts';
+import type { AsNow } from '../watch/came-back.ts';
 
 /** The result of a row about which the run says nothing yet. */
 const PENDING: RowResult = { outcome: 'PENDING' };
 
 /**
  * @param out the file's name as given; relative to the folder in which the command runs
+ * @param asNow tells payments that came back; null: none did
  * @returns how many rows it has, the first line of CSV not counted
  * @throws CommandFailure when the file cannot be written; the run goes on all the same
  */
 export async function writeResults(
   place: Place,
-  { facts, batch, out }: { readonly facts: RunFacts; readonly batch: BatchFile; readonly out: string },
+  {
+    facts,
+    batch,
+    out,
+    asNow,
+  }: {
+    readonly facts: RunFacts;
+    readonly batch: BatchFile;
+    readonly out: string;
+    readonly asNow: AsNow | null;
+  },
 ): Promise<number> {
   const opened = await openBytes(batch);
   if (!opened.ok) throw new CommandFailure('bad input', [opened.problem]);
   const { resultLines } = await import('../../language/batch/results.ts');
-  const results = new Results(readPayments(place, facts));
+  const results = new Results(readPayments(place, facts), asNow);
   const { zone, payout } = batch.policyFile.policy;
   const lines = resultLines(opened.chunks, { format: payout.format, zone }, (id) => results.of(id));
   await writeNewFile(batch, { out, run: facts.run }, lines);
@@ -38,11 +50,13 @@ export async function writeResults(
 class Results {
   asked = 0;
   readonly #payments: AsyncGenerator<TracedPayment>;
+  readonly #asNow: AsNow | null;
   #next: TracedPayment | null = null;
   #isOver = false;
 
-  constructor(payments: AsyncGenerator<TracedPayment>) {
+  constructor(payments: AsyncGenerator<TracedPayment>, asNow: AsNow | null) {
     this.#payments = payments;
+    this.#asNow = asNow;
   }
 
   async of(id: string): Promise<RowResult> {
@@ -55,6 +69,6 @@ class Results {
     if (this.#next?.id !== id) return PENDING;
     const result = this.#next;
     this.#next = null;
-    return result;
+    return this.#asNow?.payment(result) ?? result;
   }
 }

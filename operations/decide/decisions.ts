@@ -4,6 +4,7 @@
  * functions. Nothing here writes to the service or to Temporal. Upholds M1: a later generation is opened only where no
  * record can still pay.
  */
+import { minuteText } from '../../domain/waits.ts';
 import {
   CREATED_SLACK_MS,
   LOOK_BACK_MS,
@@ -124,7 +125,7 @@ export function paymentDifferences(payment: PaymentIdentity, record: Withdrawal)
 
 function createdBefore(opensAtMs: number, { createdAt }: Trade | Withdrawal): string | null {
   return Date.parse(createdAt) < opensAtMs - CREATED_SLACK_MS
-    ? `it was created at ${createdAt}, before the run's date began`
+    ? `it was created at ${minuteText(Date.parse(createdAt))}, before the run's date began`
     : null;
 }
 

@@ -2,6 +2,7 @@
  * Keeps and reads instructions for commands. Only a worker can keep an instruction. When no worker took it before the
  * deadline here, the command says so to the person.
  */
+import { minuteText } from '../../domain/waits.ts';
 import { ApplicationFailure } from '@temporalio/common';
 import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client } from '@temporalio/client';
 import { runName, type RunName } from '../../domain/references.ts';
@@ -66,7 +67,7 @@ function notKept(
   switch ((cause instanceof ApplicationFailure ? cause.type : null) ?? '') {
     case 'SAID_SINCE': {
       const words = since.slice(-SHOWN_SINCE).map((said) => evidenceOf(said, run));
-      const told = words.map(({ at, result }) => `${at} ${result}`).join('; ');
+      const told = words.map(({ at, result }) => `${minuteText(Date.parse(at))} ${result}`).join('; ');
       const message = `a person has said this after the command had read the run, so what you typed is not kept: ${told}`;
       const fix = `See \`npx cambist status ${place}\`. If you still mean it, type it again.`;
       return new CommandFailure('refused by us', [{ code: 'SAID_SINCE', place, message, fix }]);

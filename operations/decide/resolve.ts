@@ -400,7 +400,7 @@ function requireAgreement(
         {
           code: 'RECORD_NOT_FOUND',
           place,
-          message: `the service shows no record with this id, also not in its list back to ${new Date(lookedBackToMs(plan)).toISOString()}; your decision is not kept`,
+          message: `the service shows no record with this id, also not in its list back to ${minuteText(lookedBackToMs(plan))}; your decision is not kept`,
           fix: 'Name the record that the service shows.',
         },
       ]);
@@ -490,7 +490,7 @@ export function describeRecord(record: Trade | Withdrawal): string {
   if ('quoteId' in record) {
     const sold = record.sellAmount ?? record.executedAmount;
     const bought = record.sellAmount === null ? (record.buyAmount ?? '?') : record.executedAmount;
-    return `trade ${record.id} (${moneyText(sold, record.sellCurrency)} for ${moneyText(bought, record.buyCurrency)}, ${record.status}, created ${record.createdAt})`;
+    return `trade ${record.id} (${moneyText(sold, record.sellCurrency)} for ${moneyText(bought, record.buyCurrency)}, ${record.status}, created ${minuteText(Date.parse(record.createdAt))})`;
   }
-  return `withdrawal ${record.id} (${moneyText(record.withdrawalAmount, record.currency)} to ${record.withdrawalAccountId ?? 'an account that is not shown'}, ${record.status}, created ${record.createdAt})`;
+  return `withdrawal ${record.id} (${moneyText(record.withdrawalAmount, record.currency)} to ${record.withdrawalAccountId ?? 'an account that is not shown'}, ${record.status}, created ${minuteText(Date.parse(record.createdAt))})`;
 }

@@ -1,4 +1,5 @@
 /** Adds what people said to the evidence of the service's replies, so that every report shows who decided what. Pure. */
+import { minuteText } from '../../domain/waits.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Evidence } from '../../domain/run/state.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
@@ -47,8 +48,7 @@ function tell(said: Recorded): string {
 }
 
 function goesOn({ item, lookAlikes }: Extract<Recorded, { kind: 'go-on' }>): string {
-  if (lookAlikes !== undefined)
-    return `look-alikes until ${new Date(lookAlikes.untilMs).toISOString()} approved`;
+  if (lookAlikes !== undefined) return `look-alikes until ${minuteText(lookAlikes.untilMs)} approved`;
   return item === null ? 'go on after the cancel' : 'try it now, its cause is gone';
 }
 

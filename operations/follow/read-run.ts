@@ -15,6 +15,7 @@ import {
   type Report,
   type ReportPage,
   type ReportPayment,
+  seenAs,
 } from '../../domain/run/report.ts';
 import type { Unpaid } from '../../domain/run/chunk-state.ts';
 import { isShown, type Waiting, type WaitReason } from '../../domain/waits.ts';
@@ -130,16 +131,20 @@ export async function* readParts(place: AskingPlace, facts: RunFacts): AsyncGene
   }
 }
 
-/**
- * Only the payments of the run, in the order of the plan. Each has the trace id of the service's last reply to a send of it.
- */
+/** Only the payments of the run, in the order of the plan. */
 export async function* readPayments(place: AskingPlace, facts: RunFacts): AsyncGenerator<TracedPayment> {
-  for await (const { report, traceIds } of readParts(place, facts))
+  for await (const { report, traceIds } of readParts(place, facts)) {
+    const seenPaid = seenAs('paid', report);
     for (const [index, payment] of report.payments.entries())
-      yield { ...payment, traceId: traceIds[index] ?? null };
+      yield { ...payment, traceId: traceIds[index] ?? null, seenPaidAt: seenPaid.get(payment.id) ?? null };
+  }
 }
 
-export type TracedPayment = ReportPayment & { readonly traceId: string | null };
+/** `traceId`: of the service's last reply to a send of it. `seenPaidAt`: when the run saw it paid. A reset may lose both. */
+export type TracedPayment = ReportPayment & {
+  readonly traceId: string | null;
+  readonly seenPaidAt: string | null;
+};
 
 /** How to read the parts of a report. The first part of a completed run is its result, for which no worker is asked. */
 async function questionsTo(

@@ -140,7 +140,7 @@ function reportCommand(run: RunName): string {
   return `npx cambist report ${runName(run)}`;
 }
 
-/** What a policy does, in one line: `sell 1000.00 USD for MXN, then 1 payment`. */
+/** What a policy does, in one line: `sell 1,000.00 USD for MXN, then 1 payment`. */
 function summaryOf(policy: Policy): string {
   switch (policy.kind) {
     case 'convert': {

@@ -3,7 +3,8 @@
  * were returned (`look-for-failed.ts` reads it), so that people learn of it without asking for that run. Pure.
  */
 import type { RunName } from '../../domain/references.ts';
-import type { ReportPayment } from '../../domain/run/report.ts';
+import type { Report, ReportPayment } from '../../domain/run/report.ts';
+import type { Problem } from '../../domain/problems.ts';
 import type { ServiceFacts } from '../../domain/service/facts.ts';
 
 /** A payment that the service says has failed. `run`: by its reference; null: the list does not show it, or it is not ours. */
@@ -32,4 +33,37 @@ export function cameBackIn<Payment extends Pick<ReportPayment, 'outcome' | 'with
     const record = payment.withdrawalId === null ? undefined : byId.get(payment.withdrawalId);
     return record !== undefined && payment.outcome === 'PAID' ? [{ payment, record }] : [];
   });
+}
+
+/** Tells a report, or a payment of it, as the service says it now. */
+export type AsNow = {
+  readonly part: (part: Report) => Report;
+  readonly payment: <Payment extends ReportPayment>(payment: Payment) => Payment;
+};
+
+/**
+ * For what is read in parts.
+ * @param now the whole report, with the payments that came back
+ */
+export function asNow(now: Report): AsNow {
+  const back = new Map(
+    now.payments.flatMap((payment) =>
+      payment.outcome === 'NOT_PAID' ? [[payment.id, payment] as const] : [],
+    ),
+  );
+  const isBack = ({ id, outcome }: ReportPayment): boolean => outcome === 'PAID' && back.has(id);
+  const payment = <Payment extends ReportPayment>(told: Payment): Payment =>
+    isBack(told) ? { ...told, ...back.get(told.id) } : told;
+  const part = (told: Report): Report => {
+    const items = new Set<Problem['item']>(told.payments.filter(isBack).map(({ id }) => id));
+    const problems = now.problems.filter(({ item }) => items.has(item));
+    return {
+      ...told,
+      status: now.status,
+      totals: now.totals,
+      payments: told.payments.map(payment),
+      problems: [...told.problems, ...problems],
+    };
+  };
+  return { part, payment };
 }

@@ -59,11 +59,11 @@ describe('a funded batch with too little money', { concurrency: 4 }, () => {
       const held = await batch.until(({ problems }) => sentences({ problems } as Report).length === 2);
       assert.match(
         sentences(held)[0] ?? '',
-        /^Short of \d+\.\d+ USD: the leg buys 2000.00 EUR for 2500.00 USD at most; 1\d\d\d\.\d+ USD are there/,
+        /^Short of [\d,]+\.\d+ USD: the leg buys 2,000.00 EUR for 2,500.00 USD at most; 1,\d\d\d\.\d+ USD are there/,
       );
       assert.match(
         sentences(held)[1] ?? '',
-        /^Short of .*: the leg buys 15000.00 MXN for 1000.00 USD at most; .*, of which 25\d\d\.\d\d USD go first/,
+        /^Short of .*: the leg buys 15,000.00 MXN for 1,000.00 USD at most; .*, of which 2,5\d\d\.\d\d USD go first/,
       );
       const { trades, withdrawals } = batch.movements();
       assert.deepEqual([trades.length, withdrawals.length], [0, 1]);

@@ -110,7 +110,7 @@ describe('a run that has ended', AT_ONCE, () => {
         assert.match(flat(ended.stdout), /COMPLETED/);
         assert.match(
           flat(ended.stdout),
-          /What changed: usd-mxn-1: not planned -> TRADED, \d+\.\d\d MXN supplier: not planned -> PAID, \d+\.\d\d MXN/,
+          /What changed: usd-mxn-1: not planned -> TRADED, [\d,]+\.\d\d MXN supplier: not planned -> PAID, [\d,]+\.\d\d MXN/,
         );
         assertMovedOnce(policy);
         assert.equal(await runsOf(policy), 2);

@@ -72,7 +72,7 @@ const ID_TWICE = ['R-2026/0005', 'R-2026/0004'] as const;
 
 /** Columns of the results, and how a moment stands in them. */
 const SENT = 'sent_at (Europe/Berlin)';
-const PAID_AT = 'paid_at (Europe/Berlin)';
+const PAID_AT = 'seen_paid_at (Europe/Berlin)';
 const MOMENT = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
 
 type Swap = readonly [from: string, to: string];
@@ -168,7 +168,7 @@ test(
     );
     assertExit(good, 0);
     assert.match(good.stdout, /^gut\.csv: ok, 6 payments$/m);
-    assert.match(good.stdout, /^MXN +3 +28821\.07 +16500\.00$/m);
+    assert.match(good.stdout, /^MXN +3 +28,821\.07 +16,500\.00$/m);
     assert.match(
       flat(good.stdout),
       /BATCH_ROW_IGNORED gut\.csv:9:1 \(row 8\): the row is no payment, as `ignore` in the policy says\. Summe;;;EUR;1\.560,50;/,
@@ -189,8 +189,8 @@ test(
       ),
       ran.stderr,
     );
-    assert.match(flat(ran.stderr), /gut\.csv:6: R-2026-0004, 4321\.07 MXN to wac_Unver1fied22\./);
-    assert.match(flat(ran.stderr), /gut\.csv:7: R-2026-0005, 8000\.00 MXN to wac_Unver1fied22\./);
+    assert.match(flat(ran.stderr), /gut\.csv:6: R-2026-0004, 4,321\.07 MXN to wac_Unver1fied22\./);
+    assert.match(flat(ran.stderr), /gut\.csv:7: R-2026-0005, 8,000\.00 MXN to wac_Unver1fied22\./);
     assert.match(ran.stdout, new RegExp(`^${run}: PARTIAL$`, 'm'));
     const next = flat(ran.stdout);
     assert.ok(
@@ -199,8 +199,8 @@ test(
       ),
       ran.stdout,
     );
-    assert.match(next, /Bring in up to 12321\.07 MXN for those that you mend, then reset the run\./);
-    assert.match(ran.stdout, /^MXN +28821\.07 +16500\.00 +12321\.07 +0\.00$/m);
+    assert.match(next, /Bring in up to 12,321\.07 MXN for those that you mend, then reset the run\./);
+    assert.match(ran.stdout, /^MXN +28,821\.07 +16,500\.00 +12,321\.07 +0\.00$/m);
     const before = asExcelReads(await readFile(pathOf('ergebnis.csv')));
     assert.deepEqual(
       before.map((row) => row['outcome']),
@@ -221,7 +221,7 @@ test(
     );
     assert.match(
       flat(waiting.stdout),
-      /Bring in up to 12321\.07 MXN for those that you mend, then reset the run\./,
+      /Bring in up to 12,321\.07 MXN for those that you mend, then reset the run\./,
     );
 
     // 4. Later the service verifies the account, and the money that the plan had not bought for it is brought.

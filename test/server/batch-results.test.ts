@@ -1,5 +1,6 @@
 /** What a person sees of a batch of several chunks: how it goes, its report, and the file of its results. */
 import assert from 'node:assert/strict';
+import { seenAs } from '../../domain/run/report.ts';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -59,7 +60,7 @@ test('a batch of 600 payments is followed in a few lines, told in a few more, an
   const [header, ...lines] = written.trimEnd().split('\n');
   assert.equal(
     header,
-    'note,id,account,currency,amount,outcome,withdrawal_id,status,sent_at (UTC),paid_at (UTC),reason,trace_id',
+    'note,id,account,currency,amount,outcome,withdrawal_id,status,sent_at (UTC),seen_paid_at (UTC),reason,trace_id',
   );
   assert.equal(lines.length, PAYMENTS);
   const booked = new Set(stage.sandbox.ledger().withdrawals.map(({ id }) => String(id)));
@@ -97,10 +98,16 @@ test('a batch of 600 payments is followed in a few lines, told in a few more, an
 
   const streamed = await command(stage, ['report', run, '--jsonl']);
   assert.equal(streamed.exitCode, reported.exitCode);
-  const { payments, problems, ...whole } = reportOf(reported);
+  const { payments, problems, evidence, ...whole } = reportOf(reported);
+  // When each payment was seen paid stands beside it.
+  const seenPaid = seenAs('paid', { evidence });
   const wanted = [
-    { run: whole },
-    ...payments.map((payment, index) => ({ payment, traceId: traceOf(lines[index] ?? '') })),
+    { run: { ...whole, evidence: evidence.filter(({ item }) => !seenPaid.has(item)) } },
+    ...payments.map((payment, index) => ({
+      payment,
+      traceId: traceOf(lines[index] ?? ''),
+      seenPaidAt: seenPaid.get(payment.id) ?? null,
+    })),
     ...problems.map((problem) => ({ problem })),
   ];
   const byLine = (one: unknown): string => JSON.stringify(one);

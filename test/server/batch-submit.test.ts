@@ -124,7 +124,7 @@ test('a batch is submitted in chunks, then its run is started, and the same agai
   const batch = await putBatch(rowsOf(1_200));
   const first = await command(stage, batch.argv);
   assertExit(first, 8);
-  assert.match(flat(first.stderr), /1200 payments, 721200\.00 EUR\./);
+  assert.match(flat(first.stderr), /1200 payments, 721,200\.00 EUR\./);
   await assertSubmitted(batch, 1_200);
   const { client } = stage.temporal;
   const chunk = await client.workflow.getHandle(chunkIdOf('SANDBOX', batch.run, 3)).describe();
@@ -175,9 +175,9 @@ test('a changed file is refused with the rows that differ, and nothing more is s
   assert.match(said, /BATCH_ROW_NEW \S+\.csv:1001: inv-1000b is new: 7\.00 EUR to wac_7Hk2mQ9vT4xR\./);
   assert.match(
     said,
-    /BATCH_ROW_CHANGED \S+\.csv:1002: inv-1001 is changed: it was 1001\.50 EUR to wac_\w+, and is 2\.00 EUR/,
+    /BATCH_ROW_CHANGED \S+\.csv:1002: inv-1001 is changed: it was 1,001\.50 EUR to wac_\w+, and is 2\.00 EUR/,
   );
-  assert.match(said, /BATCH_ROW_GONE \S+-weekly: inv-1000 is gone: 1000\.50 EUR to wac_7Hk2mQ9vT4xR\./);
+  assert.match(said, /BATCH_ROW_GONE \S+-weekly: inv-1000 is gone: 1,000\.50 EUR to wac_7Hk2mQ9vT4xR\./);
   const document = documentOf(await command(stage, [...batch.argv, '--json'])) as {
     readonly problems: readonly { readonly code: string }[];
     readonly exitCode: number;
@@ -368,9 +368,9 @@ test('a plan of a batch that buys nothing says before the first payment what mon
   const planned = await command(stage, ['plan', policy, ...rest.slice(0, 2)]);
   assertExit(planned, 4);
   const [, missing = '', there = ''] =
-    /short of (\d+\.\d\d) EUR \(it pays 987654322\.00 EUR, and (\d+\.\d\d) EUR are withdrawable\)/.exec(
-      flat(planned.stdout),
-    ) ?? [];
+    /short of ([\d,]+\.\d\d) EUR \(it pays 987,654,322\.00 EUR, and ([\d,]+\.\d\d) EUR are withdrawable\)/
+      .exec(flat(planned.stdout))
+      ?.map((amount) => amount.replaceAll(',', '')) ?? [];
   assert.equal(add(missing, there), '987654322', planned.stdout);
   assert.ok(Number(there) > 0, planned.stdout);
   assert.match(flat(planned.stdout), /`shortfall: skip`: the payments for which there is no money/);
@@ -385,7 +385,7 @@ test('a batch that is started says as well what money is missing and which rows 
   assertExit(started, 8);
   assert.match(
     flat(started.stderr),
-    /2 payments, 987654326\.00 EUR\. Of 2 payments, 1 cannot be paid and would not be funded: 1 payment, ACCOUNT_MISSING: .* \S+\.csv:3: gone, 5\.00 EUR .* warning SHORTFALL p\S+-weekly: The batch is short of .* EUR are withdrawable\)\. `shortfall: skip`: the payments for which there is no money would not be paid\. Bring money in,/,
+    /2 payments, 987,654,326\.00 EUR\. Of 2 payments, 1 cannot be paid and would not be funded: 1 payment, ACCOUNT_MISSING: .* \S+\.csv:3: gone, 5\.00 EUR .* warning SHORTFALL p\S+-weekly: The batch is short of .* EUR are withdrawable\)\. `shortfall: skip`: the payments for which there is no money would not be paid\. Bring money in,/,
   );
   assert.equal((await runInput(batch))?.batch?.payments, 2);
   assert.doesNotMatch((await command(stage, batch.argv)).stderr, /SHORTFALL/);

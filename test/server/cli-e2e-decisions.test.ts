@@ -39,6 +39,13 @@ const ANA = ['--by', 'ana'] as const;
 const AGAIN = ['--pay-again', 'supplier', '--reason', 'the account is open again', ...ANA] as const;
 const GONE = ['--not-executed', '--evidence', 'ticket 4711: never received', ...ANA] as const;
 
+/** A line of `report --jsonl`. */
+type LineOfReport = {
+  readonly run?: Report;
+  readonly payment?: Report['payments'][number];
+  readonly problem?: Report['problems'][number];
+};
+
 /** The run of a policy whose payment goes to an account of its own. */
 type Paid = PolicyOnStage & { readonly account: string; readonly reference: string };
 
@@ -453,6 +460,17 @@ describe('what people decide', { concurrency: 8 }, () => {
     const byItself = await command(stage, ['report', policy.runText, '--json']);
     assertExit(byItself, 5);
     assert.deepEqual(lasting(reportOf(byItself)), lasting(now));
+    const byLines = await command(stage, ['report', policy.runText, '--jsonl']);
+    assertExit(byLines, 5);
+    const [first, ...items] = byLines.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as LineOfReport);
+    assert.deepEqual([first?.run?.status, first?.run?.totals], [now.status, now.totals]);
+    assert.deepEqual(
+      items.flatMap(({ payment: each, problem }) => each ?? problem ?? []),
+      [...now.payments, ...now.problems],
+    );
     const attention = (): Promise<Ended> => command(stage, ['list', '--attention']);
     assert.match(
       flat((await attention()).stdout),

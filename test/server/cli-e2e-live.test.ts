@@ -109,7 +109,10 @@ describe('live money moves when a person has said yes to it', { concurrency: 4 }
       stage.during(policy.workflowId, () => command(stage, ['replay', policy.runText, '--yes']));
     const no = await instead('no');
     assertExit(no, 4);
-    assert.match(flat(no.stderr), /Nothing of \S+ was executed.*usd-mxn-1: sell 1000\.00 USD.*NOT_CONFIRMED/);
+    assert.match(
+      flat(no.stderr),
+      /Nothing of \S+ was executed.*usd-mxn-1: sell 1,000\.00 USD.*NOT_CONFIRMED/,
+    );
     assert.match((await replayed()).stdout, /OUTSIDE_GUARD/);
     assertExit(await instead('yes'), 8);
     assert.match((await replayed()).stderr, /SUPERSEDED/);
@@ -132,9 +135,9 @@ describe('live money moves when a person has said yes to it', { concurrency: 4 }
       flat(ended.stderr),
       new RegExp(
         `${policy.runText}, LIVE: ` +
-          'usd-mxn-1: sell 1000\\.00 USD for MXN, not worse than 16\\.90 MXN per USD ' +
+          'usd-mxn-1: sell 1,000\\.00 USD for MXN, not worse than 16\\.90 MXN per USD ' +
           'supplier: pay what usd-mxn-1 brings, in MXN, to wac_7Hk2mQ9vT4xR ' +
-          'In total: sell 1000.00 USD; 1 of proceeds\\.',
+          'In total: sell 1,000.00 USD; 1 of proceeds\\.',
       ),
     );
     movedOnce(policy);
@@ -246,7 +249,7 @@ describe('live money moves when a person has said yes to it', { concurrency: 4 }
       flat(ended.stderr),
       new RegExp(
         `schedule apply, LIVE: ${policy.name}: unattended at ${FAR_OFF} America/Mexico_City on weekdays; ` +
-          'at most 1500\\.00 USD per run, 30000\\.00 MXN per payment, 30000\\.00 MXN paid per run',
+          'at most 1,500\\.00 USD per run, 30,000\\.00 MXN per payment, 30,000\\.00 MXN paid per run',
       ),
     );
     assert.equal(await isScheduled(policy), true);

@@ -21,6 +21,7 @@ import {
   type PolicyOnStage,
 } from '../support/commands.ts';
 import { openStage, type Stage } from '../support/stage.ts';
+import { seenAs } from '../../domain/run/report.ts';
 import { lasting } from '../support/lasting.ts';
 
 let stage: Stage;
@@ -57,7 +58,7 @@ describe('runs that end', { concurrency: 2 }, () => {
 
     const again = await command(stage, ['run', policy.file]);
     assertExit(again, 0);
-    assert.match(flat(again.stdout), /COMPLETED.*Paid 18500\.00 MXN to wac_7Hk2mQ9vT4xR/);
+    assert.match(flat(again.stdout), /COMPLETED.*Paid 18,500\.00 MXN to wac_7Hk2mQ9vT4xR/);
     assert.match(flat(again.stderr), /is completed; there is nothing to do/);
     assertExit(await command(stage, ['run', policy.file, '--go-on']), 0);
     const read = await command(stage, ['report', policy.workflowId, '--json']);
@@ -74,9 +75,9 @@ describe('runs that end', { concurrency: 2 }, () => {
     const times = [
       report.startedAt,
       leg?.tradedAt,
-      leg?.settledAt,
+      seenAs('settled', report).get(leg?.id ?? ''),
       payment?.sentAt,
-      payment?.paidAt,
+      seenAs('paid', report).get(payment?.id ?? ''),
       report.endedAt,
     ].map((at) => Date.parse(at ?? ''));
     assert.deepEqual(
@@ -95,10 +96,10 @@ describe('runs that end', { concurrency: 2 }, () => {
     // What stands between two looks of a slow machine is not shown.
     for (const step of ['plan: ', 'leg usd-mxn-1: TRADED', 'payment supplier: PAID'])
       assert.match(ran.stdout, new RegExp(`^[0-9:]{8} ${step}`, 'm'));
-    assert.match(ran.stdout, /Traded 1000\.00 USD for 18500\.00 MXN at 18\.5/);
+    assert.match(ran.stdout, /Traded 1,000\.00 USD for 18,500\.00 MXN at 18\.5/);
     assert.match(
       ran.stdout,
-      /^TOTAL +PLANNED +PAID +NOT PAID +NEEDS A PERSON\nMXN +18500\.00 +18500\.00 +0\.00 +0\.00$/m,
+      /^TOTAL +PLANNED +PAID +NOT PAID +NEEDS A PERSON\nMXN +18,500\.00 +18,500\.00 +0\.00 +0\.00$/m,
     );
     assert.ok(!`${ran.stdout}${ran.stderr}`.includes('\u001b'));
   });

@@ -136,7 +136,7 @@ describe('which run a start is of', { concurrency: 6 }, () => {
     assertExit(second, 0);
     assert.match(
       flat(second.stderr),
-      /-second is one more run of this date\. It would do again what is done already: \S+ traded 1000\.00 USD for 18500\.00 MXN \(trade \S+\) \S+ paid supplier: 18500\.00 MXN to wac_7Hk2mQ9vT4xR \(withdrawal \S+\)/,
+      /-second is one more run of this date\. It would do again what is done already: \S+ traded 1,000\.00 USD for 18,500\.00 MXN \(trade \S+\) \S+ paid supplier: 18,500\.00 MXN to wac_7Hk2mQ9vT4xR \(withdrawal \S+\)/,
     );
     // It is there now: nothing is said a second time.
     assert.doesNotMatch((await run(policy, '--id', `${policy.run.id}-second`)).stderr, /one more run/);

@@ -375,7 +375,7 @@ test('a batch stops after so many refusals, says why, and is paid after a new st
   const said = flat(again.stderr);
   assert.match(
     said,
-    /Tries again, each under its own key first: 60 payments, 1830\.00 USD\. d-0: 1\.00 USD to wac_/,
+    /Tries again, each under its own key first: 60 payments, 1,830\.00 USD\. d-0: 1\.00 USD to wac_/,
   );
   assert.match(said, / d-49: .* and 10 more; --json has them all/);
 });

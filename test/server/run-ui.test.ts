@@ -32,7 +32,7 @@ test('a run tells its story beside its events, in its details, and in the list',
 
   const handle = client.workflow.getHandle(`sandbox/${run}`);
   const described = await handle.describe();
-  assert.match((await described.staticSummary()) ?? '', /^sell 1000\.00 USD for MXN/);
+  assert.match((await described.staticSummary()) ?? '', /^sell 1,000\.00 USD for MXN/);
   const details = (await described.staticDetails()) ?? '';
   for (const told of [
     `Policy **${name}**`,

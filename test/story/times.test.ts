@@ -1,10 +1,12 @@
 /**
  * When a trade was made and a payment was sent is what the service's records say, whatever is reset. When it settled and when
- * it was paid no record says: it is when the run saw it, and nothing where the run found it so.
+ * it was paid no record says: the evidence has when the run saw it, and nothing where the run found it so.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { END, GO_ON, LOST_REPLY, reset, story, type Glimpse } from '../machines/model/story.ts';
+import { seenAs } from '../../domain/run/report.ts';
+import { END, GO_ON, LOST_REPLY, reset, story, type Glimpse, type Story } from '../machines/model/story.ts';
+import { lasting } from '../support/lasting.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -15,7 +17,9 @@ function timesOf({ report }: Glimpse) {
   const [leg] = report.legs;
   const [payment] = report.payments;
   assert.ok(leg !== undefined && payment !== undefined, 'There is a leg, and a payment.');
-  return { ...leg, ...payment };
+  const settledAt = seenAs('settled', report).get(leg.id) ?? null;
+  const paidAt = seenAs('paid', report).get(payment.id) ?? null;
+  return { ...leg, ...payment, settledAt, paidAt };
 }
 
 /** A time that tells when the service made something is the record's own. */
@@ -55,6 +59,12 @@ test('given a completed run, when it is reset to its beginning hours later, then
   assertOfTheRecords(end);
   const { settledAt, paidAt, outcome } = timesOf(end);
   assert.deepEqual([outcome, settledAt, paidAt], ['PAID', null, null]);
+});
+
+test('given a completed run, when it is reset to its beginning, then its report is the same, byte for byte, evidence aside', async () => {
+  const bytes = async (so: Story): Promise<string> => JSON.stringify(lasting((await so.play()).report));
+  const told = story().given({});
+  assert.equal(await bytes(told.when({ ...END, plusMs: HOUR_MS }, reset(99))), await bytes(told));
 });
 
 test('given a payment that a completed run saw paid, when the run is started again, then the time of the record stays', async () => {

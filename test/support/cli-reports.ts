@@ -1,6 +1,7 @@
 /** Reports and other records for the tests of the command line. */
 import type { Report, ReportStatus } from '../../domain/run/report.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
+import type { Evidence } from '../../domain/run/state.ts';
 import type { Problem } from '../../domain/problems.ts';
 
 export const ABANDONED: Problem = {
@@ -54,7 +55,6 @@ export function makeReportOf(options: {
             outcome: leg,
             settled: isTraded ? true : null,
             tradedAt: isTraded ? '2026-11-21T15:30:02.000Z' : null,
-            settledAt: isTraded ? '2026-11-21T15:31:05.000Z' : null,
           },
         ]
       : [],
@@ -70,13 +70,20 @@ export function makeReportOf(options: {
             status: payment === 'PAID' ? 'COMPLETED' : null,
             outcome: payment,
             sentAt: payment === 'PAID' ? '2026-11-21T15:31:07.000Z' : null,
-            paidAt: payment === 'PAID' ? '2026-11-21T15:32:10.000Z' : null,
             reason: null,
           },
         ]
       : [],
     totals: items ? [{ currency: 'MXN', planned: '18500', paid: '0', notPaid: '0', needsHuman: '0' }] : [],
     problems,
-    evidence: [],
+    evidence: [
+      ...(isTraded ? [seen('usd-mxn-1', 'settled', '2026-11-21T15:31:05.000Z')] : []),
+      ...(payment === 'PAID' ? [seen('supplier', 'paid', '2026-11-21T15:32:10.000Z')] : []),
+    ],
   };
+}
+
+/** The run saw an item settled or paid. */
+function seen(item: string, result: string, at: string): Evidence {
+  return { at, item, call: 'seen', result, traceId: null, replayed: null, quote: null };
 }

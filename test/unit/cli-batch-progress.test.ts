@@ -102,9 +102,9 @@ test('on a terminal a batch is one item with its counts and sums, how fast it go
   + plan      made
   | payments  800 of 1500 accepted, 600 paid
       600 a minute, about 70 s until all are sent
-                PLANNED  ACCEPTED    PAID  NOT PAID  NEEDS A PERSON
-      payments     1500       800     600         0               0
-      EUR       2000.00    800.00  600.00      0.00            0.00`,
+                 PLANNED  ACCEPTED    PAID  NOT PAID  NEEDS A PERSON
+      payments      1500       800     600         0               0
+      EUR       2,000.00    800.00  600.00      0.00            0.00`,
   );
 });
 
@@ -201,7 +201,7 @@ test('of a large batch the first fifty that are not paid are told, and what to d
   assert.equal(text.match(/NOT_PAID/g)?.length, 50);
   assert.match(
     text,
-    /^70 payments, ACCOUNT_MISSING: Correct the account\.\n {2}inv-1000: NOT_PAID, 18500\.00 MXN to wac_7Hk2mQ9vT4xR\. m\.$/m,
+    /^70 payments, ACCOUNT_MISSING: Correct the account\.\n {2}inv-1000: NOT_PAID, 18,500\.00 MXN to wac_7Hk2mQ9vT4xR\. m\.$/m,
   );
   assert.match(text, /^ {2}and 20 more \(--json has them all\)$/m);
   assert.ok(text.split('\n').length < 130, text);
@@ -336,7 +336,7 @@ test('a held batch leads with the sums that are missing, and then tells what els
   };
   assert.equal(
     sentenceOf('HELD', { held, waiting }),
-    'mxn-supplier.2026-11-21 is held (601 of 1501 items done) by WITHDRAWAL_INSUFFICIENT_BALANCE since 05:59:00 America/Mexico_City: Short of 69322.71 GBP (54 payments wait; 69334.71 GBP are needed, 12.00 GBP are there); it looks again by itself at 06:01:00. Bring GBP in; the run then goes on by itself. 57 wait: 54 money missing, 3 in doubt.',
+    'mxn-supplier.2026-11-21 is held (601 of 1501 items done) by WITHDRAWAL_INSUFFICIENT_BALANCE since 05:59:00 America/Mexico_City: Short of 69,322.71 GBP (54 payments wait; 69,334.71 GBP are needed, 12.00 GBP are there); it looks again by itself at 06:01:00. Bring GBP in; the run then goes on by itself. 57 wait: 54 money missing, 3 in doubt.',
   );
 });
 

@@ -139,11 +139,11 @@ test('no view of a run hands on what a terminal obeys, nor a line that only look
       };
       assertHarmless(drawProgress({ name: `p${HOSTILE}`, ...drawing }));
       assertHarmless(
-        listText(
-          [{ facts: FACTS, why: { code: HOSTILE, message: HOSTILE }, needs: [], isStuck: true }],
-          NOW_MS,
+        listText([{ facts: FACTS, why: { code: HOSTILE, message: HOSTILE }, needs: [], isStuck: true }], {
+          nowMs: NOW_MS,
+          zone: 'UTC',
           width,
-        ),
+        }),
       );
     }
     assertHarmless(statusSentence(report, progress, NOW_MS));

@@ -111,7 +111,7 @@ test('payments and trades whose payment system is closed on their day are a rema
 
 test('fixed payments that the conversion may not cover are a remark', () => {
   const withdraw = [{ id: 'supplier', account: MXN_ACCOUNT, fixed: '17000.00' }];
-  assert.match(planOf({ withdraw }).document.remarks.join(), /17000\.00 MXN; no guard/);
+  assert.match(planOf({ withdraw }).document.remarks.join(), /17,000\.00 MXN; no guard/);
   assert.deepEqual(planOf({ withdraw, guard: '{ worst_rate: "17.00 MXN per USD" }' }).document.remarks, []);
 });
 
@@ -137,7 +137,7 @@ test('the price of this moment stands beside what the guard allows, and is not t
   const taken = planOf({ guard }, {}, [price('17000')]);
   assert.match(
     taken.text,
-    /Price now: 17 MXN per USD \(17000\.00 MXN for 1000\.00 USD\), by a quote that is not traded\. The guard allows it\./,
+    /Price now: 17 MXN per USD \(17,000\.00 MXN for 1,000\.00 USD\), by a quote that is not traded\. The guard allows it\./,
   );
   assert.deepEqual(taken.document.legs[0]?.expected, {
     by: 'quote',
@@ -169,6 +169,6 @@ test('every limit of the plan is shown', () => {
     '{ per_trade: "1000.00 USD", per_run: "2000.00 USD", per_payment: ["3.00 MXN"], paid_per_run: ["4.00 MXN"] }';
   assert.match(
     planOf({ limits }).text,
-    /1000\.00 USD per trade, 2000\.00 USD per run, 3\.00 MXN per payment, 4\.00 MXN paid per run/,
+    /1,000\.00 USD per trade, 2,000\.00 USD per run, 3\.00 MXN per payment, 4\.00 MXN paid per run/,
   );
 });

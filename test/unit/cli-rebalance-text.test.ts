@@ -60,16 +60,17 @@ test('the plan of a rebalancing shows each currency with its target, and why it 
   assert.equal(
     section(planned(DAY).text, 'Currencies'),
     `Currencies
-  CURRENCY    BALANCE  PROJECTED         TARGET      BAND          TRADE
-  USD       300000.00  300000.00  min 100000.00         -              -
-  EUR       300000.00  300000.00      250000.00  25000.00  sell 50000.00
-  MXN        18500.00   18500.00       max 0.00         -  sell 18500.00
-  GBP        10000.00   10000.00   min 40000.00         -   buy 30000.00
-  BRL       400000.00  400000.00      384357.99  38435.79              -
-  EUR: 300000.00 is above 275000.00; selling 50000.00 brings it back to
-  250000.00.
-  MXN: 18500.00 is above 0.00; selling 18500.00 brings it back to 0.00.
-  GBP: 10000.00 is below 40000.00; buying 30000.00 brings it back to 40000.00.`,
+  CURRENCY     BALANCE   PROJECTED          TARGET       BAND           TRADE
+  USD       300,000.00  300,000.00  min 100,000.00          -               -
+  EUR       300,000.00  300,000.00      250,000.00  25,000.00  sell 50,000.00
+  MXN        18,500.00   18,500.00        max 0.00          -  sell 18,500.00
+  GBP        10,000.00   10,000.00   min 40,000.00          -   buy 30,000.00
+  BRL       400,000.00  400,000.00      384,357.99  38,435.79               -
+  EUR: 300,000.00 is above 275,000.00; selling 50,000.00 brings it back to
+  250,000.00.
+  MXN: 18,500.00 is above 0.00; selling 18,500.00 brings it back to 0.00.
+  GBP: 10,000.00 is below 40,000.00; buying 30,000.00 brings it back to
+  40,000.00.`,
   );
 });
 
@@ -78,10 +79,10 @@ test('its trades come with what they should bring, and what is left afterwards',
   assert.equal(
     section(text, 'Trades'),
     `Trades
-  LEG                    TRADE      EXPECTED       RATE  COST  BPS
-  eur-usd-1  sell 50000.00 EUR  54000.00 USD       1.08     -    -
-  mxn-usd-1  sell 18500.00 MXN   1000.00 USD  0.0540541     -    -
-  usd-gbp-1   buy 30000.00 GBP  38100.00 USD   0.787402     -    -
+  LEG                     TRADE       EXPECTED       RATE  COST  BPS
+  eur-usd-1  sell 50,000.00 EUR  54,000.00 USD       1.08     -    -
+  mxn-usd-1  sell 18,500.00 MXN   1,000.00 USD  0.0540541     -    -
+  usd-gbp-1   buy 30,000.00 GBP  38,100.00 USD   0.787402     -    -
   EXPECTED is by the reference rates. With --quote the command asks the service
   for quotes.
   eur-usd-1: not traded below 1.0773 USD per EUR (at most 25 bps worse than
@@ -93,20 +94,20 @@ test('its trades come with what they should bring, and what is left afterwards',
   Quote: valid for 30 s, settles T0; at most 3 quotes, each under the same
   reference.
   If money is missing, the leg is not traded (\`shortfall: skip\`).
-  Limits: 400000.00 USD per trade, 1000000.00 USD per run, 2000000.00 USD per
-  day; the amount is within them, and a quote beyond them is not traded.
+  Limits: 400,000.00 USD per trade, 1,000,000.00 USD per run, 2,000,000.00 USD
+  per day; the amount is within them, and a quote beyond them is not traded.
   Each trade has a reference of its own, such as
   daily-treasury.2026-11-23.eur-usd-1.`,
   );
   assert.equal(
     section(text, 'Afterwards'),
     `Afterwards
-  CURRENCY    BALANCE  PROJECTED         TARGET      BAND  INSIDE
-  USD       261900.00  316900.00  min 100000.00         -  yes
-  EUR       250000.00  250000.00      250000.00  25000.00  yes
-  MXN            0.00       0.00       max 0.00         -  yes
-  GBP        10000.00   40000.00   min 40000.00         -  yes
-  BRL       400000.00  400000.00      384357.99  38435.79  yes
+  CURRENCY     BALANCE   PROJECTED          TARGET       BAND  INSIDE
+  USD       261,900.00  316,900.00  min 100,000.00          -  yes
+  EUR       250,000.00  250,000.00      250,000.00  25,000.00  yes
+  MXN             0.00        0.00        max 0.00          -  yes
+  GBP        10,000.00   40,000.00   min 40,000.00          -  yes
+  BRL       400,000.00  400,000.00      384,357.99  38,435.79  yes
   BALANCE is what is left after the sales; PROJECTED adds what is bought, once
   it has settled.`,
   );
@@ -125,11 +126,11 @@ test('with quotes each trade shows its cost, in money and basis points, and what
   assert.equal(
     section(text, 'Trades').split('\n').slice(0, 8).join('\n'),
     `Trades
-  LEG                    TRADE      EXPECTED       RATE        COST     BPS
-  eur-usd-1  sell 50000.00 EUR  53946.00 USD    1.07892  +54.00 USD  +10.00
-  mxn-usd-1  sell 18500.00 MXN   1000.50 USD  0.0540811   -0.50 USD   -5.00
-  usd-gbp-1   buy 30000.00 GBP  38100.00 USD   0.787402           -       -
-  total                                                  +53.50 USD
+  LEG                     TRADE       EXPECTED       RATE        COST     BPS
+  eur-usd-1  sell 50,000.00 EUR  53,946.00 USD    1.07892  +54.00 USD  +10.00
+  mxn-usd-1  sell 18,500.00 MXN   1,000.50 USD  0.0540811   -0.50 USD   -5.00
+  usd-gbp-1   buy 30,000.00 GBP  38,100.00 USD   0.787402           -       -
+  total                                                    +53.50 USD
   EXPECTED is by quotes of this moment, which are not traded, else by the
   reference rates.`,
   );
@@ -231,43 +232,44 @@ test('the report of a rebalancing is printed on 80 columns', () => {
     text,
     `daily-treasury.2026-11-23: COMPLETED
 
-Traded 50000.00 EUR for 53946.00 USD at 1.07892 (trade tde_eur-usd-1), made at
+Traded 50,000.00 EUR for 53,946.00 USD at 1.07892 (trade tde_eur-usd-1), made at
 09:30:02 Europe/Paris, settled. It was quoted again once.
-Traded 18500.00 MXN for 1000.50 USD at 0.0540811 (trade tde_mxn-usd-1), made at
-09:30:02, settled.
-Traded 38100.00 USD for 30000.00 GBP at 0.787402 (trade tde_usd-gbp-1), made at
-09:30:02, settled.
+Traded 18,500.00 MXN for 1,000.50 USD at 0.0540811 (trade tde_mxn-usd-1), made
+at 09:30:02, settled.
+Traded 38,100.00 USD for 30,000.00 GBP at 0.787402 (trade tde_usd-gbp-1), made
+at 09:30:02, settled.
 
 When it was planned:
-CURRENCY    BALANCE  PROJECTED         TARGET      BAND          TRADE
-USD       300000.00  300000.00  min 100000.00         -              -
-EUR       300000.00  300000.00      250000.00  25000.00  sell 50000.00
-MXN        18500.00   18500.00       max 0.00         -  sell 18500.00
-GBP        10000.00   10000.00   min 40000.00         -   buy 30000.00
-BRL       400000.00  400000.00      384357.99  38435.79              -
-EUR: 300000.00 is above 275000.00; selling 50000.00 brings it back to 250000.00.
-MXN: 18500.00 is above 0.00; selling 18500.00 brings it back to 0.00.
-GBP: 10000.00 is below 40000.00; buying 30000.00 brings it back to 40000.00.
+CURRENCY     BALANCE   PROJECTED          TARGET       BAND           TRADE
+USD       300,000.00  300,000.00  min 100,000.00          -               -
+EUR       300,000.00  300,000.00      250,000.00  25,000.00  sell 50,000.00
+MXN        18,500.00   18,500.00        max 0.00          -  sell 18,500.00
+GBP        10,000.00   10,000.00   min 40,000.00          -   buy 30,000.00
+BRL       400,000.00  400,000.00      384,357.99  38,435.79               -
+EUR: 300,000.00 is above 275,000.00; selling 50,000.00 brings it back to
+250,000.00.
+MXN: 18,500.00 is above 0.00; selling 18,500.00 brings it back to 0.00.
+GBP: 10,000.00 is below 40,000.00; buying 30,000.00 brings it back to 40,000.00.
 
-LEG                SELL           BUY       RATE  OUTCOME
-eur-usd-1  50000.00 EUR  53946.00 USD    1.07892  TRADED
-mxn-usd-1  18500.00 MXN   1000.50 USD  0.0540811  TRADED
-usd-gbp-1  38100.00 USD  30000.00 GBP   0.787402  TRADED
+LEG                 SELL            BUY       RATE  OUTCOME
+eur-usd-1  50,000.00 EUR  53,946.00 USD    1.07892  TRADED
+mxn-usd-1  18,500.00 MXN   1,000.50 USD  0.0540811  TRADED
+usd-gbp-1  38,100.00 USD  30,000.00 GBP   0.787402  TRADED
 
 Costs against the reference rates:
-LEG                  PLANNED        QUOTED        COST     BPS
-eur-usd-1  sell 50000.00 EUR  53946.00 USD  +54.00 USD  +10.00
-mxn-usd-1  sell 18500.00 MXN   1000.50 USD   -0.50 USD   -5.00
-usd-gbp-1   buy 30000.00 GBP             -    0.00 USD    0.00
-total                                       +53.50 USD
+LEG                   PLANNED         QUOTED        COST     BPS
+eur-usd-1  sell 50,000.00 EUR  53,946.00 USD  +54.00 USD  +10.00
+mxn-usd-1  sell 18,500.00 MXN   1,000.50 USD   -0.50 USD   -5.00
+usd-gbp-1   buy 30,000.00 GBP              -    0.00 USD    0.00
+total                                         +53.50 USD
 
 Once what it traded has settled:
-CURRENCY   EXPECTED         TARGET      BAND  INSIDE
-USD       316846.50  min 100000.00         -  yes
-EUR       250000.00      250000.00  25000.00  yes
-MXN            0.00       max 0.00         -  yes
-GBP        40000.00   min 40000.00         -  yes
-BRL       400000.00      384357.99  38435.79  yes`,
+CURRENCY    EXPECTED          TARGET       BAND  INSIDE
+USD       316,846.50  min 100,000.00          -  yes
+EUR       250,000.00      250,000.00  25,000.00  yes
+MXN             0.00        max 0.00          -  yes
+GBP        40,000.00   min 40,000.00          -  yes
+BRL       400,000.00      384,357.99  38,435.79  yes`,
   );
 });
 
@@ -277,13 +279,14 @@ test('what is held back says by what, and a rounded trade how near it comes', ()
   );
   assert.equal(
     section(text, 'Currencies').split('\n').slice(7).join('\n'),
-    `  EUR: 300000.129 is above 275000.00; selling 50000.12 brings it to 250000.009,
-  as near to 250000.00 as its decimals allow. But only 24937.50 are planned: the
-  limit per_trade allows only a part of it; the rest is left for another day.
-  MXN: 18500.00 is above 0.00; selling 18500.00 brings it back to 0.00.
-  GBP: 39999.50 is below 40000.00; buying 0.50 brings it back to 40000.00. But
-  nothing is planned: the difference is worth less than min_trade, and is not
-  traded.`,
+    `  EUR: 300,000.129 is above 275,000.00; selling 50,000.12 brings it to
+  250,000.009, as near to 250,000.00 as its decimals allow. But only 24,937.50
+  are planned: the limit per_trade allows only a part of it; the rest is left
+  for another day.
+  MXN: 18,500.00 is above 0.00; selling 18,500.00 brings it back to 0.00.
+  GBP: 39,999.50 is below 40,000.00; buying 0.50 brings it back to 40,000.00.
+  But nothing is planned: the difference is worth less than min_trade, and is
+  not traded.`,
   );
 });
 

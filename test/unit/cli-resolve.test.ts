@@ -337,7 +337,6 @@ const REPORTED: ReportPayment = {
   status: 'FAILED',
   outcome: 'NOT_PAID',
   sentAt: '2026-11-21T12:00:00.000Z',
-  paidAt: null,
   reason: null,
 };
 const FAILED: Withdrawal = { ...WITHDRAWAL, status: 'FAILED' };

@@ -27,9 +27,9 @@ const EQUAL = policyOf('{ id: rent, account: wac_7Hk2mQ9vT4xR, amount: { fixed: 
 const OTHER = policyOf('{ id: rent, account: wac_7Hk2mQ9vT4xR, amount: { fixed: "18500.01" } }');
 const NAMESAKE = policyOf('{ id: supplier, account: wac_EuR5epaLive1, amount: { fixed: "1.00" } }');
 
-const TRADE = /^mxn-supplier\.2026-11-21 traded 1000\.00 USD for 18500\.00 MXN \(trade tde_/;
+const TRADE = /^mxn-supplier\.2026-11-21 traded 1,000\.00 USD for 18,500\.00 MXN \(trade tde_/;
 const PAYMENT =
-  /^mxn-supplier\.2026-11-21 paid supplier: 18500\.00 MXN to wac_7Hk2mQ9vT4xR \(withdrawal wtd_/;
+  /^mxn-supplier\.2026-11-21 paid supplier: 18,500\.00 MXN to wac_7Hk2mQ9vT4xR \(withdrawal wtd_/;
 const DONE = makeReportOf({ status: 'COMPLETED' });
 
 const CASES: readonly (readonly [name: string, report: Report, policy: Policy, lines: readonly RegExp[]])[] =

@@ -65,7 +65,7 @@ test('a batch that buys what is missing is short of what its funding currency do
   assert.equal(missing({ USD: '975' }, FUNDED, GUARD), null);
   assert.equal(
     missing({ USD: '775' }, FUNDED, `${GUARD}shortfall: skip\n`),
-    'The batch is short of 3250.00 MXN (it would buy 3250.00 MXN of the 6500.00 MXN that it needs: there is not enough USD for more). ' +
+    'The batch is short of 3,250.00 MXN (it would buy 3,250.00 MXN of the 6,500.00 MXN that it needs: there is not enough USD for more). ' +
       '`shortfall: skip`: the payments for which there is no money would not be paid. ' +
       'Before the run starts, bring money in, or change the limits of the policy that keep the run from buying what is missing: a run plans its purchases only once. After the start, only money in the missing currency helps.',
   );
@@ -90,7 +90,7 @@ test('with `shortfall: hold` all is planned, and it is the funding currency that
 test('with `shortfall: skip`, where the funding currency does not even pay its own, all three are missing', () => {
   assert.match(
     missing({ USD: '50' }, FUNDED, `${GUARD}shortfall: skip\n`) ?? '',
-    /^The batch is short of 25\.00 USD \(it pays 75\.00 USD, and 50\.00 USD are there\), and of 400\.00 EUR \(it would buy nothing of .*\), and of 6500\.00 MXN \(.*\)\. `shortfall: skip`/,
+    /^The batch is short of 25\.00 USD \(it pays 75\.00 USD, and 50\.00 USD are there\), and of 400\.00 EUR \(it would buy nothing of .*\), and of 6,500\.00 MXN \(.*\)\. `shortfall: skip`/,
   );
 });
 
@@ -99,10 +99,10 @@ test('what a batch leaves of each currency is told without its payments and with
   assert.equal(
     afterwards(there, FUNDED, GUARD),
     `Afterwards
-  CURRENCY  BALANCE  PROJECTED     PAID    LEFT
-  USD        600.00     600.00    75.00  525.00
-  EUR        500.00     500.00   400.00  100.00
-  MXN          0.00    6500.00  6500.00    0.00
+  CURRENCY  BALANCE  PROJECTED      PAID    LEFT
+  USD        600.00     600.00     75.00  525.00
+  EUR        500.00     500.00    400.00  100.00
+  MXN          0.00   6,500.00  6,500.00    0.00
   BALANCE is what is left after the sales; PROJECTED adds what is bought, once
   it has settled; LEFT is what is left of PROJECTED once the batch is paid.`,
   );

@@ -1,4 +1,5 @@
 /** `balances`, `accounts` and `ledger` against a sandbox: what they show, what they never show, and how they end. */
+import { amountText } from '../../domain/currencies.ts';
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +7,6 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { typeCommand } from '../support/typed-command.ts';
 import { accountsText } from '../../cli/commands/accounts.ts';
-import { amountText } from '../../cli/views/amount-text.ts';
 import { journalText, referencesText } from '../../cli/commands/ledger.ts';
 import type { Sandbox, SandboxOptions } from '../../sandbox/server.ts';
 import { acmeKey, stage } from '../support/sandbox-stage.ts';
@@ -45,9 +45,9 @@ function documentOf({ stdout }: Ended): Record<string, unknown> {
 
 test('an amount has the decimals of its currency, and keeps those that it has beyond them', () => {
   const cases: readonly (readonly [string, number, string])[] = [
-    ['9900', 2, '9900.00'],
-    ['9900.5', 2, '9900.50'],
-    ['9900.505', 2, '9900.505'],
+    ['9900', 2, '9,900.00'],
+    ['9900.5', 2, '9,900.50'],
+    ['9900.505', 2, '9,900.505'],
     ['-0.10', 2, '-0.10'],
     ['12', 0, '12'],
     ['0', 6, '0.000000'],
@@ -61,11 +61,11 @@ test('balances shows each currency with its decimals, the ceiling and the credit
   assert.equal(exitCode, 0, stderr);
   assert.deepEqual(rowsOf(stdout).slice(0, 4), [
     ['CURRENCY', 'WITHDRAWABLE', 'TOTAL'],
-    ['USD', '10000.00', '10000.00'],
+    ['USD', '10,000.00', '10,000.00'],
     ['JPY', '500', '500'],
     ['USDC', '1.500000', '1.500000'],
   ]);
-  assert.match(stdout, /In all currencies together, at most [0-9.]+ USD can be withdrawn\./);
+  assert.match(stdout, /In all currencies together, at most [0-9,.]+ USD can be withdrawn\./);
   assert.match(stdout, /There is no credit line\./);
   const document = documentOf(await cambist(place, ['balances', '--json']));
   assert.deepEqual(document['balances'], [
@@ -80,7 +80,7 @@ test('balances shows each currency with its decimals, the ceiling and the credit
 test('a credit line is told with what is used of it, and one that cannot be read is not called none', async (t) => {
   const place = await openPlace(t, { settings: { creditLimitUsd: '50000' } });
   const open = await cambist(place, ['balances']);
-  assert.match(open.stdout, /Credit line: 0\.00 USD of 50000\.00 USD are used, 50000\.00 USD are left\./);
+  assert.match(open.stdout, /Credit line: 0\.00 USD of 50,000\.00 USD are used, 50,000\.00 USD are left\./);
   place.sandbox.addFault({ operation: 'getExposures', effect: { kind: 'html', status: 502 } });
   const unread = await cambist(place, ['balances']);
   assert.equal(unread.exitCode, 0);
@@ -136,7 +136,7 @@ test('the ledger shows what stands on each account, and each entry with the reco
   const rows = rowsOf(stdout);
   assert.deepEqual(rows.slice(2, 4), [
     ['CURRENCY', 'WITHDRAWABLE', 'RESERVED', 'SOLD', 'INCOMING', 'TOTAL'],
-    ['USD', '9900.00', '0.00', '0.00', '0.00', '9900.00'],
+    ['USD', '9,900.00', '0.00', '0.00', '0.00', '9,900.00'],
   ]);
   const executed = rows.findIndex((row) => row[1] === 'trade executed');
   assert.deepEqual(rows[executed]?.slice(1), ['trade executed', 'withdrawable', '-100.00', 'USD']);

@@ -6,6 +6,8 @@ import { difference } from '../../cli/views/difference.ts';
 import { listText } from '../../cli/commands/list.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
+import { schedulesText } from '../../cli/views/schedules-text.ts';
+import type { ScheduleView } from '../../operations/schedules/starts.ts';
 import { pastLines, reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../domain/run/progress.ts';
 import { clockOf, momentText } from '../../cli/terminal/clock.ts';
@@ -68,11 +70,11 @@ test('what a person says yes to names every leg and payment of the plan, and the
   const totals = totalsOf({ legs: [LEG], payments, batch: null });
   const plan = { legs: [LEG], payments, batch: null, totals };
   assert.deepEqual(movesOf(plan), [
-    'usd-mxn-1: sell 1000.00 USD for MXN, at any price',
-    `supplier: pay 17250.00 MXN to ${PAYMENT.account}`,
+    'usd-mxn-1: sell 1,000.00 USD for MXN, at any price',
+    `supplier: pay 17,250.00 MXN to ${PAYMENT.account}`,
     `rent: pay 0.50 MXN to ${PAYMENT.account}`,
     `rest: pay what usd-mxn-1 brings, in MXN, to ${PAYMENT.account}`,
-    'In total: sell 1000.00 USD; pay 17250.50 MXN; 1 of proceeds.',
+    'In total: sell 1,000.00 USD; pay 17,250.50 MXN; 1 of proceeds.',
   ]);
   const nothing = { legs: [], payments: [], batch: null, totals: [] };
   assert.deepEqual(movesOf(nothing), ['There is nothing to do.']);
@@ -151,7 +153,7 @@ for (const width of [80, 60]) {
     } as const;
     const texts = [
       ...REPORTS.map((report) => reportText({ report, uiUrl: null, nowMs: NOW_MS, width, paint: PLAIN })),
-      listText([{ facts, why: null, needs: [], isStuck: false }], NOW_MS, width),
+      listText([{ facts, why: null, needs: [], isStuck: false }], { nowMs: NOW_MS, zone: 'UTC', width }),
       drawProgress({
         name: 'mxn-supplier.2026-11-21',
         progress: PROGRESS,
@@ -185,8 +187,8 @@ test('a report says everything that it knows', () => {
     'mxn-supplier.2026-11-21: COMPLETED',
     'Started by ana at 09:30:00',
     'America/Mexico_City',
-    '1000.00 USD',
-    '18500.00 MXN',
+    '1,000.00 USD',
+    '18,500.00 MXN',
     '18.5',
     'tde_BhQh2Nqoq3ZLr1vFGEXEey',
     'wtd_3GVKK9mcGadvqjq8TViDA5',
@@ -365,7 +367,11 @@ test('a lost reply that was found, and a later generation, are told', () => {
     quote: null,
   });
   const told = (evidence: readonly Evidence[], reference = payment.reference): string =>
-    shown({ ...report, evidence, payments: [{ ...payment, reference }] });
+    shown({
+      ...report,
+      evidence: [...report.evidence, ...evidence],
+      payments: [{ ...payment, reference }],
+    });
   assert.doesNotMatch(told([sent('success')]), /lost|generation/);
   assert.match(
     told([sent('NO_ANSWER')]),
@@ -510,6 +516,16 @@ test('a sentence of ours is told in the zone of its message, and what it quotes 
     '12:00:00',
   ])
     assert.equal(told(text), text);
+});
+
+test('a missed start is told at its time in the zone of its schedule', () => {
+  const facts = { at: '09:30', zone: 'Europe/Paris' } as ScheduleView['kept']['facts'];
+  const kept = { name: 'p', facts, isPaused: false, note: null, nextMs: [] as readonly number[] };
+  const run = { policy: 'p', id: '2026-11-20' };
+  const why = { code: 'SCHEDULE_MISSED', message: 'No worker took it.' } as const;
+  const missed = [{ run, nominalMs: Date.parse('2026-11-20T08:30:00Z'), why }];
+  const text = schedulesText([{ kept, starts: [], missed } as unknown as ScheduleView], 200);
+  assert.match(text, /^p\.2026-11-20 was to start at 2026-11-20 09:30 Europe\/Paris\. SCHEDULE_MISSED: No/m);
 });
 
 test('spans of time are told in one or two units', () => {

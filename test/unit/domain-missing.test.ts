@@ -32,7 +32,7 @@ test('a batch that waits for money leads with the sums, not with what one paymen
       code: 'SHORTFALL',
       item: null,
       message:
-        'Short of 5.00 EUR (1 payment waits; 5.00 EUR are needed, 0.00 EUR are there), and of 69322.71 GBP (54 payments wait; 69334.71 GBP are needed, 12.00 GBP are there).',
+        'Short of 5.00 EUR (1 payment waits; 5.00 EUR are needed, 0.00 EUR are there), and of 69,322.71 GBP (54 payments wait; 69,334.71 GBP are needed, 12.00 GBP are there).',
       fix: 'Bring EUR and GBP in; the run then goes on by itself.',
     },
   });
@@ -64,7 +64,7 @@ test('of legs that wait one behind the other the last one tells the sum of all, 
   const rows = [held('USD', 2, '75', { there: '100' })];
   assert.equal(
     said(legs, rows),
-    'Short of 2400.00 USD (2 payments wait; 2500.00 USD are needed, 100.00 USD are there).',
+    'Short of 2,400.00 USD (2 payments wait; 2,500.00 USD are needed, 100.00 USD are there).',
   );
 });
 

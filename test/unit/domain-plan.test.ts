@@ -377,7 +377,7 @@ test('fixed payments that the leg is not sure to cover are told, and are no reas
     [{ guard, withdraw: pays('16900.00') }, null],
     [{ guard, withdraw: pays('16900.01') }, /worst price/],
     [{ convert: buy, withdraw: pays('16900.00') }, null],
-    [{ convert: buy, withdraw: pays('16900.01') }, /buys only 16900\.00 MXN/],
+    [{ convert: buy, withdraw: pays('16900.01') }, /buys only 16,900\.00 MXN/],
     [{ withdraw: pays('1.00') }, /no guard/],
     [{ convert: SELL_ALL, guard, withdraw: pays('16900.01') }, /worst price/],
     [{ guard: REFERENCE, withdraw: pays('17206.87') }, null],

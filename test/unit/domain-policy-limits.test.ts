@@ -60,7 +60,7 @@ const PAYMENTS: readonly (readonly [
   limit: string | null,
 ])[] = [
   ['a payment that equals its limit', mxn('1000.00'), [], null],
-  ['a payment above it', mxn('1000.01'), [], 'per_payment of 1000.00 MXN'],
+  ['a payment above it', mxn('1000.01'), [], 'per_payment of 1,000.00 MXN'],
   ['a payment above the limit of its own currency', usd('50.01'), [], 'per_payment of 50.00 USD'],
   ['a payment without a limit', { value: '9999', currency: 'EUR' }, [], null],
   ['payments that equal the limit of the run', mxn('500'), [mxn('600'), usd('9999'), mxn('400')], null],
@@ -68,7 +68,7 @@ const PAYMENTS: readonly (readonly [
     'payments that are above it together',
     mxn('500.01'),
     [mxn('600'), mxn('400')],
-    'paid_per_run of 1500.00 MXN',
+    'paid_per_run of 1,500.00 MXN',
   ],
   ['payments of a currency that only single payments limit', usd('50'), [usd('50'), usd('50')], null],
 ];

@@ -12,6 +12,7 @@ import {
   readReport,
   reportPage,
   statusOf,
+  seenAs,
   type ReportPage,
 } from '../../domain/run/report.ts';
 import { lookingIn, progressPage } from '../../domain/run/progress.ts';
@@ -95,7 +96,6 @@ test('a plan that was just adopted is reported whole, with everything pending', 
         outcome: 'PENDING',
         settled: null,
         tradedAt: null,
-        settledAt: null,
       },
     ],
     payments: [
@@ -109,7 +109,6 @@ test('a plan that was just adopted is reported whole, with everything pending', 
         status: null,
         outcome: 'PENDING',
         sentAt: null,
-        paidAt: null,
         reason: null,
       },
     ],
@@ -300,6 +299,20 @@ test('the same state gives the same bytes', () => {
   assert.equal(JSON.stringify(once), JSON.stringify(makeReport(ended('TRADED', 'NOT_PAID', PROBLEM))));
 });
 
+const SEEN_PAID_MS = Date.parse('2026-11-21T15:32:10.000Z');
+
+test('when the run saw a payment paid stands in the evidence alone', () => {
+  const before = ended('TRADED', 'PAID');
+  const after = ended('TRADED', 'PAID');
+  const [record] = before.payments;
+  assert.ok(record?.stage.kind === 'paid');
+  record.stage.accepted.paidAtMs = SEEN_PAID_MS;
+  const { evidence, ...told } = makeReport(before);
+  const { evidence: _later, ...toldLater } = makeReport(after);
+  assert.deepEqual(told, toldLater);
+  assert.deepEqual([...seenAs('paid', { evidence }).values()], [new Date(SEEN_PAID_MS).toISOString()]);
+});
+
 function many(count: number): RunState {
   return stateOf(
     Array.from({ length: count }, (_, index) => ({
@@ -357,6 +370,8 @@ test('a chunk of 500 payments that are paid is told in one part, and says of eac
   const state = many(500);
   for (const [index, record] of state.payments.entries()) {
     record.stage = paymentAt('PAID', PROBLEM);
+    assert.ok(record.stage.kind === 'paid');
+    record.stage.accepted.paidAtMs = SEEN_PAID_MS + index;
     record.traceId = `${index}-`.padEnd(32, 't');
   }
   // Paid again under another reference.
@@ -374,8 +389,10 @@ test('a chunk of 500 payments that are paid is told in one part, and says of eac
     );
   assert.deepEqual(await told(page), await told({ ...page, report: makeReport(state) }));
   assert.deepEqual(await told(page), { ...makeReport(stateOf([])), ...(await told(page)) });
-  const { payments } = await told(page);
+  const { payments, evidence } = await told(page);
   assert.deepEqual(payments, makeReport(state).payments);
+  assert.deepEqual(evidence, makeReport(state).evidence);
+  assert.equal(seenAs('paid', { evidence }).get('inv-499'), new Date(SEEN_PAID_MS + 499).toISOString());
 });
 
 test('of the trace ids as many are handed on as fit below what Temporal carries, those of short ones all', () => {

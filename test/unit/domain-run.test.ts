@@ -2427,7 +2427,9 @@ test('a purchase whose sale brought too little, and was accepted so, is not trad
   );
   assert.deepEqual(
     report.problems.map(({ code, message }) => `${code}: ${message}`),
-    ['LEG_NOT_TRADED: Leg "third" needs 17250.01 USD from the sales before it, which brought 17250.00 USD.'],
+    [
+      'LEG_NOT_TRADED: Leg "third" needs 17,250.01 USD from the sales before it, which brought 17,250.00 USD.',
+    ],
   );
 });
 

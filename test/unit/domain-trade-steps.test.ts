@@ -872,7 +872,7 @@ test('a leg that funds a batch waits for what it may cost, beside what comes bef
     [short.result.wait.problem.code, short.result.wait.problem.message],
     [
       'SHORTFALL',
-      'Short of 0.01 USD: the leg buys 16900.00 MXN for 1000.00 USD at most; 1074.99 USD are there, of which 75.00 USD go first to what stands before it in the plan.',
+      'Short of 0.01 USD: the leg buys 16,900.00 MXN for 1,000.00 USD at most; 1,074.99 USD are there, of which 75.00 USD go first to what stands before it in the plan.',
     ],
   );
   assert.deepEqual(short.result.wait.short, { currency: 'USD', needed: '1075', there: '1074.99' });
@@ -888,7 +888,7 @@ test('what other runs have reserved is not there for it; where that cannot be to
   assert.ok(!kindsOf(short.effects).includes('send quote'), 'no quote is asked for');
   assert.ok(short.result.kind === 'wait', 'it waits');
   const reserved =
-    /; 1074\.99 USD are there \(and 3925\.01 USD more, which other runs have reserved\), of which 75\.00 USD go first/;
+    /; 1,074\.99 USD are there \(and 3,925\.01 USD more, which other runs have reserved\), of which 75\.00 USD go first/;
   assert.match(short.result.wait.problem.message, reserved);
   const problem: Problem = { code: 'RESERVATION_UNKNOWN', item: null, message: 'x', fix: 'y' };
   const silent = funded({ USD: '5000' }, {}, FUNDING, {

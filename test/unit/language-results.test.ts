@@ -10,7 +10,7 @@ const PAID: RowResult = {
   withdrawalId: 'wtd_1',
   status: 'COMPLETED',
   sentAt: '2026-11-21T23:30:05.120Z',
-  paidAt: null,
+  seenPaidAt: null,
   reason: null,
   traceId: 't-1',
 };
@@ -42,7 +42,7 @@ test('rows of CSV stay as they are written, whatever their separator, quotes and
     traceId: null,
   };
   assert.deepEqual(await linesOf(text, { 'p-2': refused }), [
-    '\uFEFFnote;ref;account;ccy;amount;outcome;withdrawal_id;status;sent_at (Europe/Paris);paid_at (Europe/Paris);reason;trace_id\r\n',
+    '\uFEFFnote;ref;account;ccy;amount;outcome;withdrawal_id;status;sent_at (Europe/Paris);seen_paid_at (Europe/Paris);reason;trace_id\r\n',
     '"a;""b""\r\nc";p-1;wac_1;EUR;1.50;PAID;wtd_1;COMPLETED;2026-11-22 00:30:05;;;t-1\r\n',
     '2;p-2;wac_1;EUR;2.00;NOT_PAID;;;;;"It says ""no; never"".";\r\n',
   ]);
@@ -66,7 +66,7 @@ test('columns that have the names of results stay, and the new ones are called o
   const [header] = await linesOf('ref,status,account,ccy,amount,outcome\np-1,x,wac_1,EUR,1,y\n');
   assert.equal(
     header,
-    'ref,status,account,ccy,amount,outcome,cambist_outcome,withdrawal_id,cambist_status,sent_at (Europe/Paris),paid_at (Europe/Paris),reason,trace_id\n',
+    'ref,status,account,ccy,amount,outcome,cambist_outcome,withdrawal_id,cambist_status,sent_at (Europe/Paris),seen_paid_at (Europe/Paris),reason,trace_id\n',
   );
 });
 
@@ -82,7 +82,7 @@ test('JSON Lines stay JSON Lines; the trailer is left out', async () => {
         withdrawal_id: 'wtd_1',
         cambist_status: 'COMPLETED',
         sent_at: '2026-11-21T23:30:05.120Z',
-        paid_at: null,
+        seen_paid_at: null,
         reason: null,
         trace_id: 't-1',
       },
@@ -95,7 +95,7 @@ test('the line that names the separator stays where the encoding does, ids keep 
   const format = { ...FORMAT, slugs: true, ignore: { ref: 'Summe' } };
   const refused = { ...PAID, outcome: 'NOT_PAID' };
   assert.deepEqual(await linesOf(text, { 'R-1-2': refused }, format), [
-    'sep=;\r\nref;account;ccy;amount;outcome;withdrawal_id;status;sent_at (Europe/Paris);paid_at (Europe/Paris);reason;trace_id\r\n',
+    'sep=;\r\nref;account;ccy;amount;outcome;withdrawal_id;status;sent_at (Europe/Paris);seen_paid_at (Europe/Paris);reason;trace_id\r\n',
     'R 1/2;wac_1;EUR;1,50;NOT_PAID;wtd_1;COMPLETED;2026-11-22 00:30:05;;;t-1\r\n',
   ]);
   // In front of such a line Excel does not heed the mark of the new encoding, and would garble every "ü".

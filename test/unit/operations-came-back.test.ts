@@ -6,7 +6,7 @@ import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Page, Withdrawal } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import { endingOf } from '../../operations/exit-codes.ts';
-import { cameBackIn, type FailedPayments } from '../../operations/watch/came-back.ts';
+import { asNow, cameBackIn, type FailedPayments } from '../../operations/watch/came-back.ts';
 import { LOOK, readFailedPayments, withCameBack } from '../../operations/watch/look-for-failed.ts';
 import type { Place } from '../../operations/place.ts';
 import { listAttention } from '../../operations/watch/attention.ts';
@@ -85,6 +85,21 @@ test('a report says of a payment that came back that it is not paid, and ends so
   );
   assert.deepEqual(report.legs, REPORT.legs);
   assert.equal(endingOf(report, []), 'refused by the service');
+});
+
+test('what is read in parts says of a payment that came back what the whole report says', async () => {
+  const failed = await failedOf(record({ id: ID, status: 'RETURNED', tag: REFERENCE }));
+  const now = withCameBack(REPORT, failed, NOW_MS);
+  const { part, payment } = asNow(now);
+  const [told] = REPORT.payments;
+  assert.ok(told !== undefined);
+  assert.deepEqual({ ...part(REPORT), evidence: now.evidence }, now);
+  // The first part of a batch has the run itself, and no payment.
+  const { status, totals, problems } = part({ ...REPORT, payments: [] });
+  assert.deepEqual([status, totals, problems], [now.status, now.totals, []]);
+  assert.deepEqual(payment({ ...told, traceId: 't' }), { ...now.payments[0], traceId: 't' });
+  const other = { ...told, id: 'other' };
+  assert.equal(payment(other), other);
 });
 
 test('a payment that the report has as not paid, or that was paid again since, did not come back', async () => {

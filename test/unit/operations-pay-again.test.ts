@@ -47,7 +47,6 @@ const payment = (id: string, currency = 'EUR', amount = '10.5'): ReportPayment =
   status: null,
   outcome: 'NOT_PAID',
   sentAt: null,
-  paidAt: null,
   reason: null,
 });
 

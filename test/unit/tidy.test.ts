@@ -291,6 +291,12 @@ test('the environment is read in one place', () => {
   assert.deepEqual(matching(others, /\bprocess\s*(\.\s*env\b|\[\s*['"]env['"]\s*\])/), []);
 });
 
+test('no message has a moment as programs write it: minuteText, or a clock with the zone of the policy', () => {
+  const ours = typescript.filter((file) => /^(?:domain|operations|activities|workflows|cli)\//.test(file));
+  const moment = /\$\{(?:new Date\([^`]*\)\.toISOString\(\)|[\w.]*createdAt)\}(?!')/;
+  assert.deepEqual(matching(ours, moment), []);
+});
+
 test('policies hold no code', () => {
   const allowed = /\.(yaml|yml|json|csv|md)$/;
   const wrong = listFiles(join(ROOT, 'policies')).filter((file) => !allowed.test(file));

@@ -1,4 +1,5 @@
 /** `cambist audit verify`: holds the journals of workers against themselves and against the service. Reads only. */
+import { minuteText } from '../../../domain/waits.ts';
 import type { Command } from 'commander';
 import { decimalsOf } from '../../../domain/currencies.ts';
 import type { Ending } from '../../../domain/endings.ts';
@@ -119,7 +120,7 @@ function unexplainedRecord(record: Trade | Withdrawal, decimals: Parameters<type
   return {
     code: 'AUDIT_UNEXPLAINED',
     place: record.id,
-    message: `${what}, made ${record.createdAt}: no line of these journals says that a worker sent it`,
+    message: `${what}, made ${minuteText(Date.parse(record.createdAt))}: no line of these journals says that a worker sent it`,
     fix: 'See whether a journal is missing, or who else has a key of the organisation. If nobody of yours has made it, `npx cambist halt` and replace the keys.',
   };
 }
