@@ -3,7 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { dateOfRunId } from '../../calendar/business-date.ts';
 import type { Policy } from '../../domain/policy.ts';
-import { whyNotAllowed, type AllowedPolicy, type Gate, type GatedWrite } from '../../domain/writes/write-gate.ts';
+import {
+  whyNotAllowed,
+  type AllowedPolicy,
+  type Gate,
+  type GatedWrite,
+} from '../../domain/writes/write-gate.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { NOW } from '../support/scripts.ts';
 
