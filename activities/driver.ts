@@ -264,56 +264,45 @@ export class Driver {
       case 'send quote': {
         const { reference, sell, buy, amount, validForSeconds, settlement } = effect.request;
         const quoted = { kind: 'quote', reference, sell, buy, amount } as const;
-        const refusal = await this.#deps.gate.whyNot(quoted);
-        if (refusal !== null) return refusal;
+        const request = {
+          sellCurrency: sell,
+          buyCurrency: buy,
+          amount: { side: amount.side, value: amount.value },
+          validForSeconds: validForSeconds as 3 | 15 | 30 | 45 | 60,
+          settlement,
+          // A quote moves no money. It has a fresh key each time, so that the service replays no dead quote.
+          idempotencyKey: hashKey(randomUUID()),
+        };
+        const leaving = this.#leaving(heeded, [sell, buy]);
         const reply = this.#told(
-          await service.createQuote(
-            {
-              sellCurrency: sell,
-              buyCurrency: buy,
-              amount: { side: amount.side, value: amount.value },
-              validForSeconds: validForSeconds as 3 | 15 | 30 | 45 | 60,
-              settlement,
-              // A quote moves no money. It has a fresh key each time, so that the service replays no dead quote.
-              idempotencyKey: hashKey(randomUUID()),
-            },
-            this.#leaving(heeded, [sell, buy]),
-          ),
+          await this.#deps.gate.quote(quoted, () => service.createQuote(request, leaving)),
         );
         // If the service sends no `Date`, the creation time of the quote shows its clock.
         if (reply.kind === 'DONE' && reply.facts.serviceTimeMs === null)
           clockSkew.tell(Date.parse(reply.value.createdAt) - this.#deps.clock.wallMs());
-        return reply.kind === 'DONE'
-          ? { ...reply, value: this.#deps.gate.sealed(reply.value, quoted) }
-          : reply;
+        return reply;
       }
       case 'send trade': {
         const { quote, reference, sell, buy } = effect;
         const quoteId = quote.id;
-        const refusal = await this.#deps.gate.whyNot({ kind: 'trade', reference, sell, buy, quote });
-        if (refusal !== null) return refusal;
-        const idempotencyKey = this.#key('trades', reference, quoteId);
+        const traded = { kind: 'trade', reference, sell, buy, quote } as const;
+        const request = { quoteId, reference, idempotencyKey: this.#key('trades', reference, quoteId) };
+        const leaving = this.#leaving(heeded, [sell, buy]);
         return this.#told(
-          await wellFormed(() =>
-            service.createTrade({ quoteId, reference, idempotencyKey }, this.#leaving(heeded, [sell, buy])),
-          ),
+          await this.#deps.gate.send(traded, () => wellFormed(() => service.createTrade(request, leaving))),
         );
       }
       case 'send withdrawal': {
         const { account, currency, amount, reference } = effect.request;
         const idempotencyKey = this.#key('withdrawals', reference, null);
         const request = { account, currency, amount, tag: reference, idempotencyKey };
-        const refusal = await this.#deps.gate.whyNot({
-          kind: 'withdrawal',
-          reference,
-          account,
-          currency,
-          amount,
-        });
-        if (refusal !== null) return refusal;
+        const paid = { kind: 'withdrawal', reference, account, currency, amount } as const;
+        const leaving = this.#leaving(heeded, [currency]);
         return this.#inPlace(async () =>
           this.#told(
-            await wellFormed(() => service.createWithdrawal(request, this.#leaving(heeded, [currency]))),
+            await this.#deps.gate.send(paid, () =>
+              wellFormed(() => service.createWithdrawal(request, leaving)),
+            ),
           ),
         );
       }

@@ -3,19 +3,23 @@
  * that time (`domain/writes/write-gate.ts`). What the folder does not allow is not sent. It is asked about again each minute.
  */
 import { decimalsOf } from '../domain/currencies.ts';
+import { runOf } from '../domain/references.ts';
 import type { Mode, Quote } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { whyNotAllowed, type GatedWrite, type PoliciesRead } from '../domain/writes/write-gate.ts';
 import type { TradedQuote } from '../domain/writes/step.ts';
+import type { Spending } from '../domain/writes/ceilings.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
+import { keyOf, type CeilingTally } from './ceiling-tally.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
 
 type NotSent = Extract<Reply<never>, { kind: 'NOT_SENT' }>;
 type Quoted = Extract<GatedWrite, { kind: 'quote' }>;
+type Withdrawn = Extract<GatedWrite, { kind: 'withdrawal' }>;
 
 /** A trade is asked about with the quote that it takes. */
-export type AskedWrite =
-  | Exclude<GatedWrite, { kind: 'trade' }>
+type AskedWrite =
+  | Withdrawn
   | {
       readonly kind: 'trade';
       readonly reference: string;
@@ -25,14 +29,19 @@ export type AskedWrite =
     };
 
 export type WriteGate = {
-  /** Null: the write may leave. */
-  readonly whyNot: (write: AskedWrite) => Promise<NotSent | null>;
-  /** The quote, with the seal that a trade of it needs. */
-  readonly sealed: (quote: Quote, asked: Quoted) => Quote;
+  /** Asks for the quote if the folder allows it. The quote has the seal that a trade of it needs. */
+  readonly quote: (asked: Quoted, send: () => Promise<Reply<Quote>>) => Promise<Reply<Quote>>;
+  /** Sends the write if the folder allows it. */
+  readonly send: <Value extends Made>(
+    write: AskedWrite,
+    send: () => Promise<Reply<Value>>,
+  ) => Promise<Reply<Value>>;
 };
 
+type Made = { readonly id: string };
+
 /** The gate of a worker without a folder of policies. */
-export const OPEN_GATE: WriteGate = { whyNot: async () => null, sealed: (quote) => quote };
+export const OPEN_GATE: WriteGate = { quote: (_, send) => send(), send: (_, send) => send() };
 
 /** So long a reading of the folder counts. */
 const READ_AGAIN_MS = 1_000;
@@ -48,17 +57,20 @@ type Options = {
   readonly clock: { readonly wallMs: () => number; readonly monotonicMs: () => number };
   /** Seals the facts of a quote with the API key of the worker, so that Temporal cannot change or invent them. */
   readonly seal: (facts: readonly string[]) => string;
+  /** What was moved today. */
+  readonly tally: CeilingTally;
 };
 
-export function writeGate({ read, mode, decimals, clock, seal }: Options): WriteGate {
+export function writeGate({ read, mode, decimals, clock, seal, tally }: Options): WriteGate {
   let last: { readonly atMs: number; readonly folder: Promise<PoliciesRead> } | null = null;
   const folder = (): Promise<PoliciesRead> => {
     const nowMs = clock.monotonicMs();
     if (last === null || nowMs - last.atMs > READ_AGAIN_MS) last = { atMs: nowMs, folder: read() };
     return last.folder;
   };
-  const whyNot = async (write: GatedWrite): Promise<NotSent | null> => {
-    const { policies, troubles } = await folder();
+  /** What does not allow the write; null: the folder allows it. Counts it against the ceilings, unless it is a quote. */
+  const whyNot = async (write: GatedWrite, key: string): Promise<NotSent | null> => {
+    const { policies, ceilings, troubles } = await folder();
     const gate = {
       policies,
       mode,
@@ -67,32 +79,79 @@ export function writeGate({ read, mode, decimals, clock, seal }: Options): Write
       dateOf: dateOfRunId,
     };
     const why = whyNotAllowed(gate, write);
-    return why === null ? null : notAllowed(why, troubles);
+    if (why !== null) return notAllowed('NOT_ALLOWED', `${why}${restOf(troubles)}`);
+    if (ceilings === null) return null;
+    const counts = write.kind !== 'quote';
+    const over = await tally.take(ceilings, key, spendingOf(write), counts);
+    return over === null ? null : notAllowed('OVER_CEILING', over);
   };
   const sealOf = (quoteId: string, { reference, sell, buy }: GatedTrade, sides: Sides): string =>
     seal([quoteId, reference, sell, buy, sides.sellAmount, sides.buyAmount]);
   return {
-    sealed: (quote, asked) => ({ ...quote, seal: sealOf(quote.id, asked, quotedSides(quote)) }),
-    whyNot: async (write) => {
-      if (write.kind !== 'trade') return whyNot(write);
-      const { quote, ...rest } = write;
-      const { sellAmount, buyAmount } = quote;
-      if (quote.seal !== sealOf(quote.id, write, quote))
+    quote: async (asked, send) => {
+      const refusal = await whyNot(asked, asked.reference);
+      if (refusal !== null) return refusal;
+      const reply = await send();
+      if (reply.kind !== 'DONE') return reply;
+      const { value } = reply;
+      return { ...reply, value: { ...value, seal: sealOf(value.id, asked, quotedSides(value)) } };
+    },
+    send: async (write, send) => {
+      const quoteId = write.kind === 'trade' ? write.quote.id : null;
+      const key = keyOf(write.reference, quoteId);
+      if (write.kind === 'trade' && write.quote.seal !== sealOf(write.quote.id, write, write.quote))
         return notAllowed(
-          `quote ${quote.id} was not asked for with this worker’s API key, or was changed`,
-          [],
+          'NOT_ALLOWED',
+          `quote ${write.quote.id} was not asked for with this worker’s API key, or was changed`,
         );
-      return whyNot({ ...rest, sellAmount, buyAmount });
+      const refusal = await whyNot(gatedOf(write), key);
+      if (refusal !== null) return refusal;
+      const reply = await send();
+      tally.told(key, reply);
+      return reply;
     },
   };
+}
+
+function gatedOf(write: AskedWrite): GatedWrite {
+  if (write.kind === 'withdrawal') return write;
+  const { quote, ...rest } = write;
+  return { ...rest, sellAmount: quote.sellAmount, buyAmount: quote.buyAmount };
+}
+
+/** What a write moves. Of a quote only the side that was asked for is known. */
+function spendingOf(write: GatedWrite): Spending {
+  const policy = runOf(write.reference)?.policy ?? null;
+  switch (write.kind) {
+    case 'withdrawal': {
+      const { account, currency, amount: value } = write;
+      return { kind: 'paid', policy, account, amounts: [{ value, currency }] };
+    }
+    case 'quote': {
+      const { side, value } = write.amount;
+      return { kind: 'traded', policy, account: null, amounts: [{ value, currency: write[side] }] };
+    }
+    case 'trade': {
+      const { sell, buy, sellAmount, buyAmount } = write;
+      const amounts = [
+        { value: sellAmount, currency: sell },
+        { value: buyAmount, currency: buy },
+      ];
+      return { kind: 'traded', policy, account: null, amounts };
+    }
+  }
 }
 
 type GatedTrade = Pick<Quoted, 'reference' | 'sell' | 'buy'>;
 type Sides = Pick<TradedQuote, 'sellAmount' | 'buyAmount'>;
 
-function notAllowed(why: string, troubles: readonly string[]): NotSent {
-  const more =
-    troubles.length === 0 ? '' : `; of the folder, this cannot be used: ${troubles.slice(0, 3).join('; ')}`;
-  const reason = `the worker’s folder of policies (CAMBIST_POLICIES) does not allow it: ${why}${more}`;
-  return { kind: 'NOT_SENT', reason, afterMs: ASK_AGAIN_MS, isNotAllowed: true };
+function restOf(troubles: readonly string[]): string {
+  return troubles.length === 0
+    ? ''
+    : `; of the folder, this cannot be used: ${troubles.slice(0, 3).join('; ')}`;
+}
+
+function notAllowed(code: 'NOT_ALLOWED' | 'OVER_CEILING', why: string): NotSent {
+  const reason = `the worker’s folder of policies (CAMBIST_POLICIES) does not allow it: ${why}`;
+  return { kind: 'NOT_SENT', reason, afterMs: ASK_AGAIN_MS, notAllowed: code };
 }

@@ -1,6 +1,6 @@
 /**
  * The folder of policies by which a worker sends (CAMBIST_POLICIES): only who can change this folder decides what may be moved.
- * `*.yaml` are the policies that hold. `finishing/NAME@2026-11-28.yaml` is a policy that was replaced: runs of earlier dates than
+ * `*.yaml` are the policies that hold, and `ceilings.yaml` says how much may be moved on one day. `finishing/NAME@2026-11-28.yaml` is a policy that was replaced: runs of earlier dates than
  * the one in its name still go by it. Rates and destinations are read from the folder, by the names that the policies give them.
  */
 import { readdir } from 'node:fs/promises';
@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { accountsOf, DESTINATIONS_FILE_BYTES, type Destinations } from '../domain/destinations.ts';
 import { destinationsFileOf, referenceFileOf, type ReferenceRates } from '../domain/policy.ts';
 import type { AllowedPolicy, PoliciesRead } from '../domain/writes/write-gate.ts';
+import type { Ceilings } from '../domain/writes/ceilings.ts';
+import { loadCeilings } from '../language/load-ceilings.ts';
 import { loadDestinations } from '../language/load-destinations.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
@@ -16,6 +18,7 @@ import { readFolderFile } from './files-folder.ts';
 import { readTextFile } from './read-text-file.ts';
 
 const FINISHING = 'finishing';
+const CEILINGS = 'ceilings.yaml';
 const IS_POLICY = /\.ya?ml$/;
 const IS_REPLACED = /@([0-9]{4}-[0-9]{2}-[0-9]{2})\.ya?ml$/;
 
@@ -37,14 +40,20 @@ export async function readPoliciesFolder(
     }),
   ]);
   const policies = read.filter((one) => one !== null);
-  return { policies: policies.filter((one) => !isTwice(one, policies, troubles)), troubles };
+  const ceilings = await readCeilings(folder, troubles);
+  return {
+    // With ceilings that cannot be read, nothing is allowed.
+    policies: ceilings === 'unusable' ? [] : policies.filter((one) => !isTwice(one, policies, troubles)),
+    ceilings: ceilings === 'unusable' ? null : ceilings,
+    troubles,
+  };
 }
 
 /** The names of the policies in a folder of it, below `folder`. */
 async function namesIn(folder: string, below: string, troubles: string[]): Promise<readonly string[]> {
   try {
     const names = await readdir(join(folder, below));
-    return names.filter((name) => IS_POLICY.test(name)).map((name) => join(below, name));
+    return names.filter((name) => IS_POLICY.test(name) && name !== CEILINGS).map((name) => join(below, name));
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     if (reason !== 'ENOENT' || below !== FINISHING)
@@ -75,6 +84,16 @@ async function readPolicy(
   const accounts = readDestinations(await textOf(folder, destinationsFileOf(policy), troubles), troubles);
   const rates = readRates(await textOf(folder, referenceFileOf(policy.guard), troubles), troubles);
   return { policy, destinations: accounts, referenceRates: rates, before };
+}
+
+/** Null: there is no such file. */
+async function readCeilings(folder: string, troubles: string[]): Promise<Ceilings | 'unusable' | null> {
+  const read = await readTextFile(join(folder, CEILINGS));
+  if (!read.ok && read.isMissing) return null;
+  const loaded = read.ok ? loadCeilings(read.text, CEILINGS) : null;
+  if (loaded?.ok === true) return loaded.ceilings;
+  troubles.push(loaded === null ? `"${CEILINGS}" cannot be read` : mistakesOf(CEILINGS, loaded.problems));
+  return 'unusable';
 }
 
 /** Of two policies that hold and have one name, neither counts. */

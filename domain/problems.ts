@@ -504,6 +504,13 @@ export const PROBLEMS = {
     advice:
       'If it is meant, change the folder of each worker; the run then goes on by itself within a minute. If it is not, cancel the run.',
   },
+  OVER_CEILING: {
+    ending: 'configuration',
+    sentence:
+      'The write would exceed a ceiling of the day in the folder of policies of the worker. It is not sent.',
+    advice:
+      'If it is meant, raise the ceiling in `ceilings.yaml` of each worker, or wait for the next day in UTC; the run then goes on by itself within a minute. If it is not, cancel the run.',
+  },
   MODE_DIFFERS: {
     ending: 'configuration',
     sentence: 'A worker of the other mode (sandbox or live) takes the work of the run. Nothing is sent.',
@@ -632,6 +639,7 @@ export const FILES_AT_FAULT = {
   BATCH: 'bad input',
   DESTINATIONS: 'bad input',
   SERVICE_FILE: 'configuration',
+  CEILINGS: 'configuration',
 } as const satisfies Readonly<Record<string, Ending>>;
 
 export type FileAtFault = keyof typeof FILES_AT_FAULT;

@@ -8,6 +8,7 @@ import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio
 import { auditedService } from '../activities/audited-service.ts';
 import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
+import { CeilingTally } from '../activities/ceiling-tally.ts';
 import { OPEN_GATE, writeGate, type WriteGate } from '../activities/write-gate.ts';
 import type { PoliciesRead } from '../domain/writes/write-gate.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
@@ -85,6 +86,7 @@ async function journalOf(
 /** @throws ConfigurationError when the folder of policies gives no policy that could be used */
 async function gateOf(
   settings: Settings,
+  reader: ReturnType<typeof createClient>,
   clock: TimedClock,
   note: (problem: string) => void,
 ): Promise<WriteGate> {
@@ -102,7 +104,8 @@ async function gateOf(
       },
     ]);
   for (const trouble of troubles) note(`CAMBIST_POLICIES: ${trouble}`);
-  return writeGate({ read, mode, decimals: facts.decimals, clock, seal: createSealer(settings) });
+  const tally = new CeilingTally({ reader, facts, clock });
+  return writeGate({ read, mode, decimals: facts.decimals, clock, seal: createSealer(settings), tally });
 }
 
 /** Built by `npm run build`; no worker runs webpack when it starts. */
@@ -144,7 +147,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     },
   });
   await halts.look();
-  const gate = await gateOf(settings, clock, note);
+  const gate = await gateOf(settings, reader, clock, note);
   const looking = new AbortController();
   // The deployment has the same name as its task queue.
   const build = settings.buildId === null ? null : { deployment: taskQueue, id: settings.buildId };

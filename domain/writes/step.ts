@@ -302,7 +302,7 @@ export function codeOf(reply: Reply<unknown>): ProblemCode {
     case 'REFUSED':
       return serviceCode(reply.error.code);
     case 'NOT_SENT':
-      return isNotAllowed(reply) ? 'NOT_ALLOWED' : 'NOT_SENT';
+      return reply.notAllowed ?? 'NOT_SENT';
     case 'UNKNOWN':
       return reply.error === null ? 'NO_ANSWER' : serviceCode(reply.error.code);
   }
@@ -379,19 +379,20 @@ function figuresOf(details: Readonly<Record<string, unknown>>): readonly string[
 
 /** A reply as a problem of an item. */
 export function problemOf(reply: Reply<unknown>, item: string, fix: string): Problem {
-  const advice = isNotAllowed(reply) ? PROBLEMS.NOT_ALLOWED.advice : fix;
+  const own = notAllowed(reply);
+  const advice = own === null ? fix : PROBLEMS[own].advice;
   return { code: codeOf(reply), item, message: explain(reply), fix: advice };
 }
 
-/** True when the worker itself did not allow the write. */
-export function isNotAllowed(reply: Reply<unknown>): boolean {
-  return reply.kind === 'NOT_SENT' && reply.isNotAllowed === true;
+/** The code with which the worker itself did not allow the write; null: it did. */
+export function notAllowed(reply: Reply<unknown>): 'NOT_ALLOWED' | 'OVER_CEILING' | null {
+  return reply.kind === 'NOT_SENT' ? (reply.notAllowed ?? null) : null;
 }
 
 /** The wait before the same is sent again. Where the worker itself does not allow it, a person must mend the configuration. */
 export function waitToSendAgain(reply: Reply<unknown>, problem: Problem, tries: number): Wait {
   const wait = serviceWait(problem, waitMs(reply, tries));
-  return isNotAllowed(reply) ? { ...wait, reason: 'configuration' } : wait;
+  return notAllowed(reply) === null ? wait : { ...wait, reason: 'configuration' };
 }
 
 /** A wait until the service answers. When it takes long, people are told of an outage. */

@@ -38,7 +38,7 @@ import {
   hasLeft,
   leavesInDoubt,
   problemOf,
-  isNotAllowed,
+  notAllowed,
   waitToSendAgain,
   resourceIdOf,
   settleTimeMs,
@@ -368,7 +368,7 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
     case 'same key again':
       // A quote that dies while a person allows the trade does not count.
       return wait(
-        { ...sent, held: sent.held || isNotAllowed(reply) },
+        { ...sent, held: sent.held || notAllowed(reply) !== null },
         waitToSendAgain(reply, problem, state.tries),
       );
     case 'look up, then same key again':

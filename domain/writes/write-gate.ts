@@ -11,6 +11,7 @@ import { brokenPaymentLimit, brokenTradeLimit, type Gross } from '../plan/limits
 import { keepsGuard } from '../plan/price-bounds.ts';
 import { moneyText } from '../currencies.ts';
 import { firstReference, runOf } from '../references.ts';
+import type { Ceilings } from './ceilings.ts';
 import type { Mode } from '../service/records.ts';
 
 /** A policy of the folder. */
@@ -27,6 +28,8 @@ export type AllowedPolicy = {
 /** What a folder of policies says, and what of it cannot be used. */
 export type PoliciesRead = {
   readonly policies: readonly AllowedPolicy[];
+  /** Null: the folder has no `ceilings.yaml`, and nothing binds a day. */
+  readonly ceilings: Ceilings | null;
   /** Parts of a sentence that each name a file. */
   readonly troubles: readonly string[];
 };

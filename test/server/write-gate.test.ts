@@ -44,6 +44,48 @@ test('a run with somebody’s own version of a policy sends nothing and is named
   assertDoneOnce(run, await run.report());
 });
 
+test('a ceiling of the day holds over several runs of a policy, and over a worker that is started anew', async () => {
+  const day = await openStage({
+    rates: { 'USD/MXN': '17.25' },
+    balances: { USD: '1000000' },
+    timePasses: true,
+  });
+  try {
+    const folder = join(day.folder, 'policies');
+    await mkdir(folder);
+    const capped = uniqueName('p');
+    await writeFile(join(folder, 'p.yaml'), convertPolicy().replace(/^name: .*$/m, `name: ${capped}`));
+    const ceilings = (dollars: string): Promise<void> =>
+      writeFile(
+        join(folder, 'ceilings.yaml'),
+        `ceilings: 1\nworkers: 1\npaid: { per_day: ["99999.00 MXN"] }\ntraded: { per_day: ["${dollars} USD"] }\n`,
+      );
+    await ceilings('1999.99');
+    const env = { CAMBIST_POLICIES: folder };
+    const start = (suffix: string) =>
+      day.start(convertPolicy(), { name: capped, id: `${todayIn('UTC', Date.now())}-${suffix}` });
+    const worker = await day.startWorker({ env });
+    const first = await start('first');
+    assertDoneOnce(first, await first.report());
+    worker.shutdown();
+    await worker.ended;
+
+    await day.startWorker({ env });
+    const second = await start('second');
+    const held = await second.heldBy('OVER_CEILING');
+    assert.match(
+      JSON.stringify(held.problems),
+      /left of the ceiling of 1,?999\.99 USD traded on one UTC day: 999\.99 USD/,
+    );
+    assertNothingMoved(second);
+    await ceilings('2000.00');
+    await second.wake();
+    assertDoneOnce(second, await second.report());
+  } finally {
+    await day.close();
+  }
+});
+
 test('a worker does not start with a folder that has no policy', async () => {
   const empty = join(stage.folder, 'empty');
   await mkdir(empty);

@@ -66,7 +66,11 @@ export class PassingTime {
   readonly now = (): number => Date.now() + this.#aheadMs;
 
   /** Of the workers on the stage. */
-  readonly clock: TimedClock = { ...machineClock, wallMs: this.now };
+  readonly clock: TimedClock = {
+    ...machineClock,
+    wallMs: this.now,
+    monotonicMs: () => machineClock.monotonicMs() + this.#aheadMs,
+  };
 
   /** Count what the workers on the stage are doing. */
   readonly interceptors: WorkerInterceptors = {

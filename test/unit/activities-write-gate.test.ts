@@ -1,11 +1,13 @@
 /** A worker with a folder of policies: an activity that somebody calls with arguments of his own sends what the folder allows (M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CeilingTally } from '../../activities/ceiling-tally.ts';
 import { createWithdrawals } from '../../activities/create-withdrawals.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import { writeGate } from '../../activities/write-gate.ts';
 import type { LegCall } from '../../domain/run/calls.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { NEW_LEG, type LegStep } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
@@ -26,6 +28,12 @@ withdraw: [{ id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.
 `;
 const KEY = (await makeKey()).key;
 
+/** Nothing asks for the lists where there are no ceilings. */
+const NO_LISTS = {
+  listTrades: () => Promise.reject(new Error('No ceilings.')),
+  listWithdrawals: () => Promise.reject(new Error('No ceilings.')),
+};
+
 /** A worker whose folder has these policies, as they stand when it asks. */
 function gated(
   texts: () => readonly string[],
@@ -38,10 +46,12 @@ function gated(
       assert.ok(loaded.ok);
       return { policy: loaded.policy, destinations: null, referenceRates: null, before: null };
     }),
+    ceilings: null,
     troubles: [],
   });
   const clock = { wallMs: () => NOW, monotonicMs: () => ms };
-  const gate = writeGate({ read, mode: 'SANDBOX', decimals: {}, clock, seal: sealerOf(key) });
+  const tally = new CeilingTally({ reader: NO_LISTS, facts: DEFAULT_SERVICE_FACTS, clock });
+  const gate = writeGate({ read, mode: 'SANDBOX', decimals: {}, clock, seal: sealerOf(key), tally });
   const balances = async () =>
     done({
       aggregateUsd: '1',

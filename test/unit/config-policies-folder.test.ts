@@ -69,6 +69,20 @@ test('destinations and rates are those of the folder; a file that is missing, ou
   assert.deepEqual([...(policies[0]?.destinations ?? [])], [['wac_7Hk2mQ9vT4xR', 'MXN']]);
 });
 
+test('ceilings are read from their file; with a mistake in it nothing is allowed', async () => {
+  await put('one.yaml', named('one'));
+  assert.equal((await read()).ceilings, null);
+  await put('ceilings.yaml', 'ceilings: 1\nworkers: 2\npaid: { per_day: ["5.00 EUR"] }\n');
+  assert.deepEqual((await read()).ceilings, {
+    workers: 2,
+    all: [{ kind: 'paid', policy: null, per: 'day', most: { value: '5.00', currency: 'EUR' } }],
+  });
+  await put('ceilings.yaml', 'ceilings: 1\nworkers: 2\npaid: { per_day: [5.00] }\n');
+  const { policies, troubles } = await read();
+  assert.deepEqual(policies, []);
+  assert.match(troubles.join(), /^ceilings\.yaml:3:/);
+});
+
 test('a folder that is not there has no policy, and says so', async () => {
   const { policies, troubles } = await readPoliciesFolder(join(folder, 'missing'), {});
   assert.deepEqual(policies, []);

@@ -1,0 +1,229 @@
+/**
+ * What was moved on this UTC day, as a worker with ceilings counts it. Its own sends count from the moment at which they are about
+ * to leave until the service has refused them; what is in doubt stays counted. After its start a worker does not know what it had
+ * sent before: it waits until the lists must show it, and then counts all records of the policies that day as its own.
+ */
+import { runOf } from '../domain/references.ts';
+import type { ServiceFacts } from '../domain/service/facts.ts';
+import type { Trade, Withdrawal } from '../domain/service/records.ts';
+import type { Reply } from '../domain/service/reply.ts';
+import { Totals, whyOverCeiling, type Ceilings, type Spending } from '../domain/writes/ceilings.ts';
+import { sidesOf } from '../domain/writes/lookups.ts';
+import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
+import type { ServiceClient } from '../service/client.ts';
+import { scanList } from '../service/list-scan.ts';
+import { WRITE_LIMITS } from '../workflows/limits.ts';
+
+/** So long a reading of the lists counts. */
+const LISTED_MS = 60_000;
+/** A send near midnight counts on both days. */
+const NEAR_MIDNIGHT_MS = 120_000;
+const DAY_MS = 86_400_000;
+
+type Listed = Spending & { readonly id: string; readonly reference: string | null; readonly atMs: number };
+type Own = {
+  readonly spending: Spending;
+  readonly days: readonly number[];
+  /** It may have been executed, whatever comes back for a later send. */
+  isSure: boolean;
+};
+
+type Options = {
+  readonly reader: Pick<ServiceClient, 'listTrades' | 'listWithdrawals'>;
+  readonly facts: Pick<ServiceFacts, 'listLagMs' | 'tradeStatuses' | 'withdrawalStatuses'>;
+  /** Milliseconds. */
+  readonly clock: { readonly wallMs: () => number; readonly monotonicMs: () => number };
+};
+
+export class CeilingTally {
+  readonly #options: Options;
+  readonly #startedAtMs: number;
+  readonly #settleMs: number;
+  /** What this worker has sent, by its key. */
+  readonly #sent = new Map<string, Own>();
+  /** References of records that were there when the worker had started. */
+  readonly #before = new Set<string>();
+  /** Ids of the records of what it has sent, and when they were made. */
+  readonly #ownIds = new Map<string, number>();
+  /** By the UTC day, in epoch milliseconds. */
+  readonly #own = new Map<number, Totals>();
+  readonly #foreign = new Map<number, Totals>();
+  /** Records that the lists show, and that are of no policy of ours. */
+  readonly #strange = new Map<string, Listed>();
+  /** The last reading, and when it began by the monotonic clock. */
+  #last: { readonly atMs: number; readonly isRead: Promise<boolean> } | null = null;
+  #readBackToMs: number | null = null;
+  #forgotBefore = 0;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#startedAtMs = options.clock.monotonicMs();
+    this.#settleMs = options.facts.listLagMs + WRITE_LIMITS.startToCloseMs + CLOCK_TOLERANCE_MS;
+  }
+
+  /**
+   * Counts the spending when no ceiling is exceeded.
+   * @param key of the send: what was counted under it is not counted twice
+   * @param counts false: it only asks
+   * @returns why it is not counted; null: it is, and may leave
+   */
+  async take(ceilings: Ceilings, key: string, spending: Spending, counts: boolean): Promise<string | null> {
+    const { clock } = this.#options;
+    if (this.#sent.has(key)) return null;
+    if (clock.monotonicMs() - this.#startedAtMs < this.#settleMs)
+      return 'this worker has just started, and waits until the lists show what it may have sent before';
+    if (!(await this.#read()))
+      return 'the lists of the service, which show what was moved today, cannot be read';
+    // No other send is counted between here and the end.
+    if (this.#sent.has(key)) return null;
+    // What the service showed then is sent again under its key, which is a lookup.
+    if (this.#before.has(referenceOf(key))) return null;
+    const nowMs = clock.wallMs();
+    const day = dayOf(nowMs);
+    this.#forgetBefore(day - DAY_MS);
+    const spent = { own: on(this.#own, day), foreign: on(this.#foreign, day) };
+    const why = whyOverCeiling(ceilings, spent, spending);
+    if (why !== null || !counts) return why;
+    const days = [...new Set([day, dayOf(nowMs + NEAR_MIDNIGHT_MS)])];
+    for (const each of days) on(this.#own, each).add(spending);
+    this.#sent.set(key, { spending, days, isSure: false });
+    return null;
+  }
+
+  /** What came of the send. A refusal, and what never left, is counted no more. */
+  told(key: string, reply: Reply<{ readonly id: string }>): void {
+    const own = this.#sent.get(key);
+    if (own === undefined) return;
+    if (reply.kind === 'DONE') this.#isOwn(reply.value.id);
+    const isUndone = reply.kind === 'REFUSED' || reply.kind === 'NOT_SENT';
+    if (!isUndone) own.isSure = true;
+    else if (!own.isSure) {
+      for (const day of own.days) on(this.#own, day).add(own.spending, -1);
+      this.#sent.delete(key);
+    }
+  }
+
+  /** A record that shows no reference of ours: foreign, unless this worker made it. */
+  #note(one: Listed): void {
+    if (this.#ownIds.has(one.id) || this.#strange.has(one.id)) return;
+    this.#strange.set(one.id, one);
+    on(this.#foreign, dayOf(one.atMs)).add(one);
+  }
+
+  #isOwn(id: string): void {
+    this.#ownIds.set(id, this.#options.clock.wallMs());
+    const strange = this.#strange.get(id);
+    if (strange === undefined) return;
+    this.#strange.delete(id);
+    on(this.#foreign, dayOf(strange.atMs)).add(strange, -1);
+  }
+
+  /** What happened on earlier days than this one counts no more. */
+  #forgetBefore(day: number): void {
+    if (day === this.#forgotBefore) return;
+    this.#forgotBefore = day;
+    for (const [key, { days }] of this.#sent) if (days.every((each) => each < day)) this.#sent.delete(key);
+    for (const [id, { atMs }] of this.#strange) if (atMs < day) this.#strange.delete(id);
+    for (const [id, atMs] of this.#ownIds) if (atMs < day) this.#ownIds.delete(id);
+  }
+
+  /** Reads what the lists show of the day, unless a reading is young. False: they cannot be read. */
+  #read(): Promise<boolean> {
+    const { clock } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (this.#last === null || nowMs - this.#last.atMs > LISTED_MS) {
+      const beganMs = clock.wallMs();
+      const isRead = this.#readLists(this.#readBackToMs ?? dayOf(beganMs)).then((done) => {
+        if (done) this.#readBackToMs = beganMs - 2 * this.#options.facts.listLagMs - CLOCK_TOLERANCE_MS;
+        else this.#last = null;
+        return done;
+      });
+      this.#last = { atMs: nowMs, isRead };
+    }
+    return this.#last.isRead;
+  }
+
+  async #readLists(sinceMs: number): Promise<boolean> {
+    const { reader, facts } = this.#options;
+    const isFirst = this.#readBackToMs === null;
+    const wants =
+      (failed: readonly string[]) =>
+      (record: { readonly createdAt: string; readonly status: string }): boolean =>
+        Date.parse(record.createdAt) >= sinceMs && !failed.includes(record.status);
+    const [trades, withdrawals] = await Promise.all([
+      scanList(reader.listTrades, { sinceMs, wanted: wants(facts.tradeStatuses.failed) }),
+      scanList(reader.listWithdrawals, { sinceMs, wanted: wants(facts.withdrawalStatuses.failed) }),
+    ]);
+    if (trades.stopped !== null || withdrawals.stopped !== null) return false;
+    for (const one of [...trades.records.map(ofTrade), ...withdrawals.records.map(ofWithdrawal)]) {
+      if (one.policy === null) this.#note(one);
+      else if (isFirst) {
+        this.#before.add(one.reference ?? '');
+        on(this.#own, dayOf(one.atMs)).add(one);
+      }
+    }
+    return true;
+  }
+}
+
+/** The key of a send of this item: of a trade with its quote. */
+export function keyOf(reference: string, quoteId: string | null): string {
+  return quoteId === null ? reference : `${reference} ${quoteId}`;
+}
+
+function referenceOf(key: string): string {
+  return key.split(' ')[0] ?? key;
+}
+
+function on(days: Map<number, Totals>, day: number): Totals {
+  const totals = days.get(day) ?? new Totals();
+  days.set(day, totals);
+  return totals;
+}
+
+function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS) * DAY_MS;
+}
+
+function ofTrade(trade: Trade): Listed {
+  const { id, createdAt, clientReferenceId: reference, sellCurrency, buyCurrency } = trade;
+  const { sellAmount, buyAmount } = sidesOf(trade);
+  const amounts = [
+    { value: sellAmount, currency: sellCurrency },
+    { value: buyAmount, currency: buyCurrency },
+  ];
+  return {
+    id,
+    reference,
+    kind: 'traded',
+    policy: policyOf(reference),
+    account: null,
+    amounts,
+    atMs: Date.parse(createdAt),
+  };
+}
+
+function ofWithdrawal(record: Withdrawal): Listed {
+  const {
+    id,
+    createdAt,
+    tag: reference,
+    currency,
+    withdrawalAmount: value,
+    withdrawalAccountId: account,
+  } = record;
+  const amounts = [{ value, currency }];
+  return {
+    id,
+    reference,
+    kind: 'paid',
+    policy: policyOf(reference),
+    account,
+    amounts,
+    atMs: Date.parse(createdAt),
+  };
+}
+
+function policyOf(reference: string | null): string | null {
+  return runOf(reference ?? '')?.policy ?? null;
+}

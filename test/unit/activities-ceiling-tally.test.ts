@@ -1,0 +1,166 @@
+/** What a worker counts against the ceilings of a day: its own sends, also those in doubt, and what others move (M4). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CeilingTally, keyOf } from '../../activities/ceiling-tally.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
+import type { Withdrawal } from '../../domain/service/records.ts';
+import type { Spending } from '../../domain/writes/ceilings.ts';
+import { loadCeilings } from '../../language/load-ceilings.ts';
+import { page } from '../support/activities.ts';
+import { NOT_SENT, NOW, NO_ANSWER, WITHDRAWAL, done, failed } from '../support/scripts.ts';
+
+function ceilings(workers: number) {
+  const loaded = loadCeilings(`ceilings: 1\nworkers: ${workers}\npaid: { per_day: ["1000.00 MXN"] }\n`, 'c');
+  assert.ok(loaded.ok);
+  return loaded.ceilings;
+}
+
+/** One service, whose list of withdrawals these workers read. */
+class Office {
+  readonly records: Withdrawal[] = [];
+  isReadable = true;
+  nowMs = NOW;
+  reads = 0;
+
+  worker(): CeilingTally {
+    const startedMs = this.nowMs;
+    return new CeilingTally({
+      facts: DEFAULT_SERVICE_FACTS,
+      clock: { wallMs: () => this.nowMs, monotonicMs: () => this.nowMs - startedMs },
+      reader: {
+        listTrades: async () => page(),
+        listWithdrawals: async () => {
+          this.reads += 1;
+          return this.isReadable ? page(...this.records.toReversed()) : NO_ANSWER;
+        },
+      },
+    });
+  }
+
+  /** A worker that has been there for long enough. */
+  settled(): CeilingTally {
+    const worker = this.worker();
+    this.nowMs += 600_000;
+    return worker;
+  }
+
+  made(reference: string | null, amount: string, more: Partial<Withdrawal> = {}): Withdrawal {
+    const record = {
+      ...WITHDRAWAL,
+      id: `wtd_${this.records.length + 1}`,
+      tag: reference,
+      withdrawalAmount: amount,
+      createdAt: new Date(this.nowMs).toISOString(),
+      ...more,
+    };
+    this.records.push(record);
+    return record;
+  }
+}
+
+const spent = (value: string): Spending => ({
+  kind: 'paid',
+  policy: 'p',
+  account: 'wac_1',
+  amounts: [{ value, currency: 'MXN' }],
+});
+const ref = (item: string): string => `p.2026-11-21.${item}`;
+
+async function takes(worker: CeilingTally, item: string, amount: string, workers = 1): Promise<boolean> {
+  return (await worker.take(ceilings(workers), keyOf(ref(item), null), spent(amount), true)) === null;
+}
+
+test('what is sent counts at once and once, also in doubt; a refusal and what never left count no more', async () => {
+  const worker = new Office().settled();
+  assert.ok(await takes(worker, 'a', '600'));
+  assert.ok(!(await takes(worker, 'b', '400.01')));
+  assert.ok(await takes(worker, 'a', '600'), 'the same send again');
+  worker.told(ref('a'), NO_ANSWER);
+  worker.told(ref('a'), failed('WITHDRAWAL_ADDRESS_NOT_FOUND', {}));
+  assert.ok(
+    !(await takes(worker, 'b', '400.01')),
+    'a refusal of a later send proves nothing about an earlier one',
+  );
+  assert.ok(await takes(worker, 'b', '400'));
+  for (const reply of [failed('WITHDRAWAL_ADDRESS_NOT_FOUND', {}), NOT_SENT]) {
+    worker.told(ref('b'), reply);
+    assert.ok(await takes(worker, 'b', '400'));
+  }
+});
+
+test('many sends at the same moment do not pass a ceiling together', async () => {
+  const worker = new Office().settled();
+  const taken = await Promise.all(['a', 'b', 'c', 'd'].map((item) => takes(worker, item, '300')));
+  assert.equal(taken.filter(Boolean).length, 3);
+});
+
+test('two workers keep it together, each by its share', async () => {
+  const office = new Office();
+  const [one, other] = [office.settled(), office.settled()];
+  assert.ok(await takes(one, 'a', '500', 2));
+  assert.ok(await takes(other, 'b', '500', 2));
+  assert.ok(!(await takes(one, 'c', '0.01', 2)));
+  assert.ok(!(await takes(other, 'd', '0.01', 2)));
+});
+
+test('after its start a worker waits until the lists show what it may have sent, and then counts that', async () => {
+  const office = new Office();
+  const first = office.settled();
+  assert.ok(await takes(first, 'a', '700'));
+  first.told(ref('a'), done(office.made(ref('a'), '700')));
+  const again = office.worker();
+  assert.match(
+    (await again.take(ceilings(1), ref('b'), spent('1'), true)) ?? '',
+    /has just started, and waits/,
+  );
+  office.nowMs += 600_000;
+  assert.ok(!(await takes(again, 'b', '300.01')));
+  assert.ok(await takes(again, 'b', '300'));
+  assert.ok(await takes(again, 'a', '700'), 'what the service shows is sent again under its key');
+});
+
+test('what other tools move takes from the ceiling, failed records do not, and a record of its own counts once', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  office.made(null, '100');
+  office.made(null, '900', { status: 'FAILED' });
+  office.made('another tool', '100');
+  assert.ok(!(await takes(worker, 'a', '800.01')));
+  assert.ok(await takes(worker, 'a', '400'));
+  // The service shows no tag.
+  const record = office.made(null, '400');
+  office.nowMs += 61_000;
+  assert.ok(!(await takes(worker, 'b', '400')), 'nobody knows yet whose it is');
+  worker.told(ref('a'), done(record));
+  assert.ok(await takes(worker, 'b', '400'));
+});
+
+test('where the lists cannot be read nothing leaves, and they are asked again', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  office.isReadable = false;
+  assert.ok(!(await takes(worker, 'a', '1')));
+  office.isReadable = true;
+  assert.ok(await takes(worker, 'a', '1'));
+});
+
+test('a ceiling is one of a day in UTC; what is sent near midnight counts on both days', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  office.nowMs = Date.parse('2026-11-21T23:59:00Z');
+  assert.ok(await takes(worker, 'a', '900'));
+  office.nowMs = Date.parse('2026-11-22T00:10:00Z');
+  assert.ok(!(await takes(worker, 'b', '100.01')));
+  office.nowMs = Date.parse('2026-11-23T00:10:00Z');
+  assert.ok(await takes(worker, 'b', '1000'));
+});
+
+test('a hundred sends read the lists once', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  for (let number = 0; number < 100; number += 1) {
+    // One after the other.
+    assert.ok(await takes(worker, `n${number}`, '1'));
+  }
+  assert.equal(office.reads, 1);
+});
