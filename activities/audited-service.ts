@@ -1,6 +1,6 @@
 /**
  * The client of the service with a journal: each write is in the journal, on the disk, before a byte of it leaves, and what came
- * of it is noted after. What cannot be written there is not sent.
+ * of it is noted after. What cannot be written there is not sent. Nobody waits for the note of what came of it.
  */
 import type { AuditFact } from '../domain/audit.ts';
 import type { Reply } from '../domain/service/reply.ts';
@@ -10,6 +10,8 @@ import type { Leaving, ServiceClient } from '../service/client.ts';
 export type Journal = {
   /** Resolves with the number of the line once the line is on the disk. Rejects when it cannot be written. */
   readonly keep: (fact: AuditFact) => Promise<number>;
+  /** The same for a line for which no send waits: it is on the disk with the next one that `keep` takes, or a moment later. */
+  readonly keepSoon: (fact: AuditFact) => Promise<number>;
 };
 
 type Sent = Omit<Extract<AuditFact, { readonly kind: 'send' }>, 'kind'>;
@@ -41,8 +43,8 @@ export function auditedService(
       },
     });
     if (line !== null)
-      await journal
-        .keep({ kind: 'outcome', of: line, ...outcomeOf(reply) })
+      journal
+        .keepSoon({ kind: 'outcome', of: line, ...outcomeOf(reply) })
         .catch((error: unknown) => note(textOf(error)));
     return reply;
   };

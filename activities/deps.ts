@@ -9,7 +9,7 @@ import type { RunName } from '../domain/references.ts';
 import type { Closed, HaltedWrite } from '../domain/halt.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Fact, Instruction, Kept } from '../domain/people/instructions.ts';
-import type { ServiceClient } from '../service/client.ts';
+import type { ServiceReader, ServiceWriter } from '../service/client.ts';
 import type { Question, Scanned } from '../service/list-scan.ts';
 import type { PaceClock } from '../service/rate-limiter.ts';
 import type { ChunkInput, Go, PlanInput, PlanState } from '../domain/run/calls.ts';
@@ -18,6 +18,7 @@ import type { OthersReserved } from '../domain/plan/reserved.ts';
 import type { TurnAnswer } from '../domain/turn.ts';
 import type { Claims } from '../durable/other-runs/claims.ts';
 import type { FoundPlan } from '../durable/plans.ts';
+import type { WriteGate } from './write-gate.ts';
 import type { NotNow, ScheduledAnswer, ScheduledCall, TrialAnswer } from '../workflows/calls.ts';
 import type { TrialInput } from '../workflows/names.ts';
 
@@ -32,10 +33,10 @@ type OwnFile =
   { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
 
 export type Deps = {
-  /** Signs writes, with the worker's key. */
-  readonly service: ServiceClient;
-  /** Signs reads: with the read key where there is one, else the same as `service`. */
-  readonly reader: ServiceClient;
+  /** Signs writes, with the worker's key. No activity reads with it. */
+  readonly service: ServiceWriter;
+  /** Signs reads: with the read key where there is one, else with the same key. */
+  readonly reader: ServiceReader;
   /**
    * Looks into the withdrawal list, with `reader`. One scan serves all calls of the worker that ask at about
    * the same moment.
@@ -130,6 +131,8 @@ export type Deps = {
     /** When the last reading is too old, waits a little for the next one. */
     settled(write: HaltedWrite): Promise<void>;
   };
+  /** What the worker's own folder of policies allows. */
+  readonly gate: WriteGate;
   /** Starts the run for a schedule's date as the command would, or finds that it is started. */
   readonly startScheduled: (call: ScheduledCall) => Promise<ScheduledAnswer | NotNow>;
   /** Whether it could do that, as this worker is set up. */

@@ -262,7 +262,10 @@ export class Driver {
         return scanned(records, stopped);
       }
       case 'send quote': {
-        const { sell, buy, amount, validForSeconds, settlement } = effect.request;
+        const { reference, sell, buy, amount, validForSeconds, settlement } = effect.request;
+        const quoted = { kind: 'quote', reference, sell, buy, amount } as const;
+        const refusal = await this.#deps.gate.whyNot(quoted);
+        if (refusal !== null) return refusal;
         const reply = this.#told(
           await service.createQuote(
             {
@@ -280,10 +283,15 @@ export class Driver {
         // If the service sends no `Date`, the creation time of the quote shows its clock.
         if (reply.kind === 'DONE' && reply.facts.serviceTimeMs === null)
           clockSkew.tell(Date.parse(reply.value.createdAt) - this.#deps.clock.wallMs());
-        return reply;
+        return reply.kind === 'DONE'
+          ? { ...reply, value: this.#deps.gate.sealed(reply.value, quoted) }
+          : reply;
       }
       case 'send trade': {
-        const { quoteId, reference, sell, buy } = effect;
+        const { quote, reference, sell, buy } = effect;
+        const quoteId = quote.id;
+        const refusal = await this.#deps.gate.whyNot({ kind: 'trade', reference, sell, buy, quote });
+        if (refusal !== null) return refusal;
         const idempotencyKey = this.#key('trades', reference, quoteId);
         return this.#told(
           await wellFormed(() =>
@@ -295,6 +303,14 @@ export class Driver {
         const { account, currency, amount, reference } = effect.request;
         const idempotencyKey = this.#key('withdrawals', reference, null);
         const request = { account, currency, amount, tag: reference, idempotencyKey };
+        const refusal = await this.#deps.gate.whyNot({
+          kind: 'withdrawal',
+          reference,
+          account,
+          currency,
+          amount,
+        });
+        if (refusal !== null) return refusal;
         return this.#inPlace(async () =>
           this.#told(
             await wellFormed(() => service.createWithdrawal(request, this.#leaving(heeded, [currency]))),

@@ -34,8 +34,8 @@ type HaltGateOptions = {
   readonly clock: TimedClock;
   /** What halts this machine alone, as it stands in this moment (`config/halt-file.ts`); null: nothing. */
   readonly onMachine: () => Closed | null;
-  /** Called with the halts that stand when a reading has changed them. The gate goes by them already. */
-  readonly onChange?: (halts: HaltsHeld['halts']) => void;
+  /** Called with what the gate goes by when a reading has changed it. The gate goes by it already. */
+  readonly onChange?: (held: HaltsHeld) => void;
   /** Called after each reading in which Temporal has lost what this worker goes by, or its record has ended. */
   readonly putBack: (held: HaltsHeld) => void;
 };
@@ -74,8 +74,8 @@ export class HaltGate {
     } catch {
       return;
     }
-    const { record, halts, lost } = this.#held;
-    if (this.#held !== before) this.#options.onChange?.(halts);
+    const { record, lost } = this.#held;
+    if (this.#held !== before) this.#options.onChange?.(this.#held);
     const hasEnded = record !== null && record.runIds.length > 0 && !record.isOpen;
     if (lost.length > 0 || hasEnded) this.#options.putBack(this.#held);
     const waiting = this.#waiting;

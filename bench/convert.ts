@@ -10,6 +10,7 @@ import { Worker, bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import type { WorkflowHandle } from '@temporalio/client';
 import { InstructionsMissing, machineClock } from '../activities/deps.ts';
 import { createActivities } from '../activities/index.ts';
+import { OPEN_GATE } from '../activities/write-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { NEW_LEG } from '../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../domain/writes/withdrawal.ts';
@@ -172,6 +173,7 @@ async function startHandWritten(
       scans: new SharedScans(service, { clock: machineClock, listLagMs: settings.facts.listLagMs }),
       facts: settings.facts,
       halts: { whyNot: () => null, settled: async () => {} },
+      gate: OPEN_GATE,
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       isStopping: () => false,

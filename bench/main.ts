@@ -4,6 +4,7 @@ import { measureBatches } from './batches.ts';
 import { measureConvert } from './convert.ts';
 import { isRight, tableOf } from './figures.ts';
 import { measureHeld } from './held.ts';
+import { measureJournal } from './journal.ts';
 import { measureLarge } from './large.ts';
 import { measurePace } from './pace.ts';
 import { measurePayouts } from './payouts.ts';
@@ -40,11 +41,25 @@ export async function bench(): Promise<number> {
   const convert = await withServer(UNTHROTTLED, () => measureConvert(TURNS));
   say('Batches, against one workflow for each payment and a bare script …');
   const payouts = await withServer([], () => measurePayouts([1_000, 10_000]));
+  say('Batches with a journal and without …');
+  const journal = await withServer([], () => measureJournal(1_000, 3));
   say('Batches that wait for their payments …');
   const polls = await withServer([], measurePolls);
   say('A run that only waits for money …');
   const held = await withServer([], measureHeld);
-  const sections = [startUp, policies, batches, pace, signing, ...worker, convert, payouts, polls, held];
+  const sections = [
+    startUp,
+    policies,
+    batches,
+    pace,
+    signing,
+    ...worker,
+    convert,
+    payouts,
+    journal,
+    polls,
+    held,
+  ];
   console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
 }

@@ -95,7 +95,7 @@ export async function buildProgram(
 
 const CONFIGURATION =
   'Configuration is by variables: CAMBIST_BASE_URL, CAMBIST_KEY_FILE, CAMBIST_READ_KEY_FILE, CAMBIST_APP_MODE, ' +
-  'CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_HALT_FILE, CAMBIST_AUDIT, CAMBIST_TASK_QUEUE, CAMBIST_BUILD_ID and TEMPORAL_*. Where no ' +
+  'CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_POLICIES, CAMBIST_HALT_FILE, CAMBIST_AUDIT, CAMBIST_TASK_QUEUE, CAMBIST_BUILD_ID and TEMPORAL_*. Where no ' +
   'service is configured, a running `npx cambist up` in this folder is used.';
 
 async function addCommands(

@@ -12,6 +12,7 @@ import { parseAddress, type ServiceAddress } from '../service/address.ts';
 import { createServiceClient, type ServiceClient } from '../service/client.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { readKeyFile, type ApiKey } from '../service/key.ts';
+import { sealerOf } from '../service/quote-seal.ts';
 import { uncheckedCertificates } from './certificates.ts';
 import { withDevEnvironment } from './dev-environment.ts';
 import { ConfigurationError, type ConfigurationProblem } from './errors.ts';
@@ -29,6 +30,8 @@ export type Settings = {
   readonly facts: ServiceFacts;
   /** Folder of reference files for scheduled policies; null when none is named. */
   readonly filesFolder: string | null;
+  /** Folder of the policies by which a worker sends; null: it sends what its runs plan. */
+  readonly policiesFolder: string | null;
   /** While this file is there, a worker sends nothing; null when none is named. */
   readonly haltFile: string | null;
   /** Folder in which a worker keeps its journal; null: it keeps none. */
@@ -77,6 +80,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     issuer: env['CAMBIST_ISSUER'] || 'service',
     facts,
     filesFolder: env['CAMBIST_FILES'] || null,
+    policiesFolder: env['CAMBIST_POLICIES'] || null,
     haltFile: env['CAMBIST_HALT_FILE'] || null,
     auditFolder: env['CAMBIST_AUDIT'] || null,
     taskQueue: taskQueueOf(env, mode),
@@ -99,6 +103,11 @@ export function createClient(
     timeoutMs,
     isDefinitive,
   });
+}
+
+/** Seals facts with the worker's API key (`service/quote-seal.ts`). */
+export function createSealer({ key }: Settings): (facts: readonly string[]) => string {
+  return sealerOf(key);
 }
 
 function readMode(text: string | undefined, problems: ConfigurationProblem[]): Mode | null {

@@ -2,7 +2,7 @@
  * The journal of a worker: one line of JSON for each write before it is sent, and one for what came of it. Each line has a hash
  * over itself and the line before it. So a line that a person has changed, cut out or moved is found. Pure.
  */
-import type { Halt } from './halt.ts';
+import type { HaltSaid } from './halt.ts';
 import {
   isMoment,
   isRecord,
@@ -13,6 +13,7 @@ import {
   orNull,
   recordOf,
   textOf,
+  type Field,
   type Fields,
 } from './shape.ts';
 
@@ -45,13 +46,31 @@ export type AuditFact =
       readonly recordId: string | null;
       readonly why: string | null;
     }
-  /** What people have halted, whenever the worker reads that it has changed. */
-  | { readonly kind: 'halts'; readonly standing: readonly Halt[] }
+  /**
+   * What a person has said about a run, as this worker has seen it. `entry`: its id. `number`: its place among those that are kept
+   * about the run; null: this worker has accepted it, and the run may still refuse it. `what`: its kind. `recordId`: the record of the service that
+   * it names.
+   */
+  | {
+      readonly kind: 'said';
+      readonly run: string;
+      readonly entry: string;
+      readonly number: number | null;
+      readonly what: string;
+      readonly items: readonly string[];
+      readonly recordId: string | null;
+      readonly by: string;
+      readonly why: string;
+      readonly saidAt: string;
+    }
+  | ({ readonly kind: 'halt'; readonly saidAt: string } & HaltSaid)
+  /** `haltAt`: when the halt was said that this takes back. */
+  | ({ readonly kind: 'resume'; readonly saidAt: string; readonly haltAt: string } & HaltSaid)
   /** The worker has ended in order. */
   | { readonly kind: 'end' };
 
 type AuditedWrite = 'quote' | 'trade' | 'withdrawal';
-/** `n`: the number of the line, from 1. `at`: ISO 8601, by the worker's clock. */
+/** `n`: the number of the line, from 1. `at`: by the worker's clock. Moments are ISO 8601. */
 export type AuditLine = AuditFact & { readonly n: number; readonly at: string };
 export type AuditOf<Kind extends AuditFact['kind']> = Extract<AuditLine, { readonly kind: Kind }>;
 
@@ -98,12 +117,11 @@ export function readLine(
 }
 
 const TEXT = textOf(4_000);
-const AT: Fields = {
-  n: isMoment,
-  at: (value) => lineOf(30)(value) && !Number.isNaN(Date.parse(String(value))),
-};
+const isTime: Field = (value) => lineOf(30)(value) && !Number.isNaN(Date.parse(String(value)));
+const AT: Fields = { n: isMoment, at: isTime };
 const WRITES: readonly AuditedWrite[] = ['quote', 'trade', 'withdrawal'];
-const scope: Fields = { policy: orNull(TEXT), currency: orNull(TEXT) };
+const SAID: Fields = { by: TEXT, why: TEXT, saidAt: isTime };
+const HALT: Fields = { ...SAID, scope: recordOf({ policy: orNull(TEXT), currency: orNull(TEXT) }) };
 const FIELDS: Readonly<Record<AuditFact['kind'], Fields>> = {
   begin: { worker: TEXT, mode: TEXT, organisation: TEXT, keyName: TEXT },
   send: {
@@ -118,7 +136,17 @@ const FIELDS: Readonly<Record<AuditFact['kind'], Fields>> = {
     recordId: orNull(TEXT),
     why: orNull(TEXT),
   },
-  halts: { standing: listOf(recordOf({ scope: recordOf(scope), by: TEXT, why: TEXT, atMs: isMoment })) },
+  said: {
+    ...SAID,
+    run: TEXT,
+    entry: TEXT,
+    number: orNull(isMoment),
+    what: TEXT,
+    items: listOf(TEXT),
+    recordId: orNull(TEXT),
+  },
+  halt: HALT,
+  resume: { ...HALT, haltAt: isTime },
   end: {},
 };
 

@@ -479,6 +479,13 @@ export const REFUSALS = {
       'CAMBIST_HALT_FILE names a file in a folder that is not there, so no person could halt this worker by it.',
     advice: 'Name a file in a folder that is on the disk of this machine, or unset the variable.',
   },
+  POLICIES_UNUSABLE: {
+    ending: 'configuration',
+    sentence:
+      'CAMBIST_POLICIES names a folder without a policy that can be used, so that the worker could send nothing.',
+    advice:
+      'Name the folder of the policies that this worker may carry out. `npx cambist check` checks each of them.',
+  },
   FILES_FOLDER_MISSING: {
     ending: 'configuration',
     sentence: 'A scheduled policy names a file, and the worker has no folder to read it from.',

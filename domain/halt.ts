@@ -119,6 +119,23 @@ function isKnown(words: readonly HaltWord[], halt: Halt): boolean {
   });
 }
 
+/** A halt or a resume as it was said, and when. */
+export type HaltSeen =
+  ({ readonly kind: 'halt' } & Halt) | ({ readonly kind: 'resume'; readonly atMs: number } & ResumeSaid);
+
+/** The halts and resumes that a worker has seen, some perhaps twice. Drills are none. */
+export function seenIn({ record, halts }: HaltsHeld): readonly HaltSeen[] {
+  const words = record?.words ?? [];
+  const seen = words.flatMap((word): HaltSeen | readonly HaltSeen[] => {
+    if (word.word !== 'resume') return { kind: 'halt', ...haltIn(word) };
+    const { said, atMs } = word;
+    return isResume(said) ? { kind: 'resume', ...said, atMs } : [];
+  });
+  // What a worker holds because the record is gone, nobody has said.
+  const held = halts.map((halt): HaltSeen => ({ kind: 'halt', ...halt }));
+  return [...seen, ...held].filter(({ scope: of }) => drillOf(of) === null);
+}
+
 /** What a worker goes by: what it has read last, and what it has seen and Temporal has lost. */
 export type HaltsHeld = {
   /** Null: it has read nothing. */

@@ -497,6 +497,13 @@ export const PROBLEMS = {
     advice: 'See that Temporal answers the worker within a second. The run then goes on by itself.',
   },
   // Configuration.
+  NOT_ALLOWED: {
+    ending: 'configuration',
+    sentence:
+      'The folder of policies of the worker (CAMBIST_POLICIES) does not allow the write. It is not sent.',
+    advice:
+      'If it is meant, change the folder of each worker; the run then goes on by itself within a minute. If it is not, cancel the run.',
+  },
   MODE_DIFFERS: {
     ending: 'configuration',
     sentence: 'A worker of the other mode (sandbox or live) takes the work of the run. Nothing is sent.',

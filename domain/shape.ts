@@ -60,6 +60,10 @@ export const listOf =
   (value) =>
     Array.isArray(value) && value.every(field);
 
+/** The last moment that a `Date` can be. */
+const LAST_MOMENT_MS = 8.64e15;
+
 /** Epoch milliseconds. */
-export const isMoment: Field = (value) => Number.isSafeInteger(value) && Number(value) > 0;
+export const isMoment: Field = (value) =>
+  Number.isSafeInteger(value) && Number(value) > 0 && Number(value) <= LAST_MOMENT_MS;
 export const isFlag: Field = (value) => typeof value === 'boolean';

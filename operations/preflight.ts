@@ -12,7 +12,7 @@ import { CommandFailure, troubleOfItem } from './failure.ts';
 /** Runs `work` with a client that only reads, and closes it. `address` is how messages name the service. */
 export async function atService<T>(
   settings: Settings,
-  work: (service: ServiceClient, address: string) => Promise<T>,
+  work: (service: Omit<ServiceClient, 'createTrade' | 'createWithdrawal'>, address: string) => Promise<T>,
 ): Promise<T> {
   const { origin, basePath } = settings.address;
   const service = createClient(settings, 'read');

@@ -139,6 +139,14 @@ export type ServiceClient = {
   readonly close: () => Promise<void>;
 };
 
+type Write = 'createQuote' | 'createTrade' | 'createWithdrawal';
+
+/** What a key with read scope is enough for; a quote alone would be too. */
+export type ServiceReader = Omit<ServiceClient, Write | 'close'>;
+
+/** What sends, and in whose name. */
+export type ServiceWriter = Pick<ServiceClient, Write | 'mode' | 'organisation' | 'keyName'>;
+
 /**
  * @throws ServiceInputError `BAD_TIME_LIMIT` when a token could outlive its request's limit, `BAD_KEY` for a key that was not
  * read by `readKeyFile` or `parseKey` or an empty issuer

@@ -11,7 +11,7 @@ import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
-import type { ServiceClient } from './client.ts';
+import type { ServiceReader } from './client.ts';
 import { scanList } from './list-scan.ts';
 import { pages } from './pages.ts';
 
@@ -29,7 +29,7 @@ export type Observed =
  * @param sinceMs how far back the lists are read, epoch milliseconds
  */
 export async function observeService(
-  client: ServiceClient,
+  client: ServiceReader,
   options: {
     readonly run: RunName;
     readonly policy: Policy;
@@ -153,7 +153,7 @@ export type Accounts = Pick<Observation, 'accounts' | 'accountsComplete' | 'acco
 
 /** The wanted accounts, reading pages only until all of them have been seen. */
 export async function readAccounts(
-  client: ServiceClient,
+  client: ServiceReader,
   options: {
     readonly wanted: readonly string[];
     readonly unusable: readonly string[];

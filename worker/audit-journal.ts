@@ -1,14 +1,18 @@
 /**
  * The journal of one worker, in a file of its own (docs/operations/audit.md). Lines that come at the same moment are written
- * and brought to the disk together. A line that could not be written leaves nothing behind: the next one takes its place.
+ * and brought to the disk together. A line for which no send waits is written with the next one for which a send does, or a
+ * moment later. A line that could not be written leaves nothing behind: the next one takes its place.
  */
 import { randomUUID } from 'node:crypto';
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NOTHING_WRITTEN, nextLine, type AuditEnd, type AuditFact } from '../domain/audit.ts';
 import type { Journal } from '../activities/audited-service.ts';
+import type { TimedClock } from '../activities/deps.ts';
 import { auditDigest } from '../config/audit-digest.ts';
 import { ConfigurationError } from '../config/errors.ts';
+
+type JournalClock = Pick<TimedClock, 'wallMs' | 'wake'>;
 
 type Waiting = {
   readonly fact: AuditFact;
@@ -30,17 +34,22 @@ export type AuditJournal = Journal & {
 export async function beginJournal(
   folder: string,
   begin: Omit<Extract<AuditFact, { readonly kind: 'begin' }>, 'kind'>,
-  nowMs: () => number,
+  clock: JournalClock,
 ): Promise<AuditJournal> {
-  const started = new Date(nowMs()).toISOString().replaceAll(':', '-');
+  const started = new Date(clock.wallMs()).toISOString().replaceAll(':', '-');
   // No name is used twice, so that no worker writes into the journal of another one.
   const path = join(folder, `${started}-${randomUUID().slice(0, 8)}.jsonl`);
   let file: FileHandle | null = null;
   try {
     file = await open(path, 'wx', 0o600);
-    const journal = new FileJournal(file, nowMs);
+    const journal = new FileJournal(file, clock);
     await journal.keep({ kind: 'begin', ...begin });
-    return { path, keep: (fact) => journal.keep(fact), close: () => journal.close() };
+    return {
+      path,
+      keep: (fact) => journal.keep(fact),
+      keepSoon: (fact) => journal.keepSoon(fact),
+      close: () => journal.close(),
+    };
   } catch (error) {
     // An empty file would be no journal.
     if (file !== null) await Promise.allSettled([file.close(), rm(path)]);
@@ -55,25 +64,48 @@ export async function beginJournal(
   }
 }
 
+/** A killed worker loses at most the lines of this time for which no send waits. */
+const SOON_MS = 100;
+
 class FileJournal {
   readonly #file: FileHandle;
-  readonly #nowMs: () => number;
+  readonly #clock: JournalClock;
   #end: AuditEnd = NOTHING_WRITTEN;
   /** The length of the file up to the last whole line, in bytes. */
   #bytes = 0;
   #waiting: Waiting[] = [];
   #isWriting = false;
+  /** True when one of those that wait shall not wait any longer. */
+  #isUrgent = false;
+  /** Takes back that those that wait are written soon; null: nobody has asked for it. */
+  #notSoon: (() => void) | null = null;
 
-  constructor(file: FileHandle, nowMs: () => number) {
+  constructor(file: FileHandle, clock: JournalClock) {
     this.#file = file;
-    this.#nowMs = nowMs;
+    this.#clock = clock;
   }
 
   keep(fact: AuditFact): Promise<number> {
+    const line = this.#add(fact);
+    this.#hurry();
+    return line;
+  }
+
+  keepSoon(fact: AuditFact): Promise<number> {
+    const line = this.#add(fact);
+    this.#notSoon ??= this.#clock.wake(SOON_MS, () => this.#hurry());
+    return line;
+  }
+
+  #add(fact: AuditFact): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ fact, resolve, reject });
-      if (!this.#isWriting) void this.#writeAll();
     });
+  }
+
+  #hurry(): void {
+    this.#isUrgent = true;
+    if (!this.#isWriting) void this.#writeAll();
   }
 
   async close(): Promise<void> {
@@ -83,9 +115,12 @@ class FileJournal {
 
   async #writeAll(): Promise<void> {
     this.#isWriting = true;
-    while (this.#waiting.length > 0) {
+    while (this.#isUrgent) {
       const together = this.#waiting;
       this.#waiting = [];
+      this.#isUrgent = false;
+      this.#notSoon?.();
+      this.#notSoon = null;
       await this.#write(together);
     }
     this.#isWriting = false;
@@ -94,7 +129,7 @@ class FileJournal {
   async #write(together: readonly Waiting[]): Promise<void> {
     let end = this.#end;
     try {
-      const at = new Date(this.#nowMs()).toISOString();
+      const at = new Date(this.#clock.wallMs()).toISOString();
       const lines = together.map(({ fact }) => {
         const next = nextLine(end, fact, at, auditDigest);
         end = next.end;

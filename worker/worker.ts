@@ -6,9 +6,10 @@ import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio/worker';
 import { auditedService } from '../activities/audited-service.ts';
-import { createActivities } from '../activities/index.ts';
+import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
-import { drillOf } from '../domain/halt.ts';
+import { OPEN_GATE, writeGate, type WriteGate } from '../activities/write-gate.ts';
+import type { PoliciesRead } from '../domain/writes/write-gate.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
@@ -32,9 +33,11 @@ import { turnsOf } from '../durable/other-runs/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { beginJournal, type AuditJournal } from './audit-journal.ts';
 import { connectWorker } from './connect.ts';
-import { createClient, type Settings } from '../config/config.ts';
+import { createClient, createSealer, type Settings } from '../config/config.ts';
+import { ConfigurationError } from '../config/errors.ts';
 import { readFolderFile } from '../config/files-folder.ts';
 import { haltFileAt } from '../config/halt-file.ts';
+import { readPoliciesFolder } from '../config/policies-folder.ts';
 import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
 
 export type WorkerOptions = {
@@ -44,7 +47,7 @@ export type WorkerOptions = {
   readonly patience?: Patience;
   /** The worker's identity, which the Temporal UI and `cambist doctor` show; default: process id and host. */
   readonly identity?: string;
-  /** Called with what could not be written to the journal of the worker after a send. */
+  /** Called with trouble for the worker's log: what could not be written to its journal, what of its folder of policies cannot be used. */
   readonly note?: (problem: string) => void;
   /** For tests. */
   readonly clock?: TimedClock;
@@ -73,10 +76,33 @@ export type RunningWorker = {
 async function journalOf(
   { auditFolder, mode }: Settings,
   { organisation, keyName }: Pick<ReturnType<typeof createClient>, 'organisation' | 'keyName'>,
-  { identity, nowMs }: { readonly identity: string; readonly nowMs: () => number },
+  { identity, clock }: { readonly identity: string; readonly clock: TimedClock },
 ): Promise<AuditJournal | null> {
   if (auditFolder === null) return null;
-  return beginJournal(auditFolder, { worker: identity, mode, organisation, keyName }, nowMs);
+  return beginJournal(auditFolder, { worker: identity, mode, organisation, keyName }, clock);
+}
+
+/** @throws ConfigurationError when the folder of policies gives no policy that could be used */
+async function gateOf(
+  settings: Settings,
+  clock: TimedClock,
+  note: (problem: string) => void,
+): Promise<WriteGate> {
+  const { policiesFolder, mode, facts } = settings;
+  if (policiesFolder === null) return OPEN_GATE;
+  const read = (): Promise<PoliciesRead> => readPoliciesFolder(policiesFolder, facts.decimals);
+  const { policies, troubles } = await read();
+  if (policies.length === 0)
+    throw new ConfigurationError([
+      {
+        code: 'POLICIES_UNUSABLE',
+        item: null,
+        message: `CAMBIST_POLICIES is "${policiesFolder}", and it has no policy that can be used: ${troubles.join('; ') || 'it has no file *.yaml'}.`,
+        fix: 'Name the folder of the policies that this worker may carry out. `npx cambist check` checks each of them.',
+      },
+    ]);
+  for (const trouble of troubles) note(`CAMBIST_POLICIES: ${trouble}`);
+  return writeGate({ read, mode, decimals: facts.decimals, clock, seal: createSealer(settings) });
 }
 
 /** Built by `npm run build`; no worker runs webpack when it starts. */
@@ -101,9 +127,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const { taskQueue } = settings;
   const clock = options.clock ?? machineClock;
   const identity = options.identity ?? `${process.pid}@${hostname()}`;
-  const journal = await journalOf(settings, signed, { identity, nowMs: clock.wallMs });
+  const journal = await journalOf(settings, signed, { identity, clock });
   const note = options.note ?? (() => {});
   const service = journal === null ? signed : auditedService(signed, journal, note);
+  const words = journal === null ? null : wordsIn(journal, note);
   const halted = { client, mode: settings.mode };
   const halts = new HaltGate({
     read: haltsOf(halted),
@@ -111,13 +138,13 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
     onMachine: haltFileAt(settings.haltFile),
-    onChange: (standing) => {
-      answerDrills(halted, standing, { worker: identity, whyNot: (write) => halts.whyNot(write) });
-      const byPeople = standing.filter(({ scope }) => drillOf(scope) === null);
-      journal?.keep({ kind: 'halts', standing: byPeople }).catch((error: unknown) => note(String(error)));
+    onChange: (held) => {
+      answerDrills(halted, held.halts, { worker: identity, whyNot: (write) => halts.whyNot(write) });
+      words?.halts(held);
     },
   });
   await halts.look();
+  const gate = await gateOf(settings, clock, note);
   const looking = new AbortController();
   // The deployment has the same name as its task queue.
   const build = settings.buildId === null ? null : { deployment: taskQueue, id: settings.buildId };
@@ -126,12 +153,13 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     namespace,
     taskQueue,
     workflowBundle: { codePath: BUNDLE },
-    activities: createActivities({
+    activities: auditedActivities(words, {
       service,
       reader,
       scans: new SharedScans(reader, { clock, listLagMs: settings.facts.listLagMs }),
       facts: settings.facts,
       halts,
+      gate,
       clock,
       startScheduled: (call) =>
         startScheduled(

@@ -59,8 +59,8 @@ export function paragraphOf(trouble: Trouble, width: number): string {
 export type Column = { readonly title: string; readonly right?: boolean };
 
 /**
- * A table in plain columns, two blanks apart. When it is wider than the width, each row becomes a block of `title  value`
- * lines instead.
+ * A table in plain columns, two blanks apart, or one where only that fits the width. A table that is wider still has a block of
+ * `title  value` lines for each row instead.
  */
 export function table(
   columns: readonly Column[],
@@ -71,8 +71,10 @@ export function table(
   const widths = columns.map((column, index) =>
     Math.max(...[column.title, ...rows.map((row) => row[index] ?? '')].map((cell) => stringWidth(cell))),
   );
-  const total = widths.reduce((sum, columnWidth) => sum + columnWidth + 2, -2);
-  if (total <= width) {
+  const widthWith = (gap: number): number =>
+    widths.reduce((sum, columnWidth) => sum + columnWidth + gap, -gap);
+  const gap = [2, 1].find((blanks) => widthWith(blanks) <= width);
+  if (gap !== undefined) {
     const titles = columns.map((column) => column.title);
     return [titles, ...rows]
       .map((row) =>
@@ -80,7 +82,7 @@ export function table(
           .map(({ right }, index) =>
             pad(row[index] ?? '', widths[index] ?? 0, right === true ? 'left' : 'right'),
           )
-          .join('  ')
+          .join(' '.repeat(gap))
           .trimEnd(),
       )
       .join('\n');

@@ -458,7 +458,7 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
 }
 
 /** The items that an instruction names; none where it is about the run as a whole. */
-export function itemsNamedIn(said: Recorded): readonly string[] {
+export function itemsNamedIn(said: Instruction): readonly string[] {
   if (said.kind === 'pay these again') return said.items.map(([item]) => item);
   return 'item' in said && said.item !== null ? [said.item] : [];
 }

@@ -113,6 +113,7 @@ const isQuote = shapeOf<QuoteInHand>({
   ...SIDES,
   usableUntilMs: isNumber,
   probed: isFlag,
+  seal: ifAny(isText),
 });
 const isLegState = shapeOf<LegState>({
   ...SEND_STATE,

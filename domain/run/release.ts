@@ -24,7 +24,10 @@ import {
 import { refusalsIn } from './stop-rule.ts';
 import type { RunState } from './state.ts';
 
-/** True when nothing about the leg can change what is paid: it is settled, or not traded for good. */
+/**
+ * True when nothing about the leg can change what is paid: it is settled, or not traded for good. In a cancelled run a trade
+ * need not settle, but a poll must have shown it.
+ */
 export function isDecided(record: LegRecord, isCancelled: boolean): boolean {
   const { stage } = record;
   switch (stage.kind) {
@@ -32,7 +35,7 @@ export function isDecided(record: LegRecord, isCancelled: boolean): boolean {
     case 'handed on':
       return false;
     case 'traded':
-      return openLeg(record) === null && (stage.settled !== null || isCancelled);
+      return openLeg(record) === null && (stage.settled !== null || (isCancelled && stage.isShown === true));
     case 'not traded':
       return true;
   }

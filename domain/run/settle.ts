@@ -7,6 +7,7 @@ import type { Carrying } from './parts.ts';
 import { isFollowedFromTheBeginning, isOpenPayment, type LegRecord, type TradedLeg } from './items.ts';
 import { isTradeAsTold } from './shown.ts';
 import { doubtTrade, missTrade, undoneIn } from './state.ts';
+import { isDecided } from './release.ts';
 import { backedOff, itemFailed, notAsPlanned, statusUnknown } from './pauses.ts';
 import { StepFailed, failed } from './ports.ts';
 import { fundedIn } from './funding.ts';
@@ -17,8 +18,6 @@ type Watch = {
   isLate: boolean;
   unknownStatus: string | null;
   stops: number;
-  /** A poll has ended because the run is cancelled, which the run knew already. */
-  isUnwanted: boolean;
 };
 
 /**
@@ -33,11 +32,9 @@ export async function settle(run: Carrying, record: LegRecord): Promise<void> {
     isLate: false,
     unknownStatus: null,
     stops: 0,
-    isUnwanted: false,
   };
-  const isOver = (): boolean =>
-    stage.settled !== null || watch.isUnwanted || (run.state.cancelled && stage.isShown === true);
-  while (record.stage === stage && !isOver()) await pollOnce(run, record, stage, watch);
+  while (record.stage === stage && !isDecided(record, run.state.cancelled))
+    await pollOnce(run, record, stage, watch);
   run.pauses.goesOn(record);
 }
 
@@ -88,7 +85,6 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     case 'wait':
       return pauses.pause(record, backedOff(settlement.wait, watch.stops), asked);
     case 'cancelled':
-      watch.isUnwanted = state.cancelled;
       return run.knowCancelled();
     case 'other run':
       run.takeUp(settlement.runId);

@@ -22,6 +22,8 @@ export type Quote = {
   readonly createdAt: string;
   readonly expiresAt: string | null;
   readonly settlementWindow: SettlementWindow | null;
+  /** Set by the worker that asked for it: shows that a worker with the same API key did (`activities/write-gate.ts`). */
+  readonly seal?: string;
 };
 
 /** Heading "Trade". `executedAmount` is the final amount of the side that was not asked for. */

@@ -41,6 +41,8 @@ export type Reply<T> =
       readonly reason: string;
       /** Present only when the service has asked for a pause: how much of it is left, in milliseconds. */
       readonly afterMs?: number;
+      /** Present only when the worker's own folder of policies does not allow it (`activities/write-gate.ts`). */
+      readonly isNotAllowed?: true;
     }
   | {
       readonly kind: 'UNKNOWN';

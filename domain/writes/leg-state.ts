@@ -4,12 +4,10 @@ import type { Trade } from '../service/records.ts';
 import type { Wait } from '../waits.ts';
 import { LONGEST_QUIET_MS, NOTHING_SENT, type SendState } from './doubt.ts';
 import { sidesOf } from './lookups.ts';
+import type { TradedQuote } from './step.ts';
 
 /** A quote that passed the guard, as it is kept in history between the two activities. */
-export type QuoteInHand = {
-  readonly id: string;
-  readonly sellAmount: string;
-  readonly buyAmount: string;
+export type QuoteInHand = TradedQuote & {
   /** By our own clock, counted from just before the request left. So the service's clock does not matter. */
   readonly usableUntilMs: number;
   /** True when this quote, though already expired, was sent once more before doubt ended, and the service refused it. */

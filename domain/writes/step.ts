@@ -12,6 +12,7 @@ import {
   classOf,
   classOfReply,
   isLimitUsedUp,
+  waitMs,
   wordsOf,
   type ReplyClass,
 } from '../service/reply-rules.ts';
@@ -61,7 +62,7 @@ export type Effect =
   | { readonly kind: 'send quote'; readonly request: QuoteRequest }
   | {
       readonly kind: 'send trade';
-      readonly quoteId: string;
+      readonly quote: TradedQuote;
       readonly reference: string;
       /** Both currencies of the leg. They are not sent: the service knows them from the quote. */
       readonly sell: string;
@@ -69,7 +70,18 @@ export type Effect =
     }
   | { readonly kind: 'send withdrawal'; readonly request: WithdrawalRequest };
 
+/** A quote as a trade takes it: what it sells and buys. */
+export type TradedQuote = {
+  readonly id: string;
+  readonly sellAmount: string;
+  readonly buyAmount: string;
+  /** As `Quote` has it; absent: its worker has no folder of policies. */
+  readonly seal?: string;
+};
+
 export type QuoteRequest = {
+  /** The reference of the leg. It is not sent: a quote has none. */
+  readonly reference: string;
   readonly sell: string;
   readonly buy: string;
   readonly amount: LegAmount;
@@ -291,7 +303,7 @@ export function codeOf(reply: Reply<unknown>): ProblemCode {
     case 'REFUSED':
       return serviceCode(reply.error.code);
     case 'NOT_SENT':
-      return 'NOT_SENT';
+      return isNotAllowed(reply) ? 'NOT_ALLOWED' : 'NOT_SENT';
     case 'UNKNOWN':
       return reply.error === null ? 'NO_ANSWER' : serviceCode(reply.error.code);
   }
@@ -384,7 +396,19 @@ const LONGEST_FIGURE = 40;
 
 /** A reply as a problem of an item. */
 export function problemOf(reply: Reply<unknown>, item: string, fix: string): Problem {
-  return { code: codeOf(reply), item, message: explain(reply), fix };
+  const advice = isNotAllowed(reply) ? PROBLEMS.NOT_ALLOWED.advice : fix;
+  return { code: codeOf(reply), item, message: explain(reply), fix: advice };
+}
+
+/** True when the worker itself did not allow the write. */
+export function isNotAllowed(reply: Reply<unknown>): boolean {
+  return reply.kind === 'NOT_SENT' && reply.isNotAllowed === true;
+}
+
+/** The wait before the same is sent again. Where the worker itself does not allow it, a person must mend the configuration. */
+export function waitToSendAgain(reply: Reply<unknown>, problem: Problem, tries: number): Wait {
+  const wait = serviceWait(problem, waitMs(reply, tries));
+  return isNotAllowed(reply) ? { ...wait, reason: 'configuration' } : wait;
 }
 
 /** A wait until the service answers. When it takes long, people are told of an outage. */

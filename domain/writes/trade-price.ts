@@ -81,6 +81,15 @@ function unusualGuard(leg: Leg, bound: PriceBound, { sellAmount, buyAmount }: Qu
   });
 }
 
+/** What a quote sells and buys. */
+export function quotedSides({
+  sellAmount,
+  buyAmount,
+  quoteAmount,
+}: Quote): Pick<QuoteInHand, 'sellAmount' | 'buyAmount'> {
+  return { sellAmount: sellAmount ?? quoteAmount, buyAmount: buyAmount ?? quoteAmount };
+}
+
 /** Takes a quote in hand. It lives as long as the service grants, counted by our clock from just before the request left. */
 export function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
   const asked = context.plan.rules.quote.validForSeconds * 1000;
@@ -89,10 +98,10 @@ export function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteI
   const lifeMs = Number.isFinite(granted) ? Math.min(granted, asked) : asked;
   return {
     id: quote.id,
-    sellAmount: quote.sellAmount ?? quote.quoteAmount,
-    buyAmount: quote.buyAmount ?? quote.quoteAmount,
+    ...quotedSides(quote),
     usableUntilMs: sentAtMs + lifeMs,
     probed: false,
+    ...(quote.seal !== undefined && { seal: quote.seal }),
   };
 }
 

@@ -11,7 +11,6 @@ import {
   followUp,
   isMalformed,
   isShownByBalances,
-  waitMs,
   type ReplyClass,
 } from '../service/reply-rules.ts';
 import { instructionsAbout, type InstructionsAbout } from '../people/instructions.ts';
@@ -39,7 +38,8 @@ import {
   hasLeft,
   leavesInDoubt,
   problemOf,
-  serviceWait,
+  isNotAllowed,
+  waitToSendAgain,
   resourceIdOf,
   settleTimeMs,
   type Context,
@@ -212,6 +212,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   const reply = yield* ask<'send quote'>({
     kind: 'send quote',
     request: {
+      reference: leg.reference,
       sell: leg.sell,
       buy: leg.buy,
       amount: leg.amount,
@@ -255,7 +256,7 @@ export function* executeTradeSteps(context: Context, leg: Leg, before: LegState)
 }
 
 function tradeOf({ reference, sell, buy }: Leg, quote: QuoteInHand): Extract<Effect, { kind: 'send trade' }> {
-  return { kind: 'send trade', quoteId: quote.id, reference, sell, buy };
+  return { kind: 'send trade', quote, reference, sell, buy };
 }
 
 /** A traded leg asks the service nothing more. It only checks whether people have accepted a trade that came out worse. */
@@ -365,7 +366,11 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
       return yield* lookThen(item, unknown, problem, 10_000);
     }
     case 'same key again':
-      return wait(sent, serviceWait(problem, waitMs(reply, state.tries)));
+      // A quote that dies while a person allows the trade does not count.
+      return wait(
+        { ...sent, held: sent.held || isNotAllowed(reply) },
+        waitToSendAgain(reply, problem, state.tries),
+      );
     case 'look up, then same key again':
     case 'look up, then doubt, then new quote': {
       const id = resourceIdOf(reply);
@@ -571,7 +576,7 @@ function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<
   switch (follow.quote) {
     case 'use it':
     case 'ask again':
-      return wait(tried, serviceWait(problem, waitMs(reply, state.tries)));
+      return wait(tried, waitToSendAgain(reply, problem, state.tries));
     case 'shortfall rule': {
       if (context.plan.rules.shortfall === 'skip') return yield* end(item, tried, problem);
       return wait(

@@ -51,6 +51,7 @@ import {
   problemOf,
   resourceIdOf,
   serviceWait,
+  waitToSendAgain,
   settleTimeMs,
   unreadable,
   type Context,
@@ -564,7 +565,7 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
       return yield* lookThen(item, unknown, problem, 10_000);
     }
     case 'same key again':
-      return wait(after, serviceWait(problem, waitMs(reply, state.tries)));
+      return wait(after, waitToSendAgain(reply, problem, state.tries));
     case 'look up, then same key again':
     case 'look up, then doubt': {
       const unknown: PaymentState =

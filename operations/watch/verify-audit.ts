@@ -2,9 +2,9 @@
  * Verifies the journals of workers: whether their lines follow each other, and whether a line explains each trade and withdrawal
  * that the service lists in their time. Reads files and lists only.
  */
-import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { StringDecoder } from 'node:string_decoder';
 import {
   NOTHING_WRITTEN,
   readLine,
@@ -18,15 +18,21 @@ import type { Trouble } from '../../language/text/problem.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import { scanList } from '../../service/list-scan.ts';
 import { auditDigest } from '../../config/audit-digest.ts';
+import { openByteFile } from '../../config/read-text-file.ts';
 import { CommandFailure } from '../failure.ts';
 import { serviceFailure } from '../preflight.ts';
 
-/** A journal that was read. `from`, `until`: the moments of its first and its last line, ISO 8601. */
+/**
+ * A journal that was read. `from`, `until`: the earliest and the latest moment of its lines, ISO 8601. The clock of the worker may
+ * have gone back.
+ */
 export type ReadJournal = {
   readonly path: string;
   readonly begin: AuditOf<'begin'>;
   readonly lines: number;
   readonly sends: readonly Sent[];
+  /** What people said, halts and resumes included. */
+  readonly words: readonly Word[];
   readonly from: string;
   readonly until: string;
   /** False: the worker still writes it, or was killed, perhaps within its last line. */
@@ -35,6 +41,8 @@ export type ReadJournal = {
 
 /** A send, and what came of it; null: the journal does not know. */
 type Sent = AuditOf<'send'> & { outcome: AuditOf<'outcome'> | null };
+
+type Word = AuditOf<'said' | 'halt' | 'resume'>;
 
 /**
  * The journals among these files, and of each folder the files that are named like one.
@@ -77,20 +85,24 @@ function notFound(path: string, message: string): CommandFailure {
 }
 
 async function readJournal(path: string): Promise<ReadJournal | Trouble> {
+  const opened = await openByteFile(path);
+  if (!opened.ok) return unread(path, opened.message);
   try {
-    return await readLines(path);
+    return await readLines(path, opened.chunks);
   } catch (error) {
     return unread(path, error instanceof Error ? error.message : String(error));
   }
 }
 
-async function readLines(path: string): Promise<ReadJournal | Trouble> {
+async function readLines(path: string, chunks: AsyncIterable<Uint8Array>): Promise<ReadJournal | Trouble> {
   let end: AuditEnd = NOTHING_WRITTEN;
   let begin: AuditOf<'begin'> | null = null;
   let last: AuditLine | null = null;
+  let [fromMs, untilMs] = [Infinity, -Infinity];
   const sends = new Map<number, Sent>();
+  const words: Word[] = [];
   let isCut = false;
-  for await (const { text, isWhole } of linesOf(path)) {
+  for await (const { text, isWhole } of linesOf(chunks)) {
     isCut = !isWhole;
     // By a line that is not whole on the disk nothing was sent.
     if (isCut) break;
@@ -99,8 +111,11 @@ async function readLines(path: string): Promise<ReadJournal | Trouble> {
     const { line } = read;
     end = read.end;
     last = line;
+    fromMs = Math.min(fromMs, Date.parse(line.at));
+    untilMs = Math.max(untilMs, Date.parse(line.at));
     if (line.kind === 'begin') begin = line;
     if (line.kind === 'send') sends.set(line.n, { ...line, outcome: null });
+    if (line.kind === 'said' || line.kind === 'halt' || line.kind === 'resume') words.push(line);
     const of = line.kind === 'outcome' ? sends.get(line.of) : undefined;
     if (line.kind === 'outcome' && of !== undefined) of.outcome = line;
   }
@@ -110,8 +125,9 @@ async function readLines(path: string): Promise<ReadJournal | Trouble> {
     begin,
     lines: end.n,
     sends: [...sends.values()],
-    from: begin.at,
-    until: last.at,
+    words,
+    from: new Date(fromMs).toISOString(),
+    until: new Date(untilMs).toISOString(),
     hasEnded: last.kind === 'end' && !isCut,
   };
 }
@@ -120,14 +136,18 @@ async function readLines(path: string): Promise<ReadJournal | Trouble> {
 const LONGEST_LINE = 1_000_000;
 
 /** `isWhole`: false for what comes after the last line end. A text that is too long for a line is cut. */
-async function* linesOf(path: string): AsyncGenerator<{ readonly text: string; readonly isWhole: boolean }> {
+async function* linesOf(
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<{ readonly text: string; readonly isWhole: boolean }> {
+  const decoder = new StringDecoder('utf8');
   let rest = '';
-  for await (const chunk of createReadStream(path, 'utf8')) {
-    const texts = `${rest}${chunk}`.split('\n');
+  for await (const chunk of chunks) {
+    const texts = `${rest}${decoder.write(chunk)}`.split('\n');
     rest = texts.pop() ?? '';
     for (const text of texts) yield { text, isWhole: true };
     if (rest.length > LONGEST_LINE) return yield { text: rest, isWhole: true };
   }
+  rest += decoder.end();
   if (rest !== '') yield { text: rest, isWhole: false };
 }
 
@@ -135,6 +155,20 @@ function changed(path: string, line: number, why: string): Trouble {
   const fix =
     'Compare it with the copy that was shipped, and find out who has changed the file. What comes after this line proves nothing.';
   return { code: 'AUDIT_CHANGED', place: `${path}:${line}`, message: why, fix };
+}
+
+/** How often people have said what, by all journals together: several workers see the same word. */
+export function countWords(journals: readonly ReadJournal[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  const seen = new Set<string>();
+  for (const word of journals.flatMap(({ words }) => words)) {
+    const what = word.kind === 'said' ? word.what : word.kind;
+    const name = word.kind === 'said' ? [word.run, word.entry] : [word.saidAt, word.by, word.scope];
+    const identity = JSON.stringify([what, name]);
+    if (!seen.has(identity)) counts.set(what, (counts.get(what) ?? 0) + 1);
+    seen.add(identity);
+  }
+  return counts;
 }
 
 /** What the service lists in the time of the journals. `unexplained`: no line says that it was sent. */
@@ -145,7 +179,7 @@ export type AgainstService = {
 };
 
 /**
- * Holds journals against the lists of the service, from the first line of the oldest to the last line of the newest.
+ * Holds journals against the lists of the service, from the earliest of their lines to the latest.
  * @throws CommandFailure when a list cannot be read whole
  */
 export async function holdAgainstService(

@@ -4,7 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Misfortune, Moment, WriteFault } from '../machines/model/schedule.ts';
+import {
+  PLAIN_DAY,
+  TWO_LEGS,
+  type Misfortune,
+  type Moment,
+  type WriteFault,
+} from '../machines/model/schedule.ts';
 import {
   END,
   GO_ON,
@@ -164,4 +170,18 @@ test('a conversion that is cancelled while it waits for settlement is not green,
     end.report.problems.map(({ code, item }) => `${code} ${item ?? ''}`),
     ['CANCELLED usd-mxn-1'],
   );
+});
+
+test('a run that was cancelled in its last trade, and is reset while a poll shows that trade, ends once more', async () => {
+  const startsWith = { USD: '5000', EUR: '2500', GBP: '0', MXN: '60000' };
+  const end = await story({ ...PLAIN_DAY, rebalance: { ...TWO_LEGS, startsWith } })
+    .given({ trade: [refused('TRADE_INSUFFICIENT_BALANCE')] })
+    .when(before('send trade', { nth: 2 }), { kind: 'cancel', how: 'both' })
+    .when(END, reset(1))
+    .play();
+  assert.deepEqual(
+    end.report.legs.map(({ outcome }) => outcome),
+    ['NOT_TRADED', 'TRADED'],
+  );
+  assert.equal(end.trades.length, 1);
 });

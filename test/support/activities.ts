@@ -13,6 +13,7 @@ import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 
 import type { Leaving, ServiceClient } from '../../service/client.ts';
 import type { Go, PlanInput } from '../../domain/run/calls.ts';
+import { OPEN_GATE } from '../../activities/write-gate.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { NOW, QUOTE, RUN, TRADE, WITHDRAWAL, context, done } from './scripts.ts';
 import { kept, type LooseRecorded } from './instructions.ts';
@@ -20,7 +21,7 @@ import { kept, type LooseRecorded } from './instructions.ts';
 /** One request: the operation, and what it was called with. */
 export type Request = { readonly operation: string; readonly asked: unknown };
 
-type Scripted = Partial<
+export type Scripted = Partial<
   Pick<
     ServiceClient,
     | 'balances'
@@ -146,6 +147,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     tryScheduled: never,
     readOwnFile: async () => null,
     halts: { whyNot: () => null, settled: async () => {} },
+    gate: OPEN_GATE,
     isStopping: () => false,
     reached: () => {},
     ...more,
@@ -187,6 +189,7 @@ function sentIn(requests: readonly Request[], operation: string): readonly unkno
 
 /** Which attempt of an activity runs. */
 export type AttemptInfo = {
+  readonly workflowId?: string;
   readonly runId?: string;
   readonly attempt?: number;
   readonly scheduledAtMs?: number;
@@ -210,7 +213,7 @@ export function inActivity<T>(attempt: AttemptInfo, work: () => Promise<T>): Pro
     heartbeatDetails: attempt.heartbeatDetails,
     scheduledTimestampMs: scheduledAtMs,
     currentAttemptScheduledTimestampMs: scheduledAtMs,
-    workflowExecution: { workflowId: 'sandbox/p.2026-11-21', runId },
+    workflowExecution: { workflowId: attempt.workflowId ?? 'sandbox/p.2026-11-21', runId },
   };
   const environment = new MockActivityEnvironment(info, QUIET);
   environment.on('heartbeat', (progress: unknown) => {

@@ -95,7 +95,7 @@ test('what a person says yes to names every leg and payment of the plan, and the
   ]);
 });
 
-test('a table has columns where they fit and blocks where they do not', () => {
+test('a table has columns where they fit, closer together where only that fits, and blocks where nothing does', () => {
   const rows = [
     ['first', '1.00'],
     ['second-name', '20000.00'],
@@ -106,6 +106,10 @@ test('a table has columns where they fit and blocks where they do not', () => {
   );
   assert.equal(
     table(COLUMNS, rows, 20),
+    ['NAME          AMOUNT', 'first           1.00', 'second-name 20000.00'].join('\n'),
+  );
+  assert.equal(
+    table(COLUMNS, rows, 19),
     ['NAME    first', 'AMOUNT  1.00', '', 'NAME    second-name', 'AMOUNT  20000.00'].join('\n'),
   );
 });

@@ -456,7 +456,8 @@ test('a currency is paid once its leg has brought the money, or never will', () 
     ['traded and settled', { ...TRADED_LEG, settled: true }, false, true],
     ['it never settles', { ...TRADED_LEG, settled: false }, false, true],
     ['it was not traded', legAt('NOT_TRADED', why), false, true],
-    ['traded, and nobody waits for it', TRADED_LEG, true, true],
+    ['cancelled, and no poll has shown the trade', TRADED_LEG, true, false],
+    ['cancelled, and a poll has shown the trade', { ...TRADED_LEG, isShown: true }, true, true],
     [
       'a person looks at it',
       { ...TRADED_LEG, settled: true, worse: { problem: why, isHeld: true } },

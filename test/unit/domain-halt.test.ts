@@ -129,6 +129,14 @@ test('a record that was there, open, and is gone is a halt of everything, the sa
   assert.deepEqual(namesOf(heldBy({ ...nothing, isOpen: false }, NO_RECORD)), [[], []]);
 });
 
+test('a halt whose moment no calendar has is one of everything, and can be told', () => {
+  const never = { scope: OF_P, by: 'ana', why: 'wrong accounts', atMs: Number.MAX_SAFE_INTEGER };
+  const [halt] = haltsAfter(beginsWith([never], NOW));
+  assert.ok(halt !== undefined);
+  assert.deepEqual(halt.scope, ALL);
+  assert.match(halted(halt).problem.message, /has halted everything/);
+});
+
 test('a drill is over when its record is', () => {
   assert.deepEqual(namesOf(heldBy(recordOf([said('halt', drillScope('a'))]), recordOf([]))), [[], []]);
 });

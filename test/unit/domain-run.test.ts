@@ -97,8 +97,10 @@ function ports(more: Partial<ToldPorts>): Ports {
     awaitWithdrawals: () => assert.fail('Nothing was accepted.'),
     confirmOutcomes: () => assert.fail('Nothing was handed on.'),
     recordInstruction: () => Promise.reject(new Error('The word is there already.')),
-    awaitSettlement: () => ({
-      answer: Promise.resolve({ kind: 'cancelled' }),
+    awaitSettlement: ({ isAwaited }) => ({
+      answer: Promise.resolve(
+        isAwaited === true ? { kind: 'news', status: 'LOCKED', isUnknown: false } : { kind: 'cancelled' },
+      ),
       giveUp: () => assert.fail('The poll has ended by itself.'),
     }),
     waitUntil: async (holds) => {
@@ -768,6 +770,8 @@ test('a trade that was handed on is under way and its amounts are not known, unt
     const [leg] = makeReport(state).legs;
     return [leg?.outcome, leg?.sellAmount, leg?.buyAmount, leg?.settled, leg?.rate, leg?.tradeId];
   };
+  const record = { ...tradeWith('LOCKED'), id: 'tde_1', sellAmount: '1000', executedAmount: '17251' };
+  const shownTrade = { kind: 'news', record, isUnknown: false } as const;
   const told: unknown[] = [];
   const world = ports({
     confirmOutcomes: async () => {
@@ -776,6 +780,10 @@ test('a trade that was handed on is under way and its amounts are not known, unt
       assert.deepEqual(course.handOn().legs, carried.legs);
       return { kind: 'shown', trades: [{ ...TRADED, buyAmount: '17251' }], withdrawals: [] };
     },
+    awaitSettlement: ({ isAwaited }) => ({
+      answer: Promise.resolve(isAwaited === true ? shownTrade : { kind: 'cancelled' }),
+      giveUp: () => assert.fail('The poll has ended by itself.'),
+    }),
   });
   const course: Run = new Run(INPUT, state, world, carried);
   await course.complete();

@@ -70,7 +70,7 @@ test('a fresh leg is quoted and traded without a look, in one send each', () => 
   assert.deepEqual(kindsOf(traded.effects), ['read instructions', 'send trade']);
   assert.deepEqual(traded.effects.at(-1), {
     kind: 'send trade',
-    quoteId: QUOTE.id,
+    quote: { ...IN_HAND, usableUntilMs: NOW + 30_000 },
     reference: LEG.reference,
     sell: 'USD',
     buy: 'MXN',

@@ -1,7 +1,8 @@
 /** The journal of a worker: on the disk before a byte leaves, whole whatever the disk does, and each change of it is found. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -11,14 +12,16 @@ import { NOTHING_WRITTEN, nextLine, type AuditFact } from '../../domain/audit.ts
 import type { Reply } from '../../domain/service/reply.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import { CommandFailure } from '../../operations/failure.ts';
-import { holdAgainstService, readJournals } from '../../operations/watch/verify-audit.ts';
+import { countWords, holdAgainstService, readJournals } from '../../operations/watch/verify-audit.ts';
 import type { Leaving, ServiceClient } from '../../service/client.ts';
 import { beginJournal } from '../../worker/audit-journal.ts';
+import { NEVER_WAKES } from '../support/activities.ts';
 import { NOW, done } from '../support/scripts.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'audit-'));
 after(() => rm(folder, { recursive: true }));
 
+const CLOCK = { ...NEVER_WAKES, wallMs: () => NOW };
 const BEGIN = { worker: 'w', mode: 'SANDBOX', organisation: 'org', keyName: 'key' };
 const SEND: AuditFact = {
   kind: 'send',
@@ -38,7 +41,7 @@ const made = (of: number, recordId: string): AuditFact => ({
 /** A journal with these lines after its first one. */
 async function written(...facts: readonly AuditFact[]): Promise<string> {
   let nowMs = NOW;
-  const journal = await beginJournal(folder, BEGIN, () => (nowMs += 60_000));
+  const journal = await beginJournal(folder, BEGIN, { ...CLOCK, wallMs: () => (nowMs += 60_000) });
   for (const fact of facts) await journal.keep(fact);
   await journal.close();
   return journal.path;
@@ -46,7 +49,7 @@ async function written(...facts: readonly AuditFact[]): Promise<string> {
 
 describe('a journal', () => {
   test('is whole with all of its lines, also of those that came at the same moment, and only its owner reads it', async () => {
-    const journal = await beginJournal(folder, BEGIN, () => NOW);
+    const journal = await beginJournal(folder, BEGIN, CLOCK);
     const numbers = await Promise.all(Array.from({ length: 100 }, () => journal.keep(SEND)));
     assert.deepEqual(
       numbers,
@@ -58,12 +61,41 @@ describe('a journal', () => {
     assert.equal((await stat(journal.path)).mode & 0o777, 0o600);
   });
 
+  test('has a line for which nobody waits with the next send, or a moment later, or at the end', async () => {
+    const wakes: (() => void)[] = [];
+    const wake = (_afterMs: number, callback: () => void): (() => void) => {
+      wakes.push(callback);
+      return () => wakes.splice(wakes.indexOf(callback), 1);
+    };
+    const journal = await beginJournal(folder, BEGIN, { ...CLOCK, wake });
+    const kinds = async () => {
+      const lines = (await readFile(journal.path, 'utf8')).trim().split('\n');
+      return lines.map((line) => (JSON.parse(line) as { kind: string }).kind).join();
+    };
+    const outcome = made(2, 'wtd_1');
+    const first = [journal.keepSoon(outcome), journal.keepSoon(outcome)];
+    assert.deepEqual([await kinds(), wakes.length], ['begin', 1]);
+    assert.deepEqual([await journal.keep(SEND), wakes.length], [4, 0]);
+    assert.deepEqual(await Promise.all(first), [2, 3]);
+    const sending = journal.keep(SEND);
+    const meanwhile = journal.keepSoon(outcome);
+    await sending;
+    assert.deepEqual([await kinds(), wakes.length], ['begin,outcome,outcome,send,send', 1]);
+    wakes.shift()?.();
+    assert.equal(await meanwhile, 6);
+    const last = journal.keepSoon(outcome);
+    await journal.close();
+    assert.equal(await last, 7);
+    assert.equal(await kinds(), 'begin,outcome,outcome,send,send,outcome,outcome,end');
+    await readJournals([journal.path]);
+  });
+
   test('is begun by each worker in a file of its own, and in no folder that is not there', async () => {
     const before = (await readdir(folder)).length;
     await Promise.all([written(), written()]);
     assert.equal((await readdir(folder)).length, before + 2);
     await assert.rejects(
-      beginJournal(join(folder, 'missing'), BEGIN, () => NOW),
+      beginJournal(join(folder, 'missing'), BEGIN, CLOCK),
       (error) => error instanceof ConfigurationError && error.problems[0]?.code === 'AUDIT_UNWRITABLE',
     );
   });
@@ -72,14 +104,14 @@ describe('a journal', () => {
     const empty = await mkdtemp(join(folder, 'empty-'));
     const moments = [NOW, NaN];
     await assert.rejects(
-      beginJournal(empty, BEGIN, () => moments.shift() ?? NOW),
+      beginJournal(empty, BEGIN, { ...CLOCK, wallMs: () => moments.shift() ?? NOW }),
       ConfigurationError,
     );
     assert.deepEqual(await readdir(empty), []);
   });
 
   test('takes no line once its file was deleted', async () => {
-    const journal = await beginJournal(folder, BEGIN, () => NOW);
+    const journal = await beginJournal(folder, BEGIN, CLOCK);
     await rm(journal.path);
     await assert.rejects(journal.keep(SEND), /deleted/);
     await journal.close();
@@ -122,10 +154,39 @@ describe('a journal', () => {
 describe('a journal that is read', () => {
   test('is whole where a person has said something with a line separator of Unicode', async () => {
     const scope = { policy: null, currency: null };
+    const saidAt = new Date(NOW).toISOString();
     const why = 'one\u2028two\u2029three\u0085four';
-    const path = await written({ kind: 'halts', standing: [{ scope, by: 'me', why, atMs: NOW }] }, SEND);
+    const path = await written({ kind: 'halt', scope, by: 'me', why, saidAt }, SEND);
     const [read] = await readJournals([path]);
     assert.deepEqual([read?.lines, read?.hasEnded], [4, true]);
+  });
+
+  test('tells how often people said what, each word once for all workers that saw it', async () => {
+    const saidAt = new Date(NOW).toISOString();
+    const halt: AuditFact = {
+      kind: 'halt',
+      scope: { policy: null, currency: null },
+      by: 'ana',
+      why: 'x',
+      saidAt,
+    };
+    const cancel = (entry: string, number: number | null): AuditFact => ({
+      kind: 'said',
+      run: 'p.2026-11-21',
+      entry,
+      number,
+      what: 'cancel',
+      items: [],
+      recordId: null,
+      by: 'ana',
+      why: 'x',
+      saidAt,
+    });
+    const journals = await readJournals([
+      await written(halt, cancel('c', null), cancel('c', 1)),
+      await written(halt, { ...halt, kind: 'resume', by: 'ben', haltAt: saidAt }, cancel('d', 2)),
+    ]);
+    assert.deepEqual(Object.fromEntries(countWords(journals)), { halt: 1, cancel: 2, resume: 1 });
   });
 
   test('has no end where the last line is not whole on the disk: nothing was sent by that line', async () => {
@@ -146,6 +207,43 @@ describe('a journal that is read', () => {
       readJournals([join(path, '..')]),
       (error) => error instanceof CommandFailure && error.problems[0]?.place === path,
     );
+  });
+
+  test(
+    'that is a pipe or a device is refused at once, alone and in a folder',
+    { timeout: 20_000 },
+    async () => {
+      const odd = await mkdtemp(join(folder, 'odd-'));
+      const [pipe, device] = [join(odd, 'a.jsonl'), join(odd, 'b.jsonl')];
+      execFileSync('sh', ['-c', 'mkfifo "$0"', pipe]);
+      await symlink('/dev/zero', device);
+      for (const [path, places] of [
+        [pipe, [pipe]],
+        [odd, [pipe, device]],
+      ] as const)
+        await assert.rejects(readJournals([path]), (error) => {
+          assert.ok(error instanceof CommandFailure);
+          assert.deepEqual(
+            error.problems.map(({ place }) => place),
+            places,
+          );
+          return error.problems.every(({ message }) => message.includes('no regular file'));
+        });
+    },
+  );
+
+  test('covers all of its lines, whatever the clock of its worker did', async () => {
+    const hours = [2, 2, 4, 1, 3];
+    const journal = await beginJournal(folder, BEGIN, {
+      ...CLOCK,
+      // The name of the file is the first to ask.
+      wallMs: () => NOW + (hours.shift() ?? 0) * 3_600_000,
+    });
+    for (const fact of [SEND, made(2, 'wtd_1')]) await journal.keep(fact);
+    await journal.close();
+    const [read] = await readJournals([journal.path]);
+    const moments = [1, 4].map((hour) => new Date(NOW + hour * 3_600_000).toISOString());
+    assert.deepEqual([read?.from, read?.until], moments);
   });
 
   test('begins with the worker that writes it, and each line has a moment', async () => {
@@ -204,6 +302,7 @@ describe('a write', () => {
       events.push(fact.kind === 'outcome' ? `outcome ${fact.result} of ${fact.of}` : fact.kind);
       return n;
     };
+    const keepSoon = journal.keepSoon ?? keep;
     const client = {
       createWithdrawal: async (_request: unknown, asked: Leaving) => {
         const reason = await asked.whyNot();
@@ -212,16 +311,20 @@ describe('a write', () => {
         return reply;
       },
     } as unknown as ServiceClient;
-    const answer = await auditedService(client, { keep }, (why) => noted.push(why)).createWithdrawal(
-      REQUEST,
-      leaving,
-    );
+    const answer = await auditedService(client, { keep, keepSoon }, (why) =>
+      noted.push(why),
+    ).createWithdrawal(REQUEST, leaving);
     return { events, noted, answer };
   }
 
   test('is in the journal before a byte leaves, and what came of it after', async () => {
     const { events } = await sent({});
     assert.deepEqual(events, ['send', 'a byte leaves', 'outcome DONE of 7']);
+  });
+
+  test('is answered before the disk has its outcome', async () => {
+    const { answer } = await sent({ keepSoon: () => new Promise(() => {}) });
+    assert.equal(answer.kind, 'DONE');
   });
 
   test('that the journal cannot take is not sent', async () => {
@@ -247,9 +350,8 @@ describe('a write', () => {
   });
 
   test('whose outcome cannot be written is answered all the same, and that is told', async () => {
-    const keep = ({ kind }: AuditFact): Promise<number> =>
-      kind === 'outcome' ? Promise.reject(new Error('no space left')) : Promise.resolve(7);
-    const { answer, noted } = await sent({ keep });
+    const { answer, noted } = await sent({ keepSoon: () => Promise.reject(new Error('no space left')) });
+    await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual([answer.kind, noted], ['DONE', ['no space left']]);
   });
 });

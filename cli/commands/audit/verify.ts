@@ -9,6 +9,7 @@ import { EXIT_CODES } from '../../../operations/exit-codes.ts';
 import { CommandFailure } from '../../../operations/failure.ts';
 import { atService } from '../../../operations/preflight.ts';
 import {
+  countWords,
   holdAgainstService,
   readJournals,
   type ReadJournal,
@@ -42,7 +43,9 @@ export function addAuditVerify(command: Command, session: Session): void {
 
 async function verify(output: Output, paths: readonly string[]): Promise<Ending> {
   const journals = await readJournals(paths);
+  const said = countWords(journals);
   output.show(journalsText(journals, output.width));
+  if (said.size > 0) output.show(saidText(said));
   const settings = await readSettings(output);
   return atService<Ending>(settings, async (service, address) => {
     const foreign = journals.filter(
@@ -58,7 +61,13 @@ async function verify(output: Output, paths: readonly string[]): Promise<Ending>
         unexplained.map((record) => unexplainedRecord(record, decimals)),
       );
     }
-    output.document({ journals: journals.map(documentOf), trades, withdrawals, exitCode: EXIT_CODES.done });
+    output.document({
+      journals: journals.map(documentOf),
+      said: Object.fromEntries(said),
+      trades,
+      withdrawals,
+      exitCode: EXIT_CODES.done,
+    });
     output.say(
       `A line explains each of ${trades} trades and ${withdrawals} withdrawals that the service lists in that time.`,
     );
@@ -78,6 +87,11 @@ function journalsText(journals: readonly ReadJournal[], width: number): string {
     { title: 'UNTIL' },
   ];
   return table(columns, rows, width);
+}
+
+function saidText(said: ReadonlyMap<string, number>): string {
+  const counts = [...said].map(([what, count]) => plain(`${count} × ${what}`));
+  return `People said: ${counts.join(', ')}.`;
 }
 
 function documentOf({

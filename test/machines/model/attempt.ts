@@ -333,7 +333,8 @@ export class Attempt {
         );
         return;
       case 'send trade': {
-        const { quoteId, reference, sell, buy } = effect;
+        const { quote, reference, sell, buy } = effect;
+        const quoteId = quote.id;
         const key = this.#key('trades', reference, quoteId);
         this.#send({ ...this.#origin(item.id), step: 'trade', quoteId, reference, key }, [sell, buy], answer);
         return;

@@ -215,6 +215,14 @@ export function isCountedWhole(world: World, temporal: Temporal, id: string): bo
   );
 }
 
+/**
+ * A person types a trade in place of the call of a leg, and types once more, in place of the poll, that the service shows this
+ * trade. Then no worker has said anything about it, and nothing in Temporal tells so.
+ */
+export function isTypedTwice(world: World, isTyped: boolean): boolean {
+  return noted(world, isTyped, 'a trade that a person types, and vouches for');
+}
+
 function noted(world: World, isOutside: boolean, what: string): boolean {
   if (isOutside) world.coverage.hit('outside', what);
   return isOutside;

@@ -3,7 +3,7 @@
  * attempts, heartbeats, time-outs and retries; and what no reset of a run loses: its plan and what people said.
  */
 import type { Plan } from '../../../domain/plan/plan.ts';
-import type { Go } from '../../../domain/run/calls.ts';
+import type { Go, LegCall, SettlementCall } from '../../../domain/run/calls.ts';
 import type { PaymentRecord } from '../../../domain/run/items.ts';
 import { newRecord, type UndoneItems } from '../../../domain/run/state.ts';
 import { firstReference } from '../../../domain/references.ts';
@@ -35,7 +35,7 @@ import {
   type ExecutionStatus,
   type Told,
 } from './execution.ts';
-import { comesBackAfter } from './outside.ts';
+import { comesBackAfter, isTypedTwice } from './outside.ts';
 import { People } from './people.ts';
 import type { Misfortune } from './schedule.ts';
 import type { World } from './world.ts';
@@ -127,6 +127,8 @@ export class Temporal {
   readonly people: People;
   readonly #world: World;
   #executions: Execution[] = [];
+  /** Legs of which a person has typed an answer in place of the call. */
+  readonly #typedLegs = new Set<string>();
   #runIds = 0;
   #continued = 0;
   #resets = 0;
@@ -684,9 +686,18 @@ export class Temporal {
       const answer = typedAnswer(this.#world, activity, claim);
       if (answer === null) continue;
       this.#world.coverage.hit('event', `${activity.name} is answered in its place`);
+      this.#noteTyped(activity);
       // One answer after the other.
       await this.complete(activity, answer);
     }
+  }
+
+  /** Remembers which legs a person has answered for, and those for whose trade the same person vouches. */
+  #noteTyped({ name, args }: Activity): void {
+    if (name === 'requestQuote' || name === 'executeTrade') this.#typedLegs.add((args as LegCall).leg.id);
+    if (name !== 'awaitSettlement') return;
+    const { leg } = args as SettlementCall;
+    if (isTypedTwice(this.#world, this.#typedLegs.has(leg))) this.#world.oracle.misled.add(this.itemOf(leg));
   }
 
   /** Strikes the attempts at work, in the middle of what they do. */

@@ -1,0 +1,133 @@
+/**
+ * What people say, in the journal of the worker that sees it: one line for each instruction that the worker accepts or reads, and
+ * for each halt and resume. No write waits for such a line, and none is stopped by it.
+ */
+import { Context as ActivityContext } from '@temporalio/activity';
+import type { AuditFact } from '../domain/audit.ts';
+import { seenIn, type HaltsHeld } from '../domain/halt.ts';
+import { isAcceptanceOf } from '../domain/people/instruction-shape.ts';
+import { itemsNamedIn, type Accepted, type Kept, type Recorded } from '../domain/people/instructions.ts';
+import { runName, runOfAnyWorkflowId, type RunName } from '../domain/references.ts';
+import type { Activities } from '../workflows/calls.ts';
+import type { Journal } from './audited-service.ts';
+import type { Deps } from './deps.ts';
+import { createActivities } from './index.ts';
+
+/** Each function is called with all that the worker sees. What the journal has already is not written again. */
+export type Words = {
+  /** What is kept about a run. */
+  readonly kept: (run: RunName, instructions: readonly Recorded[]) => void;
+  /** What this worker has just accepted. The run may still refuse it. */
+  readonly accepted: (run: RunName, accepted: Accepted) => void;
+  readonly halts: (held: HaltsHeld) => void;
+};
+
+/** The words of so many runs are remembered; those of others are written once more when the worker sees them again. */
+const MOST_RUNS = 1_000;
+/** The place of the halts beside the runs. The name of a run has a dot. */
+const HALTS = 'halts';
+
+/** @param note called with why a line could not be written; it is written when the worker sees the word again */
+export function wordsIn(journal: Pick<Journal, 'keepSoon'>, note: (problem: string) => void): Words {
+  /** The lines that the journal has, by the run that they are about; the one that was used last stands last. */
+  const written = new Map<string, Set<string>>();
+  const writtenOf = (place: string): Set<string> => {
+    const lines = written.get(place) ?? new Set();
+    written.delete(place);
+    written.set(place, lines);
+    const [oldest] = written.keys();
+    if (written.size > MOST_RUNS && oldest !== undefined) written.delete(oldest);
+    return lines;
+  };
+  const write = (fact: AuditFact, onFailure: () => void): void => {
+    journal.keepSoon(fact).catch((error: unknown) => {
+      onFailure();
+      note(error instanceof Error ? error.message : String(error));
+    });
+  };
+  const writeOnce = (place: string, name: string, fact: AuditFact): void => {
+    const lines = writtenOf(place);
+    if (lines.has(name)) return;
+    lines.add(name);
+    write(fact, () => lines.delete(name));
+  };
+  return {
+    kept: (run, instructions) => {
+      for (const said of instructions) {
+        const fact = factOf(run, said, said.number);
+        // A list of items may be long. Where anything else differs, somebody has changed what is kept.
+        writeOnce(fact.run, JSON.stringify({ ...fact, items: fact.items.length }), fact);
+      }
+    },
+    accepted: (run, accepted) => write(factOf(run, accepted, null), () => {}),
+    halts: (held) => {
+      for (const seen of seenIn(held)) {
+        const { scope, by, why, atMs } = seen;
+        const said = { scope, by, why, saidAt: momentOf(atMs) };
+        const fact: AuditFact =
+          seen.kind === 'halt'
+            ? { kind: 'halt', ...said }
+            : { kind: 'resume', ...said, haltAt: momentOf(seen.haltAtMs) };
+        writeOnce(HALTS, JSON.stringify(fact), fact);
+      }
+    },
+  };
+}
+
+/** The activities of a worker. `words` null: it keeps no journal. */
+export function auditedActivities(words: Words | null, deps: Deps): Activities {
+  if (words === null) return createActivities(deps);
+  const activities = createActivities({
+    ...deps,
+    instructions: auditedInstructions(deps.instructions, words),
+  });
+  return {
+    ...activities,
+    acceptInstruction: async (call) => {
+      const accepted = await activities.acceptInstruction(call);
+      const { workflowExecution } = ActivityContext.current().info;
+      const run = runOfAnyWorkflowId(workflowExecution?.workflowId ?? '');
+      // Anybody with the namespace can call this activity, with anything.
+      if (run !== null && isAcceptanceOf(call.instruction, accepted)) words.accepted(run, accepted);
+      return accepted;
+    },
+  };
+}
+
+/** The instructions of runs. What is read of them is in the journal. */
+function auditedInstructions(instructions: Deps['instructions'], words: Words): Deps['instructions'] {
+  const seen = async (run: RunName, reading: Promise<Kept>): Promise<Kept> => {
+    const kept = await reading;
+    words.kept(run, kept.instructions);
+    return kept;
+  };
+  return {
+    ...instructions,
+    read: (mode, run, chunk) => seen(run, instructions.read(mode, run, chunk)),
+    readEarlier: (mode, run, runId, chunk) => seen(run, instructions.readEarlier(mode, run, runId, chunk)),
+  };
+}
+
+function factOf(
+  run: RunName,
+  said: Accepted,
+  number: number | null,
+): Extract<AuditFact, { readonly kind: 'said' }> {
+  const { id: entry, kind: what, by, why, atMs } = said;
+  return {
+    kind: 'said',
+    run: runName(run),
+    entry,
+    number,
+    what,
+    items: itemsNamedIn(said),
+    recordId: 'recordId' in said ? said.recordId : null,
+    by,
+    why,
+    saidAt: momentOf(atMs),
+  };
+}
+
+function momentOf(atMs: number): string {
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,202 @@
+/**
+ * The write gate: whether the worker's own folder of policies allows a write (design: "What a worker believes"). It judges the
+ * very request that is about to be signed. Nothing that Temporal says can widen it: the policy comes from files that only the
+ * operator of the worker can change, and account, currency, amount and price are held against it anew. Pure.
+ */
+import { compare } from '../money.ts';
+import type { Destinations } from '../destinations.ts';
+import { currenciesOf, type Limits, type Policy, type ReferenceRates } from '../policy.ts';
+import { guardOf } from '../plan/leg-guard.ts';
+import { brokenPaymentLimit, brokenTradeLimit, type Gross } from '../plan/limits.ts';
+import { keepsGuard } from '../plan/price-bounds.ts';
+import { moneyText } from '../currencies.ts';
+import { firstReference, runOf } from '../references.ts';
+import type { Mode } from '../service/records.ts';
+
+/** A policy of the folder. */
+export type AllowedPolicy = {
+  readonly policy: Policy;
+  /** The accounts that it may pay; null: it names no file of destinations. */
+  readonly destinations: Destinations | null;
+  /** The rates of its reference guard; null: it has none, or the folder does not have the file. */
+  readonly referenceRates: ReferenceRates | null;
+  /** For a policy that was replaced: only runs of earlier dates than this one (`2026-11-28`) still go by it. Null: it holds. */
+  readonly before: string | null;
+};
+
+/** What a folder of policies says, and what of it cannot be used. */
+export type PoliciesRead = {
+  readonly policies: readonly AllowedPolicy[];
+  /** Parts of a sentence that each name a file. */
+  readonly troubles: readonly string[];
+};
+
+/** What is about to leave. Amounts are decimal strings, `reference` is that of the leg or payment, with its generation. */
+export type GatedWrite = { readonly reference: string } & (
+  | {
+      readonly kind: 'quote';
+      readonly sell: string;
+      readonly buy: string;
+      readonly amount: { readonly side: 'sell' | 'buy'; readonly value: string };
+    }
+  | {
+      readonly kind: 'trade';
+      readonly sell: string;
+      readonly buy: string;
+      readonly sellAmount: string;
+      readonly buyAmount: string;
+    }
+  | {
+      readonly kind: 'withdrawal';
+      readonly account: string;
+      readonly currency: string;
+      readonly amount: string;
+    }
+);
+
+type Quoted = Extract<GatedWrite, { kind: 'quote' }>;
+type Traded = Extract<GatedWrite, { kind: 'trade' }>;
+type Withdrawn = Extract<GatedWrite, { kind: 'withdrawal' }>;
+
+/** What the gate judges by. */
+export type Gate = {
+  readonly policies: readonly AllowedPolicy[];
+  readonly mode: Mode;
+  readonly nowMs: number;
+  readonly decimalsOf: (currency: string) => number;
+  /** The business date with which the id of a run begins; null: it begins with none. */
+  readonly dateOf: (runId: string) => string | null;
+};
+
+/**
+ * Why the folder does not allow the write, as a part of a sentence that begins with what it is about; null: it allows it. Of the
+ * versions of a policy that a run may go by, one is enough.
+ */
+export function whyNotAllowed(gate: Gate, write: GatedWrite): string | null {
+  const run = runOf(write.reference);
+  if (run === null) return `"${write.reference}" is no reference of a run`;
+  const named = gate.policies.filter(({ policy }) => policy.name === run.policy);
+  if (named.length === 0) return `the folder has no policy "${run.policy}"`;
+  const date = gate.dateOf(run.id);
+  const versions = named.filter(({ before }) => before === null || (date !== null && date < before));
+  if (versions.length === 0)
+    return `the folder has no policy "${run.policy}" for runs of ${date ?? 'this id'}, only a replaced one for earlier dates`;
+  const reasons = versions.map((version) => whyNotBy(gate, version, write));
+  return reasons.includes(null) ? null : (reasons[0] ?? null);
+}
+
+function whyNotBy(gate: Gate, version: AllowedPolicy, write: GatedWrite): string | null {
+  const { policy } = version;
+  const name = `policy "${policy.name}"`;
+  if (policy.environment !== gate.mode.toLowerCase())
+    return `${name} of the folder is for ${policy.environment}`;
+  const why = write.kind === 'withdrawal' ? whyNotPaid(version, write) : whyNotTraded(gate, version, write);
+  return why === null ? null : `${name} of the folder ${why}`;
+}
+
+function whyNotPaid({ policy, destinations }: AllowedPolicy, write: Withdrawn): string | null {
+  const { account, currency, amount } = write;
+  const limit = brokenPaymentLimit(policy.rules.limits, { value: amount, currency }, []);
+  if (limit !== null) return `does not allow the amount: ${limit}`;
+  switch (policy.kind) {
+    case 'rebalance':
+      return 'pays nothing';
+    case 'payout': {
+      if (destinations === null) return policy.payout.destinations === null ? null : NO_DESTINATIONS;
+      const taken = destinations.get(account);
+      return taken === currency ? null : `does not pay ${currency} to account "${account}"`;
+    }
+    case 'convert': {
+      const item = itemOf(write.reference);
+      const spec = policy.withdraw.find(({ id }) => id === item);
+      if (spec === undefined) return `has no payment "${item}"`;
+      if (spec.account !== account) return `pays "${item}" to another account than "${account}"`;
+      if (currency !== policy.convert.buy)
+        return `pays "${item}" in ${policy.convert.buy}, not in ${currency}`;
+      const { amount: planned } = spec;
+      if (planned.kind !== 'fixed' || compare(planned.value, amount) === 0) return null;
+      return `pays "${item}" ${moneyText(planned.value, currency)}, not ${moneyText(amount, currency)}`;
+    }
+  }
+}
+
+const NO_DESTINATIONS = 'names a file of destinations that is not in the folder, or cannot be read';
+
+function whyNotTraded(gate: Gate, version: AllowedPolicy, write: Quoted | Traded): string | null {
+  const { policy } = version;
+  return (
+    whyNotPair(policy, write) ??
+    whyNotAmount(policy, write) ??
+    brokenLimit(policy.rules.limits, write) ??
+    (write.kind === 'quote' ? null : whyNotPrice(gate, version, write))
+  );
+}
+
+function whyNotPair(policy: Policy, { sell, buy }: Quoted | Traded): string | null {
+  const no = `does not sell ${sell} for ${buy}`;
+  switch (policy.kind) {
+    case 'convert':
+      return policy.convert.sell === sell && policy.convert.buy === buy ? null : no;
+    case 'rebalance': {
+      const { base, neverSell } = policy.rebalance;
+      const isOfBase = (sell === base.currency) !== (buy === base.currency);
+      const isOurs = [sell, buy].every((currency) => currenciesOf(policy.rebalance).includes(currency));
+      return isOfBase && isOurs && !neverSell.includes(sell) ? null : no;
+    }
+    case 'payout': {
+      const { fund } = policy.payout;
+      return fund.kind === 'net' && fund.from === sell && sell !== buy ? null : no;
+    }
+  }
+}
+
+/** Amounts that come from balances are bound by limits, and by what is there. */
+function whyNotAmount(policy: Policy, write: Quoted | Traded): string | null {
+  if (policy.kind !== 'convert') return null;
+  const { amount, sell, buy } = policy.convert;
+  if (amount.kind === 'sell-all')
+    return write.kind === 'quote' && write.amount.side === 'buy' ? 'fixes the sold amount' : null;
+  const asked = write.kind === 'quote' ? write.amount : sideOf(write, amount.kind);
+  const planned = moneyText(amount.value, amount.kind === 'sell' ? sell : buy);
+  return asked.side === amount.kind && compare(asked.value, amount.value) === 0
+    ? null
+    : `${amount.kind}s ${planned}, not what was asked for`;
+}
+
+function sideOf({ sellAmount, buyAmount }: Traded, side: 'sell' | 'buy'): Quoted['amount'] {
+  return { side, value: side === 'sell' ? sellAmount : buyAmount };
+}
+
+function brokenLimit(limits: Limits | null, write: Quoted | Traded): string | null {
+  const gross: Gross =
+    write.kind === 'trade'
+      ? [
+          { value: write.sellAmount, currency: write.sell },
+          { value: write.buyAmount, currency: write.buy },
+        ]
+      : [
+          {
+            value: write.amount.value,
+            currency: write.amount.side === 'sell' ? write.sell : write.buy,
+          },
+        ];
+  const broken = brokenTradeLimit(limits, gross, { inRun: [], onDate: [] });
+  return broken === null ? null : `does not allow the amount: ${broken}`;
+}
+
+function whyNotPrice(gate: Gate, { policy, referenceRates }: AllowedPolicy, write: Traded): string | null {
+  const { nowMs: observedAtMs, decimalsOf } = gate;
+  const guard = guardOf({ policy, referenceRates, decimalsOf, observation: { observedAtMs } }, write);
+  if (guard === null) return null;
+  if (guard.bound === null) return `takes no price: it is bound ${guard.text}`;
+  if (guard.staleAtMs !== null && guard.staleAtMs < observedAtMs)
+    return 'takes no price: the reference rates of the folder are too old';
+  return keepsGuard(guard.bound, write.sellAmount, write.buyAmount)
+    ? null
+    : `does not allow the price (it must be ${guard.text})`;
+}
+
+/** The item that a reference names. */
+function itemOf(reference: string): string {
+  return firstReference(reference).split('.')[2] ?? '';
+}

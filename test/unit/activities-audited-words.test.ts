@@ -1,0 +1,235 @@
+/** What people say, in the journal of the worker that sees it: each word once, and no write waits for it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { auditedActivities, wordsIn } from '../../activities/audited-words.ts';
+import { clockSkew } from '../../activities/clock-skew.ts';
+import { nextLine, NOTHING_WRITTEN, readLine, type AuditFact } from '../../domain/audit.ts';
+import {
+  HOLDS_NOTHING,
+  NO_RECORD,
+  drillScope,
+  heldAfter,
+  type HaltRecord,
+  type HaltScope,
+  type HaltWord,
+} from '../../domain/halt.ts';
+import type { Recorded } from '../../domain/people/instructions.ts';
+import { auditDigest } from '../../config/audit-digest.ts';
+import { inActivity, instructionsOf, worker } from '../support/activities.ts';
+import { recorded, said } from '../support/instructions.ts';
+import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import { NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
+
+const AT = new Date(NOW).toISOString();
+const ALL: HaltScope = { policy: null, currency: null };
+
+/** Words whose journal is a list. Each line is one that a journal can be read with. */
+function written(more: { readonly fails?: number } = {}) {
+  let fails = more.fails ?? 0;
+  const lines: AuditFact[] = [];
+  const noted: string[] = [];
+  const keepSoon = async (fact: AuditFact): Promise<number> => {
+    if (fails > 0) {
+      fails -= 1;
+      throw new Error('no space left');
+    }
+    const { text } = nextLine({ ...NOTHING_WRITTEN, n: 1 }, fact, AT, auditDigest);
+    assert.notEqual(typeof readLine({ ...NOTHING_WRITTEN, n: 1 }, text, auditDigest), 'string', text);
+    return lines.push(fact);
+  };
+  const words = wordsIn({ keepSoon }, (problem) => noted.push(problem));
+  return { words, lines, noted };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('each word of people is one line, however often and for however many chunks it is read', () => {
+  const { words, lines } = written();
+  const cancel = recorded({ kind: 'cancel', id: 'c', by: 'ana', why: 'wrong file', atMs: NOW });
+  const again = recorded({
+    kind: 'pay these again',
+    id: 'a',
+    items: [
+      ['inv-1', 1, 'wtd_1'],
+      ['inv-2', 1, null],
+    ],
+    number: 1,
+    atMs: NOW,
+  });
+  words.kept(RUN, [cancel]);
+  words.kept(RUN, [cancel, again]);
+  words.kept(RUN, [cancel]);
+  const head = { kind: 'said', run: 'p.2026-11-21', number: 1, saidAt: AT };
+  assert.deepEqual(lines, [
+    { ...head, entry: 'c', what: 'cancel', items: [], recordId: null, by: 'ana', why: 'wrong file' },
+    {
+      ...head,
+      entry: 'a',
+      what: 'pay these again',
+      items: ['inv-1', 'inv-2'],
+      recordId: null,
+      by: 'ana',
+      why: 'seen',
+    },
+  ]);
+  words.kept({ ...RUN, id: '2026-11-22' }, [cancel]);
+  assert.equal(lines.length, 3);
+});
+
+test('a word that is read again and says something else is one more line', () => {
+  const { words, lines } = written();
+  const cancel = recorded({ kind: 'cancel', id: 'c', by: 'ana', why: 'wrong file', atMs: NOW });
+  for (const more of [{}, { by: 'ben' }, { why: 'another' }, { atMs: NOW + 1 }, {}])
+    words.kept(RUN, [{ ...cancel, ...more }]);
+  assert.equal(lines.length, 4);
+});
+
+test('a decision names the record of the service that it is about', () => {
+  const { words, lines } = written();
+  words.kept(RUN, [recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' })]);
+  const [line] = lines;
+  assert.deepEqual(line?.kind === 'said' && [line.items, line.recordId], [['supplier'], 'wtd_1']);
+});
+
+test('a word that the journal could not take is told, and is written when it is read again', async () => {
+  const { words, lines, noted } = written({ fails: 1 });
+  const cancel = recorded({ kind: 'cancel' });
+  words.kept(RUN, [cancel]);
+  await settled();
+  assert.deepEqual([lines.length, noted], [0, ['no space left']]);
+  words.kept(RUN, [cancel]);
+  assert.equal(lines.length, 1);
+});
+
+test('a worker remembers the words of so many runs, and names those of others once more', () => {
+  const { words, lines } = written();
+  const cancel = recorded({ kind: 'cancel' });
+  const runs = Array.from({ length: 1_001 }, (_, index) => ({ ...RUN, id: `r${index}` }));
+  const [first = RUN, second = RUN] = runs;
+  for (const run of runs.slice(0, 1_000)) words.kept(run, [cancel]);
+  words.kept(first, [cancel]);
+  words.kept(runs[1_000] ?? RUN, [cancel]);
+  assert.equal(lines.length, 1_001);
+  words.kept(first, [cancel]);
+  assert.equal(lines.length, 1_001);
+  words.kept(second, [cancel]);
+  assert.equal(lines.length, 1_002);
+});
+
+const word = (kind: string, scope: HaltScope, more: object = {}, atMs = NOW): HaltWord => ({
+  word: kind,
+  said: { scope, by: 'ana', why: 'wrong accounts', ...more },
+  atMs,
+});
+const recordOf = (...words: readonly HaltWord[]): HaltRecord => ({
+  ...NO_RECORD,
+  runIds: ['run-1'],
+  sinceMs: NOW,
+  isOpen: true,
+  words,
+});
+
+test('each halt and each resume is one line, drills aside, also where a worker puts the halt back', () => {
+  const { words, lines } = written();
+  const halt = word('halt', ALL);
+  const back = word('stands', ALL, { atMs: NOW }, NOW + 5);
+  const resume = word('resume', ALL, { haltAtMs: NOW, by: 'ben', why: 'mended' }, NOW + 1);
+  const drill = [word('halt', drillScope('d')), word('resume', drillScope('d'), { haltAtMs: NOW })];
+  let held = HOLDS_NOTHING;
+  for (const record of [
+    NO_RECORD,
+    recordOf(halt, ...drill),
+    recordOf(halt, ...drill, back),
+    recordOf(halt, resume),
+  ]) {
+    held = heldAfter(held, record);
+    words.halts(held);
+  }
+  const saidAt = new Date(NOW + 1).toISOString();
+  assert.deepEqual(lines, [
+    { kind: 'halt', scope: ALL, by: 'ana', why: 'wrong accounts', saidAt: AT },
+    { kind: 'resume', scope: ALL, by: 'ben', why: 'mended', saidAt, haltAt: AT },
+  ]);
+});
+
+test('a halt because the record is gone, or cannot be read, is a line too', () => {
+  const { words, lines } = written();
+  words.halts(heldAfter(heldAfter(HOLDS_NOTHING, recordOf()), NO_RECORD));
+  words.halts(
+    heldAfter(
+      HOLDS_NOTHING,
+      recordOf({ word: 'halt', said: 'odd', atMs: NOW + 1 }, word('resume', ALL, { haltAtMs: 'odd' })),
+    ),
+  );
+  assert.deepEqual(
+    lines.map((line) => (line.kind === 'halt' ? line.by : line.kind)),
+    ['a worker', 'unknown'],
+  );
+});
+
+test('what a worker accepts is a line without a number, and one more when it is kept', async () => {
+  clockSkew.tell(0);
+  const { words, lines } = written();
+  const { deps } = worker();
+  const activities = auditedActivities(words, deps);
+  const instruction = said({ kind: 'cancel' });
+  const accepted = await inActivity({}, () => activities.acceptInstruction({ instruction }));
+  words.kept(RUN, [{ ...accepted, number: 4 }]);
+  const numbers = lines.map((line) => line.kind === 'said' && [line.run, line.entry, line.number]);
+  assert.deepEqual(numbers, [
+    ['p.2026-11-21', instruction.id, null],
+    ['p.2026-11-21', instruction.id, 4],
+  ]);
+});
+
+test('what is no instruction, or belongs to no run, is accepted as before and is no line', async () => {
+  const { words, lines } = written();
+  const { deps } = worker();
+  const activities = auditedActivities(words, deps);
+  const instruction = { ...said({ kind: 'cancel' }), why: 'x'.repeat(5_000) };
+  assert.equal(
+    (await inActivity({}, () => activities.acceptInstruction({ instruction }))).id,
+    instruction.id,
+  );
+  await inActivity({ workflowId: 'a-workflow-of-another' }, () =>
+    activities.acceptInstruction({ instruction: said({ kind: 'cancel' }) }),
+  );
+  assert.deepEqual(lines, []);
+});
+
+test('what a worker reads before a write, or takes over, is in its journal, and nothing waits for the disk', async () => {
+  const kept: Recorded[] = [recorded({ kind: 'cancel', id: 'c' })];
+  const facts: AuditFact[] = [];
+  const never = new Promise<number>(() => {});
+  const keepSoon = (fact: AuditFact): Promise<number> => {
+    facts.push(fact);
+    return never;
+  };
+  const instructions = {
+    ...instructionsOf(),
+    read: async () => ({ instructions: kept, facts: [] }),
+    readEarlier: async () => ({ instructions: [recorded({ kind: 'cancel', id: 'e' })], facts: [] }),
+  };
+  const { deps } = worker({}, { instructions });
+  const activities = auditedActivities(
+    wordsIn({ keepSoon }, () => {}),
+    deps,
+  );
+  const call = {
+    plan: context().plan,
+    items: [{ payment: PAYMENT, wanted: { amount: '1.00', ahead: '0', unwanted: null }, state: NEW_PAYMENT }],
+    othersAccepted: false,
+    tradedSoFar: [],
+    unwanted: null,
+    follows: 'none' as const,
+    twinIds: [],
+  };
+  await inActivity({}, () => activities.createWithdrawals(call));
+  await inActivity({}, () =>
+    activities.takeOverInstructions({ mode: 'SANDBOX', run: RUN, previousRunId: null, offset: 0 }),
+  );
+  assert.deepEqual(
+    facts.map((fact) => fact.kind === 'said' && fact.entry),
+    ['c', 'e'],
+  );
+});

@@ -1,0 +1,151 @@
+/** A worker with a folder of policies: an activity that somebody calls with arguments of his own sends what the folder allows (M4). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createWithdrawals } from '../../activities/create-withdrawals.ts';
+import { executeTrade } from '../../activities/execute-trade.ts';
+import { requestQuote } from '../../activities/request-quote.ts';
+import { writeGate } from '../../activities/write-gate.ts';
+import type { LegCall } from '../../domain/run/calls.ts';
+import { NEW_LEG, type LegStep } from '../../domain/writes/leg-state.ts';
+import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { sealerOf } from '../../service/quote-seal.ts';
+import type { ApiKey } from '../../service/key.ts';
+import { inActivity, worker, type Scripted } from '../support/activities.ts';
+import { makeKey } from '../support/service-fixture.ts';
+import { IN_HAND, LEG, NOW, PAYMENT, QUOTE, context, done } from '../support/scripts.ts';
+
+const POLICY = `policy: 1
+kind: convert
+name: p
+environment: sandbox
+convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
+quote: { settlement: T0 }
+guard: { worst_rate: "17.25 MXN per USD" }
+withdraw: [{ id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.00" } }]
+`;
+const KEY = (await makeKey()).key;
+
+/** A worker whose folder has these policies, as they stand when it asks. */
+function gated(
+  texts: () => readonly string[],
+  { key = KEY, ...scripted }: Scripted & { readonly key?: ApiKey } = {},
+) {
+  let ms = 0;
+  const read = async () => ({
+    policies: texts().map((text) => {
+      const loaded = loadPolicy(text, 'p.yaml');
+      assert.ok(loaded.ok);
+      return { policy: loaded.policy, destinations: null, referenceRates: null, before: null };
+    }),
+    troubles: [],
+  });
+  const clock = { wallMs: () => NOW, monotonicMs: () => ms };
+  const gate = writeGate({ read, mode: 'SANDBOX', decimals: {}, clock, seal: sealerOf(key) });
+  const balances = async () =>
+    done({
+      aggregateUsd: '1',
+      balances: ['USD', 'MXN'].map((currency) => ({ currency, withdrawable: '99999', total: '99999' })),
+    });
+  return { ...worker({ balances, ...scripted }, { gate }), passes: (more: number) => (ms += more) };
+}
+
+const HEAD = { plan: context().plan };
+const LEG_CALL: LegCall = {
+  ...HEAD,
+  leg: LEG,
+  state: NEW_LEG,
+  othersAccepted: false,
+  tradedSoFar: [],
+  unwanted: null,
+  follows: 'none',
+};
+
+async function pays(deps: ReturnType<typeof gated>['deps'], payment: typeof PAYMENT, amount = '17250.00') {
+  const items = [{ payment, wanted: { amount, ahead: '0', unwanted: null }, state: NEW_PAYMENT }];
+  const call = { ...HEAD, items, othersAccepted: false, twinIds: [] };
+  const answer = await inActivity({}, () => createWithdrawals(deps)(call));
+  return answer.items[0]?.step;
+}
+
+function assertNotAllowed(step: LegStep | { readonly kind: string } | undefined, why: RegExp): void {
+  assert.ok(step !== undefined && 'wait' in step, JSON.stringify(step));
+  const { wait } = step;
+  assert.deepEqual([wait.problem.code, wait.reason, wait.afterMs], ['NOT_ALLOWED', 'configuration', 60_000]);
+  assert.match(wait.problem.message, why);
+}
+
+test('a payment of the policy is sent; one to another account, or of another amount, waits, and no byte of it leaves', async () => {
+  const { deps, sent } = gated(() => [POLICY]);
+  assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
+  assertNotAllowed(
+    await pays(deps, { ...PAYMENT, account: 'wac_Strangers' }),
+    /pays "supplier" to another account/,
+  );
+  const more = { ...PAYMENT, amount: { kind: 'fixed', value: '600000.00' } } as const;
+  assertNotAllowed(await pays(deps, more, '600000.00'), /not 600,?000\.00 MXN/);
+  assert.equal(sent('createWithdrawal').length, 1);
+});
+
+test('what the folder does not allow goes on once it does, and the folder is read again within seconds', async () => {
+  let texts: readonly string[] = [];
+  const { deps, passes } = gated(() => texts);
+  assertNotAllowed(await pays(deps, PAYMENT), /has no policy "p"/);
+  texts = [POLICY];
+  passes(1_001);
+  assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
+  texts = [];
+  passes(1_001);
+  assertNotAllowed(await pays(deps, PAYMENT), /has no policy "p"/);
+});
+
+test('a quote of another amount or pair is not asked for; one of the policy is, and a worker with the same key trades it', async () => {
+  const { deps, sent } = gated(() => [POLICY]);
+  const dear = { ...LEG, amount: { side: 'sell', value: '50000.00', fixed: true } } as const;
+  const quoteOf = async (leg: LegCall['leg']) =>
+    (await inActivity({}, () => requestQuote(deps)({ ...LEG_CALL, leg }))).step;
+  assertNotAllowed(await quoteOf(dear), /sells 1,?000\.00 USD/);
+  assertNotAllowed(await quoteOf({ ...LEG, buy: 'EUR' }), /does not sell USD for EUR/);
+  assert.equal(sent('createQuote').length, 0);
+  const quoted = await quoteOf(LEG);
+  assert.ok(quoted.kind === 'quoted');
+  const other = gated(() => [POLICY]);
+  const traded = await inActivity({}, () => executeTrade(other.deps)({ ...LEG_CALL, state: quoted.state }));
+  assert.equal(traded.step.kind, 'traded');
+});
+
+test('a quote that no worker of this key has asked for, or that was changed on the way, is not traded', async () => {
+  const { deps, sent } = gated(() => [POLICY]);
+  const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
+  assert.ok(quoted.kind === 'quoted' && quoted.state.quote !== null);
+  const { quote } = quoted.state;
+  const forged = [
+    IN_HAND,
+    { ...IN_HAND, seal: 'no seal' },
+    { ...quote, id: 'qte_2' },
+    { ...quote, buyAmount: '999999.00' },
+  ];
+  for (const each of forged) {
+    // One after the other.
+    const call = { ...LEG_CALL, state: { ...quoted.state, quote: each } };
+    const { step } = await inActivity({}, () => executeTrade(deps)(call));
+    assertNotAllowed(step, /was not asked for with this worker’s API key, or was changed/);
+  }
+  const others = gated(() => [POLICY], { key: (await makeKey()).key });
+  const { step } = await inActivity({}, () =>
+    executeTrade(others.deps)({ ...LEG_CALL, state: quoted.state }),
+  );
+  assertNotAllowed(step, /was not asked for/);
+  assert.equal(sent('createTrade').length, 0);
+});
+
+test('a price that the plan of a stranger would take, and the folder does not, is not traded; its quote is not counted', async () => {
+  const dear = done({ ...QUOTE, quoteAmount: '100.00' });
+  const { deps, sent } = gated(() => [POLICY], { createQuote: async () => dear });
+  const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
+  assert.ok(quoted.kind === 'quoted');
+  const { step } = await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, state: quoted.state }));
+  assertNotAllowed(step, /does not allow the price/);
+  assert.ok(step.kind === 'wait' && step.state.held);
+  assert.equal(sent('createTrade').length, 0);
+});

@@ -1,0 +1,202 @@
+/** The write gate: what the worker's own folder of policies allows to be sent (M4), whatever Temporal says. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { dateOfRunId } from '../../calendar/business-date.ts';
+import type { Policy } from '../../domain/policy.ts';
+import {
+  whyNotAllowed,
+  type AllowedPolicy,
+  type Gate,
+  type GatedWrite,
+} from '../../domain/writes/write-gate.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { NOW } from '../support/scripts.ts';
+
+const CONVERT = `policy: 1
+kind: convert
+name: p
+environment: sandbox
+convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
+quote: { settlement: T0 }
+guard: { worst_rate: "16.90 MXN per USD" }
+withdraw:
+  - { id: supplier, account: wac_7Hk2mQ9vT4xR, amount: rest, rounding: down }
+  - { id: rent, account: wac_8Jm3nR2wU5yS, amount: { fixed: "500.00" } }
+limits: { per_trade: "1500.00 USD", per_run: "1500.00 USD", per_payment: ["30000.00 MXN"], paid_per_run: ["30000.00 MXN"] }
+`;
+const REBALANCE = `policy: 1
+kind: rebalance
+name: p
+environment: sandbox
+rebalance:
+  base: { currency: USD }
+  targets: { EUR: { max: "0.00" }, EURC: { min: "5.00" } }
+  never_sell: [EURC]
+quote: { settlement: T0 }
+guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 25bps }
+limits: { per_trade: "400000.00 USD", per_run: "1000000.00 USD" }
+`;
+const PAYOUT = `policy: 1
+kind: payout
+name: p
+environment: sandbox
+payout: { fund: { from: USD, mode: net }, destinations: accounts.yaml }
+quote: { settlement: T0 }
+shortfall: hold
+limits: { per_trade: "5000.00 USD", per_run: "5000.00 USD", per_payment: ["900.00 EUR"], paid_per_run: ["9000.00 EUR"] }
+`;
+
+function policyOf(text: string): Policy {
+  const loaded = loadPolicy(text, 'p.yaml');
+  assert.ok(loaded.ok, JSON.stringify(loaded));
+  return loaded.policy;
+}
+
+function allowed(text: string, more: Partial<AllowedPolicy> = {}): AllowedPolicy {
+  return { policy: policyOf(text), destinations: null, referenceRates: null, before: null, ...more };
+}
+
+function whyNot(
+  policies: readonly AllowedPolicy[],
+  write: GatedWrite,
+  more: Partial<Gate> = {},
+): string | null {
+  const gate = { policies, mode: 'SANDBOX', nowMs: NOW, decimalsOf: () => 2, dateOf: dateOfRunId } as const;
+  return whyNotAllowed({ ...gate, ...more }, write);
+}
+
+const pay = (item: string, account: string, amount: string, currency = 'MXN'): GatedWrite => ({
+  kind: 'withdrawal',
+  reference: `p.2026-11-21.${item}`,
+  account,
+  currency,
+  amount,
+});
+const quote = (sell: string, buy: string, value: string, side: 'sell' | 'buy' = 'sell'): GatedWrite => ({
+  kind: 'quote',
+  reference: 'p.2026-11-21.leg-1',
+  sell,
+  buy,
+  amount: { side, value },
+});
+const trade = (sell: string, buy: string, sellAmount: string, buyAmount: string): GatedWrite => ({
+  kind: 'trade',
+  reference: 'p.2026-11-21.leg-1',
+  sell,
+  buy,
+  sellAmount,
+  buyAmount,
+});
+const SUPPLIER = 'wac_7Hk2mQ9vT4xR';
+const RENT = 'wac_8Jm3nR2wU5yS';
+const OTHER = 'wac_9Kn4qS3xV6zT';
+
+describe('a conversion of the folder', () => {
+  const POLICIES = [allowed(CONVERT)];
+  for (const write of [
+    pay('supplier', SUPPLIER, '17250.00'),
+    { ...pay('supplier', SUPPLIER, '17250.00'), reference: 'p.2026-11-21.supplier~9' },
+    pay('rent', RENT, '500'),
+    quote('USD', 'MXN', '1000'),
+    trade('USD', 'MXN', '1000.00', '16900'),
+  ])
+    test(`allows ${JSON.stringify(write)}`, () => {
+      assert.equal(whyNot(POLICIES, write), null);
+    });
+
+  for (const [write, why] of [
+    [pay('supplier', OTHER, '17250.00'), /pays "supplier" to another account than "wac_9Kn4qS3xV6zT"/],
+    [pay('rent', SUPPLIER, '500'), /to another account/],
+    [pay('rent', RENT, '500.01'), /pays "rent" 500\.00 MXN, not 500\.01 MXN/],
+    [pay('supplier', SUPPLIER, '30000.01'), /limit per_payment of 30,?000\.00 MXN/],
+    [pay('supplier', SUPPLIER, '10', 'USD'), /in MXN, not in USD/],
+    [pay('bonus', SUPPLIER, '10'), /has no payment "bonus"/],
+    [quote('USD', 'EUR', '1000'), /does not sell USD for EUR/],
+    [quote('MXN', 'USD', '1000'), /does not sell MXN for USD/],
+    [quote('USD', 'MXN', '1000.01'), /sells 1,?000\.00 USD, not/],
+    [quote('USD', 'MXN', '1000', 'buy'), /sells 1,?000\.00 USD, not/],
+    [trade('USD', 'MXN', '1000.00', '16899.99'), /does not allow the price/],
+    [trade('USD', 'MXN', '50000.00', '900000'), /sells 1,?000\.00 USD, not/],
+  ] as const)
+    test(`does not allow ${JSON.stringify(write)}`, () => {
+      assert.match(whyNot(POLICIES, write) ?? '', why);
+    });
+
+  test('allows nothing of another policy, of the other mode, or under a reference that is none of ours', () => {
+    const write = pay('supplier', SUPPLIER, '1');
+    assert.match(whyNot([], write) ?? '', /has no policy "p"/);
+    assert.match(whyNot(POLICIES, write, { mode: 'LIVE' }) ?? '', /is for sandbox/);
+    assert.match(whyNot(POLICIES, { ...write, reference: 'a note' }) ?? '', /is no reference of a run/);
+  });
+
+  test('that was replaced still counts for runs of earlier dates, and for no others', () => {
+    const replaced = allowed(CONVERT, { before: '2026-11-21' });
+    const now = allowed(CONVERT.replace(SUPPLIER, OTHER));
+    const old = pay('supplier', SUPPLIER, '1');
+    const earlier = { ...old, reference: 'p.2026-11-20.supplier' };
+    assert.match(whyNot([now, replaced], old) ?? '', /another account/);
+    assert.equal(whyNot([now, replaced], earlier), null);
+    // The newer policy holds for them too: a corrected run takes the place of an older one.
+    assert.equal(whyNot([now, replaced], { ...earlier, account: OTHER } as GatedWrite), null);
+    assert.match(whyNot([replaced], old) ?? '', /only a replaced one for earlier dates/);
+    assert.match(whyNot([replaced], { ...old, reference: 'p.odd.supplier' }) ?? '', /replaced/);
+  });
+
+  test('that sells all of a currency is asked for by the sold amount, at any amount within the limits', () => {
+    const all = [allowed(CONVERT.replace('{ sell: "1000.00" }', '{ sell: all, keep: "5.00" }'))];
+    assert.equal(whyNot(all, quote('USD', 'MXN', '1499.99')), null);
+    assert.match(whyNot(all, quote('USD', 'MXN', '1500.01')) ?? '', /per_trade/);
+    assert.match(whyNot(all, quote('USD', 'MXN', '10', 'buy')) ?? '', /fixes the sold amount/);
+  });
+});
+
+describe('a rebalancing of the folder', () => {
+  const referenceRates = {
+    asOf: new Date(NOW - 3_600_000).toISOString(),
+    rates: [{ value: '1.08', currency: 'USD', per: 'EUR' }],
+  };
+  const POLICIES = [allowed(REBALANCE, { referenceRates })];
+  test('trades between its base and its targets, at the price of the folder’s own rates', () => {
+    assert.equal(whyNot(POLICIES, quote('EUR', 'USD', '10')), null);
+    assert.equal(whyNot(POLICIES, trade('EUR', 'USD', '1000', '1077.30')), null);
+    assert.match(whyNot(POLICIES, trade('EUR', 'USD', '1000', '1077.29')) ?? '', /does not allow the price/);
+    assert.match(whyNot(POLICIES, quote('EUR', 'EURC', '10')) ?? '', /does not sell/);
+    assert.match(whyNot(POLICIES, quote('EURC', 'USD', '10')) ?? '', /does not sell/);
+    assert.match(whyNot(POLICIES, quote('USD', 'GBP', '10')) ?? '', /does not sell/);
+    assert.match(whyNot(POLICIES, trade('EUR', 'USD', '400000', '432000')) ?? '', /per_trade/);
+  });
+
+  test('takes no price where the folder has no rates, or they are too old', () => {
+    const write = trade('EUR', 'USD', '1000', '1080');
+    assert.match(whyNot([allowed(REBALANCE)], write) ?? '', /takes no price/);
+    const nowMs = NOW + 30 * 3_600_000;
+    assert.match(whyNot(POLICIES, write, { nowMs }) ?? '', /too old/);
+  });
+
+  test('pays nobody', () => {
+    assert.match(whyNot(POLICIES, pay('eur-usd-1', SUPPLIER, '1', 'USD')) ?? '', /pays nothing/);
+  });
+});
+
+describe('a payout of the folder', () => {
+  const POLICIES = [allowed(PAYOUT, { destinations: new Map([[SUPPLIER, 'EUR']]) })];
+  test('pays its destinations, in their currency, up to its limits', () => {
+    assert.equal(whyNot(POLICIES, pay('inv-1', SUPPLIER, '900', 'EUR')), null);
+    assert.match(whyNot(POLICIES, pay('inv-1', SUPPLIER, '900.01', 'EUR')) ?? '', /per_payment/);
+    assert.match(whyNot(POLICIES, pay('inv-1', OTHER, '1', 'EUR')) ?? '', /does not pay EUR to account/);
+    assert.match(whyNot(POLICIES, pay('inv-1', SUPPLIER, '1', 'USD')) ?? '', /does not pay USD to account/);
+  });
+
+  test('pays nobody where its file of destinations cannot be read', () => {
+    assert.match(whyNot([allowed(PAYOUT)], pay('inv-1', SUPPLIER, '1', 'EUR')) ?? '', /is not in the folder/);
+  });
+
+  test('buys what it pays with the currency that funds it', () => {
+    assert.equal(whyNot(POLICIES, quote('USD', 'EUR', '900', 'buy')), null);
+    assert.equal(whyNot(POLICIES, trade('USD', 'EUR', '5000', '4600')), null);
+    assert.match(whyNot(POLICIES, trade('USD', 'EUR', '5000.01', '4600')) ?? '', /per_trade/);
+    assert.match(whyNot(POLICIES, quote('EUR', 'USD', '900')) ?? '', /does not sell EUR for USD/);
+    const none = [allowed(PAYOUT.replace('{ from: USD, mode: net }', '{ mode: none }'))];
+    assert.match(whyNot(none, quote('USD', 'EUR', '900')) ?? '', /does not sell/);
+  });
+});
