@@ -16,9 +16,10 @@ import {
   type SeenMadeBefore,
 } from '../operations/batches/look-alikes.ts';
 import type { Place } from '../operations/place.ts';
+import { refusedAsMadeBefore } from '../operations/start/made-before.ts';
 import type { AskedStart } from '../operations/start/run-policy.ts';
 import type { Output } from './terminal/output.ts';
-import { beforeHead, beforeLine, beforeText, headOf, lineOf, textOf } from './views/look-alikes-text.ts';
+import { beforeText, headOf, lineOf, textOf } from './views/look-alikes-text.ts';
 
 /**
  * Checked before a start, and when a person approves look-alikes of an open run.
@@ -72,20 +73,11 @@ export async function heedMadeBefore(
   if (!isAsked) return;
   const answer = ask === null ? '' : await ask(`If they are to be made all the same, type ${before.name}: `);
   if (answer.trim() === before.name) return;
-  throw new CommandFailure('refused by us', [
-    {
-      code: 'MADE_BEFORE',
-      place: runName(run),
-      message: `${beforeHead(before)} Nothing was started.`,
-      fix: `Look at them. If they are to be made all the same, type the same with --again ${before.name} (--yes is not enough). If not, take these payments out.`,
-    },
-    ...before.first.map((one): Trouble => ({
-      code: 'PAID_ALREADY',
-      place: null,
-      message: beforeLine(one),
-      fix: '',
-    })),
-  ]);
+  throw refusedAsMadeBefore(
+    before,
+    run,
+    `Look at them. If they are to be made all the same, type the same with --again ${before.name} (--yes is not enough). If not, take these payments out.`,
+  );
 }
 
 async function askFor(

@@ -526,7 +526,7 @@ export const PROBLEMS = {
     ending: 'configuration',
     sentence: 'The worker has another API key, and the item may have been sent under the old one.',
     advice:
-      'Nothing to do if the lists of the service show references: the run waits until they show what was sent, and then goes on under the new key.',
+      'Nothing to do: the run looks at the lists of the service until it is sure what was sent under the old key, and then goes on under the new one. A person is asked only about a record without a reference that could be the item.',
   },
   CLOCK_SKEW: {
     ending: 'configuration',

@@ -35,10 +35,10 @@ export const keeping = proxyActivities<Pick<Activities, 'takeOverInstructions' |
 
 /**
  * The start of a run by its schedule, which moves nothing itself. It is tried again while the service or the
- * configuration is at fault, until the activity itself says that it is too late.
+ * configuration is at fault, until the activity itself says that it is too late. It may read the service's list of a month.
  */
 export const starts = proxyActivities<Pick<Activities, 'startScheduled'>>({
-  startToCloseTimeout: '2m',
+  startToCloseTimeout: '5m',
   heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
   retry: patient,
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',

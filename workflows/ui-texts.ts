@@ -143,13 +143,13 @@ export function endOf(state: RunState): string {
       ? `nothing was traded or paid of ${all} item${all === 1 ? '' : 's'}`
       : `${done} of ${all} items ${done === 1 ? 'is' : 'are'} done, the others are not`;
   const next = isCancelled
-    ? `What was cancelled is not sent until a person types \`npx cambist run POLICY --id ${run.id} --go-on\`.`
+    ? `What was cancelled is not sent until a person types \`npx cambist run POLICY --id ${run.id} --go-on\`; where another run has taken its place, it never is.`
     : `Mend the cause, then type \`npx cambist replay ${runName(run)}\`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice.`;
   return `${isCancelled ? 'Cancelled' : 'Ended'}: ${what}. ${next} The whole report: \`npx cambist report ${runName(run)}\`.`;
 }
 
 const BEING_CANCELLED =
-  ', being cancelled: what is under way ends first. Nothing more is sent until a person types `--go-on`.';
+  ', being cancelled: what is under way ends first. Nothing more is sent until a person types `--go-on`; where another run takes its place, nothing ever is.';
 
 /**
  * How each leg and payment stands, what the run waits for, and which command to type.

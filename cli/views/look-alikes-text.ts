@@ -1,6 +1,11 @@
 /** Withdrawals that look like payments of a run, as lines for people. Pure. */
-import type { MadeBefore } from '../../domain/run/made-before.ts';
-import type { LookAlike, SeenLookAlikes, SeenMadeBefore } from '../../operations/batches/look-alikes.ts';
+import {
+  beforeHead,
+  beforeLine,
+  type LookAlike,
+  type SeenLookAlikes,
+  type SeenMadeBefore,
+} from '../../operations/batches/look-alikes.ts';
 import { count } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 
@@ -35,18 +40,4 @@ export function beforeText(seen: SeenMadeBefore): readonly string[] {
     ...seen.first.map((one) => `  ${beforeLine(one)}`),
     ...(more > 0 ? [`  … and ${more} more`] : []),
   ];
-}
-
-export function beforeHead({ payments, sums, near }: SeenMadeBefore): string {
-  const total = sums.map(({ currency, value }) => money(value, currency)).join(', ');
-  const are = payments === 1 ? 'payment of this run was' : 'payments of this run were';
-  const named = near === 0 ? '' : ` ${near} of them under almost the same name.`;
-  return `${payments} ${are} made before by other runs, under other names: ${total}.${named}`;
-}
-
-export function beforeLine({ payment, made, others }: MadeBefore): string {
-  const [id, account, currency, amount] = payment;
-  const { record, run, item } = made;
-  const more = others > 0 ? `, and ${others} more` : '';
-  return `${id}: ${money(amount, currency)} to ${account}; ${item} of ${run} on ${record.createdAt.slice(0, 10)} (${record.id})${more}`;
 }

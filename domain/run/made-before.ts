@@ -54,7 +54,10 @@ export class Repeats {
     // policy that pays the same each day means it.
     const isSame = ({ run, item }: Made): boolean =>
       run.startsWith(`${this.#own.policy}.`) && item.toLowerCase() === nameOfPayment(payment);
-    const all = (this.#byKey.get(keyOf(account, currency, amount)) ?? []).filter((one) => !isSame(one));
+    const known = this.#byKey.get(keyOf(account, currency, amount)) ?? [];
+    // A run of the policy that made this payment under its own name too has meant both.
+    const meant = new Set(known.filter(isSame).map(({ run }) => run));
+    const all = known.filter(({ run }) => !meant.has(run));
     const near = all.find(({ item }) => bareName(item) === bareName(id));
     const made = near ?? all[0];
     if (made === undefined) return null;

@@ -146,7 +146,7 @@ function whole(
   const ids = new Set(answer.items.map(({ id }) => id));
   return sent.every(({ payment }) => ids.has(payment.id))
     ? answer
-    : new StepFailed('createWithdrawals: its answer leaves payments out');
+    : new StepFailed('the answer about the payments leaves some of them out');
 }
 
 /** What people read beside the timer of payments that wait. */

@@ -121,7 +121,7 @@ type Row = {
   readonly class: ReplyClass;
   /** Why the service's `retryStrategy` is not followed; absent when it is. */
   readonly departs?: string;
-  /** What the service says by it, after "The service says:"; absent: it cannot be the answer to a call of ours. */
+  /** What the service says by it, after "The service says:", or with "it" for the service; absent: it cannot be the answer to a call of ours. */
   readonly says?: string;
   /** The read that shows whether the cause is gone; absent: only another send can show it. */
   readonly shownBy?: 'balances';
@@ -330,7 +330,7 @@ function rowOf(code: string): Row | null {
   return Object.hasOwn(DECISIONS, code) ? DECISIONS[code as Code] : null;
 }
 
-/** What the service says by a code, in words, after "The service says:"; null: the words are not known. */
+/** What the service says by a code, in words, after "The service says:", or with "it" for the service; null: the words are not known. */
 export function wordsOf(code: string): string | null {
   return rowOf(code)?.says ?? null;
 }

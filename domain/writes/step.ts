@@ -5,7 +5,8 @@
  * given, no randomness, and no I/O.
  */
 import { PROBLEMS, isRunCode, serviceCode, type Problem, type ProblemCode } from '../problems.ts';
-import type { Wait } from '../waits.ts';
+import { amountText, decimalsOf } from '../currencies.ts';
+import { minuteText, type Wait } from '../waits.ts';
 import {
   backoffMs,
   classOf,
@@ -338,7 +339,10 @@ function noAnswer(status: number | null, reason: string): string {
     : `The service gave no answer that can be used: ${reason}.`;
 }
 
-/** What the service says by a code, as a sentence: `The service says: the account is not verified.` */
+/**
+ * What the service says by a code, as a sentence: `The service says: the account is not verified.` Where it speaks of itself:
+ * `The service does not know the account.`
+ */
 export function saidBy(code: string): string {
   return saying({ code, details: {} });
 }
@@ -347,7 +351,9 @@ function saying({ code, details }: Pick<ServiceError, 'code' | 'details'>): stri
   const words = wordsOf(code);
   const figures = figuresOf(details);
   const more = figures.length === 0 ? '' : ` (${figures.join(', ')})`;
-  return words === null ? `The service answered ${code}${more}.` : `The service says: ${words}${more}.`;
+  if (words === null) return `The service answered ${code}${more}.`;
+  const [, ofItself] = /^it (.*)$/.exec(words) ?? [];
+  return ofItself === undefined ? `The service says: ${words}${more}.` : `The service ${ofItself}${more}.`;
 }
 
 /** The values of an error that people are told, each with its words. */
@@ -369,13 +375,24 @@ const FIGURES = {
 };
 
 function figuresOf(details: Readonly<Record<string, unknown>>): readonly string[] {
+  const { currency } = details;
+  const decimals = typeof currency === 'string' ? decimalsOf(currency, {}) : 0;
   return Object.entries(FIGURES).flatMap(([name, words]) => {
     const value = details[name];
-    const plain =
-      typeof value === 'number' || (typeof value === 'string' && /^[A-Za-z0-9.:_/+-]{1,40}$/.test(value));
-    return plain ? [`${words} ${value}`] : [];
+    if (typeof value === 'number') return [`${words} ${value}`];
+    if (typeof value !== 'string' || !/^[A-Za-z0-9.:_/+-]+$/.test(value)) return [];
+    const isMoment = name.endsWith('At') && !Number.isNaN(Date.parse(value));
+    const told = name.endsWith('Amount')
+      ? amountText(value, decimals)
+      : isMoment
+        ? minuteText(Date.parse(value))
+        : value;
+    return told.length <= LONGEST_FIGURE ? [`${words} ${told}`] : [];
   });
 }
+
+/** Answers with many payments must fit a payload. */
+const LONGEST_FIGURE = 40;
 
 /** A reply as a problem of an item. */
 export function problemOf(reply: Reply<unknown>, item: string, fix: string): Problem {

@@ -178,7 +178,7 @@ function otherEncoding(bytes: Buffer): Complaint | null {
   const [first, second] = bytes;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
     return notUtf8('UTF-16', 'utf-16');
-  if (bytes.subarray(0, 6).equals(BOM_AS_LATIN))
+  if (BOM_READ_WRONGLY.some((mark) => bytes.subarray(0, mark.length).equals(mark)))
     return {
       mistake: 'ENCODING',
       message: 'the file is UTF-8, and the policy says another encoding',
@@ -190,8 +190,8 @@ function otherEncoding(bytes: Buffer): Complaint | null {
   return zeros * 4 >= start.length ? notUtf8('UTF-16, or no text at all', 'utf-16') : null;
 }
 
-/** The byte order mark of UTF-8 after it was read as Windows-1252. */
-const BOM_AS_LATIN = Buffer.from('\u00EF\u00BB\u00BF');
+/** The byte order mark of UTF-8 after it was read as Windows-1252, and the first half of it after it was read as UTF-16. */
+const BOM_READ_WRONGLY = ['\u00EF\u00BB\u00BF', '\uBBEF'].map((text) => Buffer.from(text));
 
 function notUtf8(found: string, encoding: BatchEncoding): Complaint {
   return {

@@ -1,9 +1,10 @@
 /**
  * Withdrawals that look like payments of a run, as commands show them before it starts: the service's list, compared with the
  * payments. The look-alikes of a batch are those of which no run of ours knows. The run looks for them again itself, and if it finds
- * more of them, it holds only the payments that they look like. What other runs of ours have made under other names only the command
+ * more of them, it holds only the payments that they look like. What other runs of ours have made under other names only a start
  * asks about. Needs no Temporal.
  */
+import { moneyText } from '../../domain/currencies.ts';
 import { sumsOf } from '../../domain/plan/amounts.ts';
 import {
   Alike,
@@ -183,6 +184,22 @@ async function madeBefore(repeats: Repeats, asked: LookAlikesQuestion): Promise<
     near: near.length,
     first: [...near, ...others].slice(0, SHOWN.before),
   };
+}
+
+/** Says in one sentence what was made before. */
+export function beforeHead({ payments, sums, near }: SeenMadeBefore): string {
+  const total = sums.map(({ currency, value }) => moneyText(value, currency)).join(', ');
+  const are = payments === 1 ? 'payment of this run was' : 'payments of this run were';
+  const named = near === 0 ? '' : ` ${near} of them under almost the same name.`;
+  return `${payments} ${are} made before by other runs, under other names: ${total}.${named}`;
+}
+
+/** One of them. */
+export function beforeLine({ payment, made, others }: MadeBefore): string {
+  const [id, account, currency, amount] = payment;
+  const { record, run, item } = made;
+  const more = others > 0 ? `, and ${others} more` : '';
+  return `${id}: ${moneyText(amount, currency)} to ${account}; ${item} of ${run} on ${record.createdAt.slice(0, 10)} (${record.id})${more}`;
 }
 
 /**

@@ -21,6 +21,7 @@ import { readFolderFile } from '../../config/files-folder.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import type { PolicyFile } from '../policy-file.ts';
+import { heedBySchedule } from './made-before.ts';
 import { idOfRun } from './run-ids.ts';
 import { NO_PERSON_ASKS, begin, judgeStart, requireStart, type AskedStart } from './run-policy.ts';
 
@@ -150,7 +151,10 @@ async function startRunOf(date: string, startedBy: string, asked: AskedStart): P
     const read = await withFiles(asked);
     if (read.kind === 'refused') return read;
     const whole = { ...asked, policyFile: read.policyFile };
-    const remarks = await requireStart(whole, facts);
+    const remarks = [
+      ...(await requireStart(whole, facts)),
+      ...(facts === null ? await heedBySchedule(whole) : []),
+    ];
     const isStarted = await begin(whole, { facts, kept: null, shown: null, startedBy });
     if (isStarted) return { kind: 'started', date, line: [`${name} is started.`, ...remarks].join(' ') };
   }

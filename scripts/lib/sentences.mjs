@@ -33,7 +33,7 @@ const LEFT_OUT = [
 
 /** Calls whose texts no person is told: faults of the program, help, and descriptions for editors. */
 const UNTOLD_CALLS =
-  /^(Error|TypeError|RangeError|Option|teach|description|option|addOption|argument|describe|hinted|regex|RegExp|helpOption|addHelpText)$/;
+  /^(Error|TypeError|RangeError|ServiceInputError|Option|teach|description|option|addOption|argument|describe|hinted|regex|RegExp|helpOption|addHelpText)$/;
 /** Fields of records whose texts no person is told. */
 const UNTOLD_FIELDS = /^(description|example|examples|departs|query)$/;
 
@@ -78,7 +78,8 @@ export function sentencesIn(source, folder) {
       return;
     }
     if (node.type === 'CallExpression' || node.type === 'NewExpression') {
-      if (UNTOLD_CALLS.test(nameOf(node['callee']))) return;
+      // A text that is taken apart is a list of names.
+      if (UNTOLD_CALLS.test(nameOf(node['callee'])) || nameOf(node['callee']) === 'split') return;
       const [first] = node['arguments'];
       if (nameOf(node['callee']) === 'makeProblem' && first !== undefined && codeIn(first) !== null) {
         visitChildren(node, codeIn(first));
@@ -176,7 +177,11 @@ function textOf(/** @type {Node} */ node) {
   if (node.type !== 'TemplateLiteral') return null;
   /** @type {{ value: { cooked: string } }[]} */
   const quasis = node['quasis'];
-  return quasis.map(({ value }) => value.cooked).join('…');
+  // Values side by side read as one.
+  return quasis
+    .map(({ value }) => value.cooked)
+    .join('…')
+    .replaceAll(/…{2,}/g, '…');
 }
 
 /** Four words, or two that end as a sentence does; not a command alone. */

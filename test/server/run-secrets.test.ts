@@ -76,6 +76,6 @@ test('the key, tokens, signatures and beneficiaries are in no history, log, repo
   const reference = happy.movements().trades[0]?.['clientReferenceId'];
   assert.ok(typeof reference === 'string' && kept.includes(reference) && told.includes(reference));
   assert.ok(logged.includes('Worker state changed'));
-  assert.ok(kept.includes('The service says: it could not make the trade'));
+  assert.ok(kept.includes('The service could not make the trade'));
   assertNone(canaries, { kept, logged, told });
 });

@@ -50,14 +50,24 @@ const PAST = now.minus({ hours: 1 }).toFormat('HH:00');
 const today = todayIn(zone, Date.now());
 const daysAgo = (days: number): string => now.minus({ days }).toFormat('yyyy-MM-dd');
 
-type Parts = { readonly name?: string; readonly schedule?: string; readonly guard?: string };
+type Parts = {
+  readonly name?: string;
+  readonly schedule?: string;
+  readonly guard?: string;
+  /** Pays a fixed amount to a payment of this name. */
+  readonly pays?: string;
+};
 type Written = { readonly name: string; readonly file: string; readonly text: string };
 
 /** A policy in a folder of the stage. */
 async function put(folder: string, parts: Parts = {}): Promise<Written> {
   const name = parts.name ?? uniqueName('s');
   const own = parts.schedule ?? `{ at: "${PAST}", days: daily }`;
-  const plain = convertPolicy(parts.guard === undefined ? {} : { guard: parts.guard });
+  const { guard, pays } = parts;
+  const plain = convertPolicy({
+    ...(guard !== undefined && { guard }),
+    ...(pays !== undefined && { withdraw: [{ id: pays, account: 'wac_7Hk2mQ9vT4xR', fixed: '12.34' }] }),
+  });
   const text = plain.replace(
     'name: replaced\n',
     `name: ${name}\nzone: ${zone}\n${own === '' ? '' : `schedule: ${own}\n`}`,
@@ -234,6 +244,20 @@ describe('apply', () => {
 });
 
 describe('trigger and backfill', () => {
+  test('a start says of a payment that another run has made under another name that it was made before', async () => {
+    const other = await put(uniqueName('f'), { schedule: '', pays: 'rent' });
+    assertExit(await command(stage, ['run', other.file]), 0);
+    const policy = await applied({ pays: 'supplier' });
+    const triggered = await schedule('trigger', policy.name);
+    assertExit(triggered, 0);
+    assert.match(
+      flat(triggered.stderr),
+      new RegExp(
+        `is started\\. 1 payment of this run was made before .*supplier: 12\\.34 MXN .*; rent of ${other.name}`,
+      ),
+    );
+  });
+
   test('a trigger runs the policy of today; a second one, and a backfill of today, show its report and send nothing', async () => {
     const policy = await applied();
     const first = await schedule('trigger', policy.name, '--json');

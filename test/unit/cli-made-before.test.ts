@@ -11,6 +11,7 @@ import type { Mode, Withdrawal } from '../../domain/service/records.ts';
 import { bareName, madeByTag, Repeats } from '../../domain/run/made-before.ts';
 import type { SeenMadeBefore } from '../../operations/batches/look-alikes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
+import { toldBySchedule } from '../../operations/start/made-before.ts';
 import { acmeKey, stage } from '../support/sandbox-stage.ts';
 import { typeCommand } from '../support/typed-command.ts';
 
@@ -55,6 +56,18 @@ for (const [what, record, isAgain] of SAME) {
     assert.equal(repeats.of(PAYMENT)?.made.record.id ?? null, isAgain ? record.id : null);
   });
 }
+
+test('a policy that pays one account twice each week means both; a third name is asked about', () => {
+  const payments = ['inv-41', 'inv-42'].map((id): BatchPayment => [id, 'wac_1', 'EUR', '10.5']);
+  const week = ['inv-41', 'inv-42'].flatMap((id) => madeByTag(recordOf(`pay.2026-11-14.${id}`)) ?? []);
+  const again = (made: typeof week) =>
+    payments.map((one) => new Repeats(RUN, made).of(one)?.made.item ?? null);
+  assert.deepEqual(again(week), [null, null]);
+  assert.deepEqual(again(week.slice(1)), ['inv-42', null]);
+  const byHand = madeByTag(recordOf('other.2026-11-20.rent'));
+  assert.ok(byHand !== null);
+  assert.deepEqual(again([...week, byHand]), ['rent', 'rent']);
+});
 
 test('names are almost the same where capitals, zeros in front, or signs alone differ', () => {
   for (const name of ['INV-42', 'inv_0042', 'Inv42', 'inv--042']) assert.equal(bareName(name), 'inv42', name);
@@ -207,4 +220,28 @@ test('in live nothing starts without the name of exactly this list, typed or ans
   assert.equal(answered.refused, null);
   assert.match(answered.said, /2 payments of this run were made before/);
   assert.equal((await heed('LIVE', { again: 'made-before-AAAABBBBCCCC' })).refused, null);
+});
+
+test('a start by a schedule asks nobody: it tells in the sandbox, and is refused in live', () => {
+  const [head = '', line = ''] = toldBySchedule(SEEN, { run: RUN, mode: 'SANDBOX' });
+  assert.match(
+    head,
+    /^2 payments of this run were made before by other runs, under other names: 21\.00 EUR\./,
+  );
+  assert.match(line, /^inv-42: 10\.50 EUR to wac_1; INV42 of pay\.2026-11-14/);
+  assert.throws(
+    () => toldBySchedule(SEEN, { run: RUN, mode: 'LIVE' }),
+    (error) => {
+      assert.ok(error instanceof CommandFailure);
+      assert.deepEqual(
+        error.problems.map(({ code }) => code),
+        ['MADE_BEFORE', 'PAID_ALREADY'],
+      );
+      assert.match(
+        error.problems[0]?.fix ?? '',
+        /by hand on its date: `npx cambist run POLICY --again made-before-AAAABBBBCCCC`/,
+      );
+      return true;
+    },
+  );
 });

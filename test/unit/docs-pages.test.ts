@@ -78,6 +78,13 @@ test('the page of messages is what `npm run docs:messages` writes, from every se
   assert.equal(page, messagesPage(tables, EXIT_CODES, sentencesOf(ROOT)), 'renew it: npm run docs:messages');
 });
 
+test('no message has a name of the program in it', () => {
+  const named = readPage('docs/messages.md')
+    .text.split('\n')
+    .filter((line) => /\b[a-z]+[A-Z]/.test(line.replaceAll(/"[^"]*"|`[^`]*`/g, '')));
+  assert.deepEqual(named, []);
+});
+
 test('a sentence is found with its code, and without its values', () => {
   const found = (source: string) =>
     sentencesIn(source, 'domain').map(({ code, message, fix }) => [code, message, fix].join(' | '));
@@ -93,7 +100,7 @@ test('a sentence is found with its code, and without its values', () => {
   assert.deepEqual(found('return isOpen ? `${name} is open already.` : null;'), [' | … is open already. | ']);
   // What no person is told: a fault of the program, a command, a name of a kind.
   const untold =
-    "throw new RangeError('The list is not sorted.'); const a = 'npx cambist list'; const b = 'not paid';";
+    "throw new RangeError('The list is not sorted.'); const c = 'one two three four five'.split(' '); const a = 'npx cambist list'; const b = 'not paid';";
   assert.deepEqual(found(untold), []);
 });
 

@@ -177,15 +177,19 @@ test('people are told what the service says in words, with its figures, never th
   };
   assert.equal(
     explain(failed('WITHDRAWAL_INSUFFICIENT_BALANCE', { details })),
-    'The service says: the balance does not cover the payment (needed 17250.00, currency MXN).',
+    'The service says: the balance does not cover the payment (needed 17,250.00, currency MXN).',
+  );
+  assert.equal(
+    explain(failed('QUOTE_EXPIRED', { details: { expiredAt: '2026-11-21T12:00:45.000Z' } })),
+    'The service says: the quote has expired (expired at 2026-11-21 12:00 UTC).',
   );
   assert.equal(
     explain(failed('INTERNAL_ERROR', { details })),
-    'The service says: it had a fault of its own (needed 17250.00, currency MXN).',
+    'The service had a fault of its own (needed 17,250.00, currency MXN).',
   );
   assert.equal(
     explain(failed('SOMETHING_NEW', { details })),
-    'The service answered SOMETHING_NEW (needed 17250.00, currency MXN).',
+    'The service answered SOMETHING_NEW (needed 17,250.00, currency MXN).',
   );
   assert.equal(
     explain(NO_ANSWER),

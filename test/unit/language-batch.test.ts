@@ -554,10 +554,14 @@ test('files in the encodings of spreadsheets are read where the policy says so, 
   }
   assert.match(await saidOf(latin, 'utf-8', 1_000), /^BATCH_ENCODING .*`encoding: windows-1252`/);
   assert.match(await saidOf(utf16, 'utf-8', 1_000), /^BATCH_ENCODING .*`encoding: utf-16`/);
-  assert.match(
-    await saidOf(Buffer.from(`\uFEFF${text}`), 'windows-1252', 1_000),
-    /^BATCH_ENCODING delete `encoding`/,
-  );
+  // A file that says itself that it is UTF-8, with and without a line for the separator.
+  for (const encoding of ['windows-1252', 'utf-16'] as const)
+    for (const before of ['', 'sep=,\r\n'])
+      assert.match(
+        await saidOf(Buffer.from(`\uFEFF${before}${text}`), encoding, 1_000),
+        /^BATCH_ENCODING delete `encoding`/,
+        `${encoding} ${before}`,
+      );
 });
 
 const FORMS: readonly (readonly [string, RegExp])[] = [
