@@ -20,6 +20,9 @@ const LISTED_MS = 60_000;
 const NEAR_MIDNIGHT_MS = 120_000;
 const DAY_MS = 86_400_000;
 
+/** Why a spending is not counted, as a part of a sentence. */
+type NotCounted = { readonly code: 'OVER_CEILING' | 'CEILING_UNKNOWN'; readonly why: string };
+
 type Listed = Spending & { readonly id: string; readonly reference: string | null; readonly atMs: number };
 type Own = {
   readonly spending: Spending;
@@ -67,13 +70,20 @@ export class CeilingTally {
    * @param counts false: it only asks
    * @returns why it is not counted; null: it is, and may leave
    */
-  async take(ceilings: Ceilings, key: string, spending: Spending, counts: boolean): Promise<string | null> {
+  async take(
+    ceilings: Ceilings,
+    key: string,
+    spending: Spending,
+    counts: boolean,
+  ): Promise<NotCounted | null> {
     const { clock } = this.#options;
     if (this.#sent.has(key)) return null;
     if (clock.monotonicMs() - this.#startedAtMs < this.#settleMs)
-      return 'this worker has just started, and waits until the lists show what it may have sent before';
+      return unknown(
+        'this worker has just started, and waits until the lists show what it may have sent before',
+      );
     if (!(await this.#read()))
-      return 'the lists of the service, which show what was moved today, cannot be read';
+      return unknown('the lists of the service, which show what was moved today, cannot be read');
     // No other send is counted between here and the end.
     if (this.#sent.has(key)) return null;
     // What the service showed then is sent again under its key, which is a lookup.
@@ -83,7 +93,8 @@ export class CeilingTally {
     this.#forgetBefore(day - DAY_MS);
     const spent = { own: on(this.#own, day), foreign: on(this.#foreign, day) };
     const why = whyOverCeiling(ceilings, spent, spending);
-    if (why !== null || !counts) return why;
+    if (why !== null) return { code: 'OVER_CEILING', why };
+    if (!counts) return null;
     const days = [...new Set([day, dayOf(nowMs + NEAR_MIDNIGHT_MS)])];
     for (const each of days) on(this.#own, each).add(spending);
     this.#sent.set(key, { spending, days, isSure: false });
@@ -164,6 +175,10 @@ export class CeilingTally {
     }
     return true;
   }
+}
+
+function unknown(why: string): NotCounted {
+  return { code: 'CEILING_UNKNOWN', why };
 }
 
 /** The key of a send of this item: of a trade with its quote. */

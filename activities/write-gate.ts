@@ -83,7 +83,7 @@ export function writeGate({ read, mode, decimals, clock, seal, tally }: Options)
     if (ceilings === null) return null;
     const counts = write.kind !== 'quote';
     const over = await tally.take(ceilings, key, spendingOf(write), counts);
-    return over === null ? null : notAllowed('OVER_CEILING', over);
+    return over === null ? null : notAllowed(over.code, over.why);
   };
   const sealOf = (quoteId: string, { reference, sell, buy }: GatedTrade, sides: Sides): string =>
     seal([quoteId, reference, sell, buy, sides.sellAmount, sides.buyAmount]);
@@ -151,7 +151,7 @@ function restOf(troubles: readonly string[]): string {
     : `; of the folder, this cannot be used: ${troubles.slice(0, 3).join('; ')}`;
 }
 
-function notAllowed(code: 'NOT_ALLOWED' | 'OVER_CEILING', why: string): NotSent {
+function notAllowed(code: NonNullable<NotSent['notAllowed']>, why: string): NotSent {
   const reason = `the worker’s folder of policies (CAMBIST_POLICIES) does not allow it: ${why}`;
   return { kind: 'NOT_SENT', reason, afterMs: ASK_AGAIN_MS, notAllowed: code };
 }

@@ -511,6 +511,13 @@ export const PROBLEMS = {
     advice:
       'If it is meant, raise the ceiling in `ceilings.yaml` of each worker, or wait for the next day in UTC; the run then goes on by itself within a minute. If it is not, cancel the run.',
   },
+  CEILING_UNKNOWN: {
+    ending: 'configuration',
+    sentence:
+      'The worker does not know yet how much was moved on this day, which the ceilings of its folder of policies bound. It sends nothing.',
+    advice:
+      'Nothing to do for two minutes after a worker has started: the run then goes on by itself. If this stays so, see that the worker can read the lists of the service.',
+  },
   MODE_DIFFERS: {
     ending: 'configuration',
     sentence: 'A worker of the other mode (sandbox or live) takes the work of the run. Nothing is sent.',

@@ -42,7 +42,7 @@ export type Reply<T> =
       /** Present only when the service has asked for a pause: how much of it is left, in milliseconds. */
       readonly afterMs?: number;
       /** Present only when the worker's own folder of policies does not allow it (`activities/write-gate.ts`), or not today. */
-      readonly notAllowed?: 'NOT_ALLOWED' | 'OVER_CEILING';
+      readonly notAllowed?: 'NOT_ALLOWED' | 'OVER_CEILING' | 'CEILING_UNKNOWN';
     }
   | {
       readonly kind: 'UNKNOWN';

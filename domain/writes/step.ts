@@ -401,8 +401,10 @@ export function problemOf(reply: Reply<unknown>, item: string, fix: string): Pro
   return { code: codeOf(reply), item, message: explain(reply), fix: advice };
 }
 
+type NotSent = Extract<Reply<never>, { readonly kind: 'NOT_SENT' }>;
+
 /** The code with which the worker itself did not allow the write; null: it did. */
-export function notAllowed(reply: Reply<unknown>): 'NOT_ALLOWED' | 'OVER_CEILING' | null {
+export function notAllowed(reply: Reply<unknown>): NonNullable<NotSent['notAllowed']> | null {
   return reply.kind === 'NOT_SENT' ? (reply.notAllowed ?? null) : null;
 }
 

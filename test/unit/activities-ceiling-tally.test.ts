@@ -109,10 +109,9 @@ test('after its start a worker waits until the lists show what it may have sent,
   assert.ok(await takes(first, 'a', '700'));
   first.told(ref('a'), done(office.made(ref('a'), '700')));
   const again = office.worker();
-  assert.match(
-    (await again.take(ceilings(1), ref('b'), spent('1'), true)) ?? '',
-    /has just started, and waits/,
-  );
+  const early = await again.take(ceilings(1), ref('b'), spent('1'), true);
+  assert.equal(early?.code, 'CEILING_UNKNOWN');
+  assert.match(early.why, /has just started, and waits/);
   office.nowMs += 600_000;
   assert.ok(!(await takes(again, 'b', '300.01')));
   assert.ok(await takes(again, 'b', '300'));
