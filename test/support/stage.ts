@@ -36,6 +36,8 @@ try {
   // What Temporal's own core warns of belongs to these tests: runs that are reset while a worker is at work on them.
   // Not forwarded: that would keep a process alive that starts no worker.
   Runtime.install({
+    // A signal ends the process. It does not only end its workers, for which tests would then wait.
+    shutdownSignals: [],
     logger: new ListeningLogger(),
     telemetryOptions: {
       logging: { console: {}, filter: makeTelemetryFilterString({ core: 'ERROR', other: 'ERROR' }) },
