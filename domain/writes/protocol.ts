@@ -80,8 +80,14 @@ export type Subject<State extends SendState, Found extends Trade | Withdrawal, S
   readonly adopt: (said: InstructionsAbout, state: State, record: Found) => Step | Waits<State>;
   /** Ends the item, after a proof that it has no record. */
   readonly end: (state: State, problem: Problem) => Step;
-  /** Reads a record that a person has named and that no lookup found. Null: no record with this id agrees with the plan. */
-  readonly readNamed: (said: InstructionsAbout, id: string) => Steps<Found | 'unreadable' | null>;
+  /**
+   * Reads a record that a person has named and that no lookup found. Null: no record with this id agrees with the plan. `another’s`: an
+   * item of another run has it.
+   */
+  readonly readNamed: (
+    said: InstructionsAbout,
+    id: string,
+  ) => Steps<Found | 'unreadable' | 'another’s' | null>;
   /** How long doubt about the item lasts when only time ends it. */
   readonly settleDoubtMs: number;
   /** The longest time between two calls while the item is in doubt. */
@@ -540,8 +546,12 @@ function* adoptNamed<State extends SendState, Found extends Trade | Withdrawal, 
       state,
       serviceWait(unreadable(subject.item, `record ${recordId}`), backoffMs(state.tries)),
     );
-  if (record !== null) return subject.adopt(said, state, record);
-  return waits(state, 'person', SLOW_LOOKUP_MS, decisionUnproven(subject, recordId));
+  if (record === null) return waits(state, 'person', SLOW_LOOKUP_MS, decisionUnproven(subject, recordId));
+  if (typeof record !== 'string') return subject.adopt(said, state, record);
+  return waits(state, 'person', SLOW_LOOKUP_MS, {
+    ...decisionUnproven(subject, recordId),
+    message: `A person has named record ${recordId} for ${subject.name}, but an item of another run has this record as its own.`,
+  });
 }
 
 // Waits and problems that legs and payments share.

@@ -315,7 +315,7 @@ function identityOf(
 
 function* lookForPayment(
   context: Context,
-  { eights }: InstructionsAbout,
+  { eights, recordIds }: InstructionsAbout,
   identity: PaymentIdentity,
 ): Steps<Look<Withdrawal>> {
   // The person who wants the payment paid again has seen its earlier record fail. So an older reading of that record does
@@ -329,23 +329,34 @@ function* lookForPayment(
     ...(readAfterMs !== undefined && { readAfterMs }),
   });
   const look = lookForWithdrawal(identity, scan);
-  if (look.kind !== 'unproven' || !look.complete) return look;
+  const { namedId } = identity;
+  // Only a person says that this record is the payment's. Two people may have named it for two payments.
+  const isOnlyNamed =
+    look.kind === 'found' &&
+    look.record.tag === null &&
+    look.record.id === namedId &&
+    !recordIds.includes(namedId);
+  if (!isOnlyNamed && (look.kind !== 'unproven' || !look.complete)) return look;
   // Two runs may pay the same amount to the same account on one day. A record of the other run is no reason for doubt here.
-  const candidates = candidatesOf(identity, scan);
+  const candidates = isOnlyNamed ? [look.record] : candidatesOf(identity, scan);
   if (candidates.length > MOST_CANDIDATES) return look;
   const { claimed } = yield* ask<'read claims'>({ kind: 'read claims', records: candidates });
-  return claimed.length === 0
-    ? look
-    : lookForWithdrawal({ ...identity, otherIds: [...identity.otherIds, ...claimed] }, scan);
+  if (claimed.length === 0) return look;
+  const ownIds = identity.ownIds.filter((id) => !claimed.includes(id));
+  return lookForWithdrawal({ ...identity, ownIds, otherIds: [...identity.otherIds, ...claimed] }, scan);
 }
 
 /**
  * Reads the record with this id. The record must agree with the plan, and must not belong to another payment by its tag or
- * id.
+ * id. A record without a tag must be that of no other run: two people may have named it for two payments.
  */
-function* readNamed(identity: PaymentIdentity, id: string): Steps<Withdrawal | null> {
+function* readNamed(identity: PaymentIdentity, id: string): Steps<Withdrawal | 'another’s' | null> {
   const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id });
-  return fetched.kind === 'DONE' && isOurs(identity, fetched.value) ? fetched.value : null;
+  if (fetched.kind !== 'DONE' || !isOurs(identity, fetched.value)) return null;
+  const record = fetched.value;
+  if (record.tag !== null) return record;
+  const { claimed } = yield* ask<'read claims'>({ kind: 'read claims', records: [record] });
+  return claimed.includes(id) ? 'another’s' : record;
 }
 
 function isOurs(identity: PaymentIdentity, record: Withdrawal): boolean {
@@ -574,7 +585,7 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
       const next: PaymentState = goesOn ? unknown : { ...unknown, phase: { kind: 'spent', problem } };
       const id = resourceIdOf(reply);
       const named = id === null ? null : yield* item.subject.readNamed(item.ready.said, id);
-      if (named !== null && named !== 'unreadable')
+      if (named !== null && typeof named !== 'string')
         return adopted({ context, payment, said: item.ready.said }, next, named, tag);
       const afterMs = goesOn ? Math.max(settleTimeMs(reply), backoffMs(state.tries)) : 1_000;
       return yield* lookThen(item, next, problem, afterMs);

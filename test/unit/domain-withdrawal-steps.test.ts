@@ -574,6 +574,27 @@ for (const [what, answer, otherWithdrawalIds, code] of NAMINGS)
     }
   });
 
+test('a person names a record without a tag that an item of another run has: nothing is adopted, and a person is asked again', () => {
+  const TAKEN = { claimed: ['wtd_9'] };
+  const script = {
+    'read instructions': [kept(NAMED)],
+    'fetch withdrawal': [done(UNTAGGED)],
+    'scan withdrawals': [seen(UNTAGGED)],
+  };
+  const { result, effects } = pay({ ...script, 'read claims': [TAKEN, TAKEN] }, DOUBTFUL);
+  assert.equal(named(result), 'wait: person');
+  assert.equal(problemOf(result), 'DECISION_UNPROVEN');
+  assert.match(JSON.stringify(result), /an item of another run has this record as its own/);
+  assert.deepEqual(sentAs(effects), []);
+  // A tag says whose it is.
+  const own = done({ ...UNTAGGED, tag: PAYMENT.reference });
+  const told = pay(
+    { ...script, 'fetch withdrawal': [own], 'scan withdrawals': [seen<Withdrawal>()] },
+    DOUBTFUL,
+  );
+  assert.ok(!kindsOf(told.effects).includes('read claims'));
+});
+
 test('a payment that was never handed to a sender ends after one lookup, also in a run that was reset', () => {
   const unwanted = makeProblem('ACCOUNT_UNUSABLE', PAYMENT.id);
   const end = (more: Partial<Wanted> = {}, state = NEW_PAYMENT, script: Script = {}) =>
