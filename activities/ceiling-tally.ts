@@ -8,6 +8,7 @@ import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { Totals, whyOverCeiling, type Ceilings, type Spending } from '../domain/writes/ceilings.ts';
+import { normalise } from '../domain/money.ts';
 import { sidesOf } from '../domain/writes/lookups.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import type { ServiceClient } from '../service/client.ts';
@@ -19,14 +20,31 @@ const LISTED_MS = 60_000;
 /** A send near midnight counts on both days. */
 const NEAR_MIDNIGHT_MS = 120_000;
 const DAY_MS = 86_400_000;
+/** The service keeps the key of a payment for seven days. A day less, so that no clock is asked to agree. */
+const KEY_LIVES_MS = 6 * DAY_MS;
 
 /** Why a spending is not counted, as a part of a sentence. */
 type NotCounted = { readonly code: 'OVER_CEILING' | 'CEILING_UNKNOWN'; readonly why: string };
 
-type Listed = Spending & { readonly id: string; readonly reference: string | null; readonly atMs: number };
+/** A payment or a trade that is about to leave. */
+export type Send = {
+  readonly reference: string;
+  /** Null for a payment. */
+  readonly quoteId: string | null;
+  readonly spending: Spending;
+};
+
+type Listed = Spending & {
+  readonly id: string;
+  readonly reference: string | null;
+  readonly quoteId: string | null;
+  readonly atMs: number;
+};
 type Own = {
   readonly spending: Spending;
   readonly days: readonly number[];
+  /** Sends under this key that have not been told of. */
+  underWay: number;
   /** It may have been executed, whatever comes back for a later send. */
   isSure: boolean;
 };
@@ -40,12 +58,12 @@ type Options = {
 
 export class CeilingTally {
   readonly #options: Options;
-  readonly #startedAtMs: number;
+  #startedAtMs: number;
   readonly #settleMs: number;
   /** What this worker has sent, by its key. */
   readonly #sent = new Map<string, Own>();
-  /** References of records that were there when the worker had started. */
-  readonly #before = new Set<string>();
+  /** The keys of records that were there when the worker had started, and when these were made. */
+  readonly #before = new Map<string, number>();
   /** Ids of the records of what it has sent, and when they were made. */
   readonly #ownIds = new Map<string, number>();
   /** By the UTC day, in epoch milliseconds. */
@@ -66,18 +84,13 @@ export class CeilingTally {
 
   /**
    * Counts the spending when no ceiling is exceeded.
-   * @param key of the send: what was counted under it is not counted twice
    * @param counts false: it only asks
    * @returns why it is not counted; null: it is, and may leave
    */
-  async take(
-    ceilings: Ceilings,
-    key: string,
-    spending: Spending,
-    counts: boolean,
-  ): Promise<NotCounted | null> {
+  async take(ceilings: Ceilings, send: Send, counts: boolean): Promise<NotCounted | null> {
     const { clock } = this.#options;
-    if (this.#sent.has(key)) return null;
+    const { spending } = send;
+    if (counts && this.#isCounted(send)) return null;
     if (clock.monotonicMs() - this.#startedAtMs < this.#settleMs)
       return unknown(
         'this worker has just started, and waits until the lists show what it may have sent before',
@@ -85,33 +98,51 @@ export class CeilingTally {
     if (!(await this.#read()))
       return unknown('the lists of the service, which show what was moved today, cannot be read');
     // No other send is counted between here and the end.
-    if (this.#sent.has(key)) return null;
-    // What the service showed then is sent again under its key, which is a lookup.
-    if (this.#before.has(referenceOf(key))) return null;
     const nowMs = clock.wallMs();
     const day = dayOf(nowMs);
-    this.#forgetBefore(day - DAY_MS);
+    this.#forgetBefore(day - DAY_MS, nowMs);
+    if (counts && (this.#isCounted(send) || this.#wasThere(send))) return null;
     const spent = { own: on(this.#own, day), foreign: on(this.#foreign, day) };
     const why = whyOverCeiling(ceilings, spent, spending);
     if (why !== null) return { code: 'OVER_CEILING', why };
     if (!counts) return null;
     const days = [...new Set([day, dayOf(nowMs + NEAR_MIDNIGHT_MS)])];
     for (const each of days) on(this.#own, each).add(spending);
-    this.#sent.set(key, { spending, days, isSure: false });
+    this.#sent.set(keyOf(send), { spending, days, underWay: 1, isSure: false });
     return null;
   }
 
-  /** What came of the send. A refusal, and what never left, is counted no more. */
-  told(key: string, reply: Reply<{ readonly id: string }>): void {
+  /** Something leaves that nobody counts, since there are no ceilings yet. Once there are, the lists must show it first. */
+  leftUncounted(): void {
+    this.#startedAtMs = this.#options.clock.monotonicMs();
+  }
+
+  /** What came of the send. A refusal, and what never left, is counted no more, unless the same is under way once more. */
+  told(send: Send, reply: Reply<{ readonly id: string }>): void {
+    const key = keyOf(send);
     const own = this.#sent.get(key);
     if (own === undefined) return;
+    own.underWay -= 1;
     if (reply.kind === 'DONE') this.#isOwn(reply.value.id);
     const isUndone = reply.kind === 'REFUSED' || reply.kind === 'NOT_SENT';
     if (!isUndone) own.isSure = true;
-    else if (!own.isSure) {
-      for (const day of own.days) on(this.#own, day).add(own.spending, -1);
-      this.#sent.delete(key);
-    }
+    if (own.isSure || own.underWay > 0) return;
+    for (const day of own.days) on(this.#own, day).add(own.spending, -1);
+    this.#sent.delete(key);
+  }
+
+  /** True for what is counted already: the same again under the same key moves nothing more. */
+  #isCounted(send: Send): boolean {
+    const own = this.#sent.get(keyOf(send));
+    if (own === undefined) return false;
+    own.underWay += 1;
+    return true;
+  }
+
+  /** What the service showed at the start is sent again under its key, which is a lookup. A record may name no account. */
+  #wasThere(send: Send): boolean {
+    const withoutAccount = { ...send, spending: { ...send.spending, account: null } };
+    return [send, withoutAccount].some((one) => this.#before.has(keyOf(one)));
   }
 
   /** A record that shows no reference of ours: foreign, unless this worker made it. */
@@ -130,9 +161,10 @@ export class CeilingTally {
   }
 
   /** What happened on earlier days than this one counts no more. */
-  #forgetBefore(day: number): void {
+  #forgetBefore(day: number, nowMs: number): void {
     if (day === this.#forgotBefore) return;
     this.#forgotBefore = day;
+    for (const [key, atMs] of this.#before) if (atMs < nowMs - KEY_LIVES_MS) this.#before.delete(key);
     for (const [key, { days }] of this.#sent) if (days.every((each) => each < day)) this.#sent.delete(key);
     for (const [id, { atMs }] of this.#strange) if (atMs < day) this.#strange.delete(id);
     for (const [id, atMs] of this.#ownIds) if (atMs < day) this.#ownIds.delete(id);
@@ -144,11 +176,13 @@ export class CeilingTally {
     const nowMs = clock.monotonicMs();
     if (this.#last === null || nowMs - this.#last.atMs > LISTED_MS) {
       const beganMs = clock.wallMs();
-      const isRead = this.#readLists(this.#readBackToMs ?? dayOf(beganMs)).then((done) => {
-        if (done) this.#readBackToMs = beganMs - 2 * this.#options.facts.listLagMs - CLOCK_TOLERANCE_MS;
-        else this.#last = null;
-        return done;
-      });
+      const isRead = this.#readLists(this.#readBackToMs ?? dayOf(beganMs))
+        .catch(() => false)
+        .then((done) => {
+          if (done) this.#readBackToMs = beganMs - 2 * this.#options.facts.listLagMs - CLOCK_TOLERANCE_MS;
+          else this.#last = null;
+          return done;
+        });
       this.#last = { atMs: nowMs, isRead };
     }
     return this.#last.isRead;
@@ -169,7 +203,10 @@ export class CeilingTally {
     for (const one of [...trades.records.map(ofTrade), ...withdrawals.records.map(ofWithdrawal)]) {
       if (one.policy === null) this.#note(one);
       else if (isFirst) {
-        this.#before.add(one.reference ?? '');
+        this.#before.set(
+          keyOf({ reference: one.reference ?? '', quoteId: one.quoteId, spending: one }),
+          one.atMs,
+        );
         on(this.#own, dayOf(one.atMs)).add(one);
       }
     }
@@ -181,13 +218,16 @@ function unknown(why: string): NotCounted {
   return { code: 'CEILING_UNKNOWN', why };
 }
 
-/** The key of a send of this item: of a trade with its quote. */
-export function keyOf(reference: string, quoteId: string | null): string {
-  return quoteId === null ? reference : `${reference} ${quoteId}`;
-}
-
-function referenceOf(key: string): string {
-  return key.split(' ')[0] ?? key;
+/**
+ * What the service takes for the same again. A quote fixes what its trade moves; a payment of another amount, or to another
+ * account, is another payment.
+ */
+function keyOf({ reference, quoteId, spending: { kind, account, amounts } }: Send): string {
+  const what =
+    quoteId === null
+      ? [account, ...amounts.map(({ value, currency }) => `${normalise(value)} ${currency}`)]
+      : [quoteId];
+  return JSON.stringify([kind, reference, ...what]);
 }
 
 function on(days: Map<number, Totals>, day: number): Totals {
@@ -201,7 +241,7 @@ function dayOf(ms: number): number {
 }
 
 function ofTrade(trade: Trade): Listed {
-  const { id, createdAt, clientReferenceId: reference, sellCurrency, buyCurrency } = trade;
+  const { id, createdAt, clientReferenceId: reference, quoteId, sellCurrency, buyCurrency } = trade;
   const { sellAmount, buyAmount } = sidesOf(trade);
   const amounts = [
     { value: sellAmount, currency: sellCurrency },
@@ -210,6 +250,7 @@ function ofTrade(trade: Trade): Listed {
   return {
     id,
     reference,
+    quoteId,
     kind: 'traded',
     policy: policyOf(reference),
     account: null,
@@ -231,6 +272,7 @@ function ofWithdrawal(record: Withdrawal): Listed {
   return {
     id,
     reference,
+    quoteId: null,
     kind: 'paid',
     policy: policyOf(reference),
     account,

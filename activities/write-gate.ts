@@ -10,7 +10,7 @@ import { whyNotAllowed, type GatedWrite, type PoliciesRead } from '../domain/wri
 import type { TradedQuote } from '../domain/writes/step.ts';
 import type { Spending } from '../domain/writes/ceilings.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
-import { keyOf, type CeilingTally } from './ceiling-tally.ts';
+import type { CeilingTally, Send } from './ceiling-tally.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
 
 type NotSent = Extract<Reply<never>, { kind: 'NOT_SENT' }>;
@@ -69,7 +69,7 @@ export function writeGate({ read, mode, decimals, clock, seal, tally }: Options)
     return last.folder;
   };
   /** What does not allow the write; null: the folder allows it. Counts it against the ceilings, unless it is a quote. */
-  const whyNot = async (write: GatedWrite, key: string): Promise<NotSent | null> => {
+  const whyNot = async (write: GatedWrite, send: Send): Promise<NotSent | null> => {
     const { policies, ceilings, troubles } = await folder();
     const gate = {
       policies,
@@ -80,16 +80,19 @@ export function writeGate({ read, mode, decimals, clock, seal, tally }: Options)
     };
     const why = whyNotAllowed(gate, write);
     if (why !== null) return notAllowed('NOT_ALLOWED', `${why}${restOf(troubles)}`);
-    if (ceilings === null) return null;
     const counts = write.kind !== 'quote';
-    const over = await tally.take(ceilings, key, spendingOf(write), counts);
+    if (ceilings === null) {
+      if (counts) tally.leftUncounted();
+      return null;
+    }
+    const over = await tally.take(ceilings, send, counts);
     return over === null ? null : notAllowed(over.code, over.why);
   };
   const sealOf = (quoteId: string, { reference, sell, buy }: GatedTrade, sides: Sides): string =>
     seal([quoteId, reference, sell, buy, sides.sellAmount, sides.buyAmount]);
   return {
     quote: async (asked, send) => {
-      const refusal = await whyNot(asked, asked.reference);
+      const refusal = await whyNot(asked, sendOf(asked, null));
       if (refusal !== null) return refusal;
       const reply = await send();
       if (reply.kind !== 'DONE') return reply;
@@ -97,17 +100,17 @@ export function writeGate({ read, mode, decimals, clock, seal, tally }: Options)
       return { ...reply, value: { ...value, seal: sealOf(value.id, asked, quotedSides(value)) } };
     },
     send: async (write, send) => {
-      const quoteId = write.kind === 'trade' ? write.quote.id : null;
-      const key = keyOf(write.reference, quoteId);
       if (write.kind === 'trade' && write.quote.seal !== sealOf(write.quote.id, write, write.quote))
         return notAllowed(
           'NOT_ALLOWED',
           `quote ${write.quote.id} was not asked for with this worker’s API key, or was changed`,
         );
-      const refusal = await whyNot(gatedOf(write), key);
+      const gated = gatedOf(write);
+      const leaving = sendOf(gated, write.kind === 'trade' ? write.quote.id : null);
+      const refusal = await whyNot(gated, leaving);
       if (refusal !== null) return refusal;
       const reply = await send();
-      tally.told(key, reply);
+      tally.told(leaving, reply);
       return reply;
     },
   };
@@ -117,6 +120,10 @@ function gatedOf(write: AskedWrite): GatedWrite {
   if (write.kind === 'withdrawal') return write;
   const { quote, ...rest } = write;
   return { ...rest, sellAmount: quote.sellAmount, buyAmount: quote.buyAmount };
+}
+
+function sendOf(write: GatedWrite, quoteId: string | null): Send {
+  return { reference: write.reference, quoteId, spending: spendingOf(write) };
 }
 
 /** What a write moves. Of a quote only the side that was asked for is known. */

@@ -1,16 +1,19 @@
 /** What a worker counts against the ceilings of a day: its own sends, also those in doubt, and what others move (M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CeilingTally, keyOf } from '../../activities/ceiling-tally.ts';
+import { CeilingTally, type Send } from '../../activities/ceiling-tally.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
-import type { Withdrawal } from '../../domain/service/records.ts';
+import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Spending } from '../../domain/writes/ceilings.ts';
 import { loadCeilings } from '../../language/load-ceilings.ts';
 import { page } from '../support/activities.ts';
-import { NOT_SENT, NOW, NO_ANSWER, WITHDRAWAL, done, failed } from '../support/scripts.ts';
+import { NOT_SENT, NOW, NO_ANSWER, TRADE, WITHDRAWAL, done, failed } from '../support/scripts.ts';
 
 function ceilings(workers: number) {
-  const loaded = loadCeilings(`ceilings: 1\nworkers: ${workers}\npaid: { per_day: ["1000.00 MXN"] }\n`, 'c');
+  const loaded = loadCeilings(
+    `ceilings: 1\nworkers: ${workers}\npaid: { per_day: ["1000.00 MXN"] }\ntraded: { per_day: ["1000.00 USD"] }\n`,
+    'c',
+  );
   assert.ok(loaded.ok);
   return loaded.ceilings;
 }
@@ -18,7 +21,9 @@ function ceilings(workers: number) {
 /** One service, whose list of withdrawals these workers read. */
 class Office {
   readonly records: Withdrawal[] = [];
+  readonly trades: Trade[] = [];
   isReadable = true;
+  breaks = false;
   nowMs = NOW;
   reads = 0;
 
@@ -28,7 +33,10 @@ class Office {
       facts: DEFAULT_SERVICE_FACTS,
       clock: { wallMs: () => this.nowMs, monotonicMs: () => this.nowMs - startedMs },
       reader: {
-        listTrades: async () => page(),
+        listTrades: async () => {
+          if (this.breaks) throw new Error('It is broken.');
+          return page(...this.trades);
+        },
         listWithdrawals: async () => {
           this.reads += 1;
           return this.isReadable ? page(...this.records.toReversed()) : NO_ANSWER;
@@ -61,13 +69,19 @@ class Office {
 const spent = (value: string): Spending => ({
   kind: 'paid',
   policy: 'p',
-  account: 'wac_1',
+  account: WITHDRAWAL.withdrawalAccountId,
   amounts: [{ value, currency: 'MXN' }],
 });
 const ref = (item: string): string => `p.2026-11-21.${item}`;
 
+const pay = (item: string, amount: string, more: Partial<Spending> = {}): Send => ({
+  reference: ref(item),
+  quoteId: null,
+  spending: { ...spent(amount), ...more },
+});
+
 async function takes(worker: CeilingTally, item: string, amount: string, workers = 1): Promise<boolean> {
-  return (await worker.take(ceilings(workers), keyOf(ref(item), null), spent(amount), true)) === null;
+  return (await worker.take(ceilings(workers), pay(item, amount), true)) === null;
 }
 
 test('what is sent counts at once and once, also in doubt; a refusal and what never left count no more', async () => {
@@ -75,15 +89,15 @@ test('what is sent counts at once and once, also in doubt; a refusal and what ne
   assert.ok(await takes(worker, 'a', '600'));
   assert.ok(!(await takes(worker, 'b', '400.01')));
   assert.ok(await takes(worker, 'a', '600'), 'the same send again');
-  worker.told(ref('a'), NO_ANSWER);
-  worker.told(ref('a'), failed('WITHDRAWAL_ADDRESS_NOT_FOUND', {}));
+  worker.told(pay('a', '600'), NO_ANSWER);
+  worker.told(pay('a', '600'), failed('WITHDRAWAL_ADDRESS_NOT_FOUND', {}));
   assert.ok(
     !(await takes(worker, 'b', '400.01')),
     'a refusal of a later send proves nothing about an earlier one',
   );
   assert.ok(await takes(worker, 'b', '400'));
   for (const reply of [failed('WITHDRAWAL_ADDRESS_NOT_FOUND', {}), NOT_SENT]) {
-    worker.told(ref('b'), reply);
+    worker.told(pay('b', '400'), reply);
     assert.ok(await takes(worker, 'b', '400'));
   }
 });
@@ -92,6 +106,83 @@ test('many sends at the same moment do not pass a ceiling together', async () =>
   const worker = new Office().settled();
   const taken = await Promise.all(['a', 'b', 'c', 'd'].map((item) => takes(worker, item, '300')));
   assert.equal(taken.filter(Boolean).length, 3);
+});
+
+test('of two sends under one key, the refusal of one says nothing about the other', async () => {
+  const worker = new Office().settled();
+  assert.ok(await takes(worker, 'a', '600'));
+  assert.ok(await takes(worker, 'a', '600'), 'another attempt of the same send');
+  worker.told(pay('a', '600'), NOT_SENT);
+  assert.ok(!(await takes(worker, 'b', '400.01')), 'the other one is under way');
+  worker.told(pay('a', '600'), NO_ANSWER);
+  assert.ok(!(await takes(worker, 'b', '400.01')));
+});
+
+test('another amount under the same reference is counted anew, since an earlier send may never have arrived', async () => {
+  const worker = new Office().settled();
+  assert.ok(await takes(worker, 'a', '1'));
+  worker.told(pay('a', '1'), NO_ANSWER);
+  assert.ok(!(await takes(worker, 'a', '1000')));
+  assert.ok(await takes(worker, 'a', '1.00'), 'the same amount');
+});
+
+test('what the service showed at the start passes as it was, with no other amount, account or quote', async () => {
+  const office = new Office();
+  office.made(ref('a'), '700');
+  office.made(ref('b'), '300', { withdrawalAccountId: null });
+  office.trades.push({
+    ...TRADE,
+    clientReferenceId: ref('leg-1'),
+    quoteId: 'qte_1',
+    createdAt: new Date(NOW).toISOString(),
+  });
+  const worker = office.settled();
+  assert.ok(await takes(worker, 'a', '700.00'));
+  assert.ok(!(await takes(worker, 'a', '700.01')));
+  assert.ok(await takes(worker, 'b', '300'), 'a record without an account');
+  assert.notEqual(await worker.take(ceilings(1), pay('a', '700', { account: 'wac_2' }), true), null);
+  const trades = async (item: string, quoteId: string) => {
+    const amounts = [{ value: '1000', currency: 'USD' }];
+    const traded = { ...pay(item, '700', { kind: 'traded', account: null, amounts }), quoteId };
+    return (await worker.take(ceilings(1), traded, true)) === null;
+  };
+  assert.ok(await trades('leg-1', 'qte_1'));
+  assert.ok(!(await trades('leg-1', 'qte_2')));
+  assert.ok(!(await trades('a', 'qte_1')), 'the reference of a payment');
+});
+
+test('what the service showed at the start passes for as long as it keeps the key, and not longer', async () => {
+  const office = new Office();
+  office.made(ref('a'), '1000');
+  const worker = office.settled();
+  assert.ok(!(await takes(worker, 'b', '1')));
+  office.nowMs = NOW + 5 * 86_400_000;
+  assert.ok(await takes(worker, 'b', '1000'));
+  assert.ok(await takes(worker, 'a', '1000'));
+  office.nowMs = NOW + 7 * 86_400_000;
+  assert.ok(await takes(worker, 'b', '600'));
+  assert.ok(!(await takes(worker, 'a', '1000')));
+});
+
+test('what left while there were no ceilings counts once the lists must show it', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  worker.leftUncounted();
+  const early = await worker.take(ceilings(1), pay('b', '1'), true);
+  assert.equal(early?.code, 'CEILING_UNKNOWN');
+  office.made(ref('a'), '700');
+  office.nowMs += 600_000;
+  assert.ok(!(await takes(worker, 'b', '300.01')));
+});
+
+test('a list that fails with an exception is asked again, as one that cannot be read', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  office.breaks = true;
+  const told = await worker.take(ceilings(1), pay('a', '1'), true);
+  assert.equal(told?.code, 'CEILING_UNKNOWN');
+  office.breaks = false;
+  assert.ok(await takes(worker, 'a', '1'));
 });
 
 test('two workers keep it together, each by its share', async () => {
@@ -107,9 +198,9 @@ test('after its start a worker waits until the lists show what it may have sent,
   const office = new Office();
   const first = office.settled();
   assert.ok(await takes(first, 'a', '700'));
-  first.told(ref('a'), done(office.made(ref('a'), '700')));
+  first.told(pay('a', '700'), done(office.made(ref('a'), '700')));
   const again = office.worker();
-  const early = await again.take(ceilings(1), ref('b'), spent('1'), true);
+  const early = await again.take(ceilings(1), pay('b', '1'), true);
   assert.equal(early?.code, 'CEILING_UNKNOWN');
   assert.match(early.why, /has just started, and waits/);
   office.nowMs += 600_000;
@@ -130,7 +221,7 @@ test('what other tools move takes from the ceiling, failed records do not, and a
   const record = office.made(null, '400');
   office.nowMs += 61_000;
   assert.ok(!(await takes(worker, 'b', '400')), 'nobody knows yet whose it is');
-  worker.told(ref('a'), done(record));
+  worker.told(pay('a', '400'), done(record));
   assert.ok(await takes(worker, 'b', '400'));
 });
 
