@@ -93,7 +93,7 @@ export class CeilingTally {
     if (counts && this.#isCounted(send)) return null;
     if (clock.monotonicMs() - this.#startedAtMs < this.#settleMs)
       return unknown(
-        'this worker has just started, and waits until the lists show what it may have sent before',
+        'this worker has just begun to count, and waits until the lists show what it may have sent before',
       );
     if (!(await this.#read()))
       return unknown('the lists of the service, which show what was moved today, cannot be read');

@@ -136,7 +136,11 @@ function spendingOf(write: GatedWrite): Spending {
     }
     case 'quote': {
       const { side, value } = write.amount;
-      return { kind: 'traded', policy, account: null, amounts: [{ value, currency: write[side] }] };
+      const amounts = [
+        { value, currency: write[side] },
+        { value: '0', currency: write[side === 'sell' ? 'buy' : 'sell'] },
+      ];
+      return { kind: 'traded', policy, account: null, amounts };
     }
     case 'trade': {
       const { sell, buy, sellAmount, buyAmount } = write;

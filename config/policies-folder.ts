@@ -6,13 +6,14 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { accountsOf, DESTINATIONS_FILE_BYTES, type Destinations } from '../domain/destinations.ts';
-import { destinationsFileOf, referenceFileOf, type ReferenceRates } from '../domain/policy.ts';
+import { destinationsFileOf, referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import type { AllowedPolicy, PoliciesRead } from '../domain/writes/write-gate.ts';
 import type { Ceilings } from '../domain/writes/ceilings.ts';
 import { loadCeilings } from '../language/load-ceilings.ts';
 import { loadDestinations } from '../language/load-destinations.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
+import { isCalendarDate } from '../calendar/business-date.ts';
 import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
 import { readFolderFile } from './files-folder.ts';
 import { readTextFile } from './read-text-file.ts';
@@ -20,27 +21,51 @@ import { readTextFile } from './read-text-file.ts';
 const FINISHING = 'finishing';
 const CEILINGS = 'ceilings.yaml';
 const IS_POLICY = /\.ya?ml$/;
+/** Ceilings under another name would bind nothing. */
+const IS_CEILINGS = /^ceilings\.ya?ml$/i;
 const IS_REPLACED = /@([0-9]{4}-[0-9]{2}-[0-9]{2})\.ya?ml$/;
 
-/** Reads the whole folder. What cannot be used is told, and allows nothing. Never throws. */
-export async function readPoliciesFolder(
+/**
+ * Makes what reads the whole folder, each time as it stands then. What cannot be used is told, and allows nothing. Ceilings that
+ * were there once must stay: a file that is missing for a moment, while somebody replaces it, must not set anything free. The
+ * reader never throws.
+ */
+export function policiesFolder(
   folder: string,
   decimals: Readonly<Record<string, number>>,
+): () => Promise<PoliciesRead> {
+  let hadCeilings = false;
+  return async () => {
+    const read = await readFolder(folder, decimals, hadCeilings);
+    hadCeilings ||= read.ceilings !== null;
+    return read;
+  };
+}
+
+async function readFolder(
+  folder: string,
+  decimals: Readonly<Record<string, number>>,
+  hadCeilings: boolean,
 ): Promise<PoliciesRead> {
   const troubles: string[] = [];
   const current = await namesIn(folder, '.', troubles);
+  const misnamed = current.find((name) => IS_CEILINGS.test(name)) ?? null;
+  const ceilings = await readCeilings(folder, { misnamed, hadCeilings, troubles });
   const replaced = await namesIn(folder, FINISHING, troubles);
   const read = await Promise.all([
     ...current.map((name) => readPolicy(folder, name, null, { decimals, troubles })),
     ...replaced.map((name) => {
       const before = IS_REPLACED.exec(name)?.[1];
-      if (before !== undefined) return readPolicy(folder, name, before, { decimals, troubles });
-      troubles.push(`"${name}" has no date in its name, as in "name@2026-11-28.yaml"`);
-      return null;
+      if (before !== undefined && isCalendarDate(before))
+        return readPolicy(folder, name, before, { decimals, troubles });
+      return { name, trouble: `"${name}" has no date in its name, as in "name@2026-11-28.yaml"` };
     }),
   ]);
-  const policies = read.filter((one) => one !== null);
-  const ceilings = await readCeilings(folder, troubles);
+  const policies = read.filter((one) => 'policy' in one);
+  const beside = new Set(policies.flatMap(({ policy }) => filesOf(policy)));
+  // A file that a policy names is none itself.
+  for (const one of read) if ('trouble' in one && !beside.has(one.name)) troubles.push(one.trouble);
+  if (ceilings !== 'unusable') tellUnboundOf(ceilings, policies, troubles);
   return {
     // With ceilings that cannot be read, nothing is allowed.
     policies: ceilings === 'unusable' ? [] : policies.filter((one) => !isTwice(one, policies, troubles)),
@@ -64,36 +89,59 @@ async function namesIn(folder: string, below: string, troubles: string[]): Promi
 
 type Reading = { readonly decimals: Readonly<Record<string, number>>; readonly troubles: string[] };
 
+/** A file that is no policy that can be used. */
+type NoPolicy = { readonly name: string; readonly trouble: string };
+
 async function readPolicy(
   folder: string,
   name: string,
   before: string | null,
   { decimals, troubles }: Reading,
-): Promise<AllowedPolicy | null> {
+): Promise<AllowedPolicy | NoPolicy> {
   const read = await readTextFile(join(folder, name));
-  if (!read.ok) {
-    troubles.push(`"${name}": ${read.message}`);
-    return null;
-  }
+  if (!read.ok) return { name, trouble: `"${name}": ${read.message}` };
   const loaded = loadPolicy(read.text, name, decimals);
-  if (!loaded.ok) {
-    troubles.push(mistakesOf(name, loaded.problems));
-    return null;
-  }
+  if (!loaded.ok) return { name, trouble: mistakesOf(name, loaded.problems) };
   const { policy } = loaded;
   const accounts = readDestinations(await textOf(folder, destinationsFileOf(policy), troubles), troubles);
   const rates = readRates(await textOf(folder, referenceFileOf(policy.guard), troubles), troubles);
   return { policy, destinations: accounts, referenceRates: rates, before };
 }
 
-/** Null: there is no such file. */
-async function readCeilings(folder: string, troubles: string[]): Promise<Ceilings | 'unusable' | null> {
+/** Null: there is no such file, and there was none before. */
+async function readCeilings(
+  folder: string,
+  {
+    misnamed,
+    hadCeilings,
+    troubles,
+  }: { readonly misnamed: string | null; readonly hadCeilings: boolean; readonly troubles: string[] },
+): Promise<Ceilings | 'unusable' | null> {
   const read = await readTextFile(join(folder, CEILINGS));
-  if (!read.ok && read.isMissing) return null;
+  if (misnamed !== null) {
+    troubles.push(`"${misnamed}" must have the name "${CEILINGS}"`);
+    return 'unusable';
+  }
+  if (!read.ok && read.isMissing) {
+    if (!hadCeilings) return null;
+    troubles.push(`"${CEILINGS}" was there, and is missing now`);
+    return 'unusable';
+  }
   const loaded = read.ok ? loadCeilings(read.text, CEILINGS) : null;
   if (loaded?.ok === true) return loaded.ceilings;
   troubles.push(loaded === null ? `"${CEILINGS}" cannot be read` : mistakesOf(CEILINGS, loaded.problems));
   return 'unusable';
+}
+
+/** A ceiling of a policy that is not there binds nothing: most likely its name is a mistake. */
+function tellUnboundOf(
+  ceilings: Ceilings | null,
+  policies: readonly AllowedPolicy[],
+  troubles: string[],
+): void {
+  const names = new Set((ceilings?.all ?? []).flatMap(({ policy }) => (policy === null ? [] : [policy])));
+  for (const { policy } of policies) names.delete(policy.name);
+  for (const name of names) troubles.push(`"${CEILINGS}" names policy "${name}", which is not in the folder`);
 }
 
 /** Of two policies that hold and have one name, neither counts. */
@@ -104,6 +152,11 @@ function isTwice(one: AllowedPolicy, all: readonly AllowedPolicy[], troubles: st
   const trouble = `policy "${name}" stands in it twice`;
   if (!troubles.includes(trouble)) troubles.push(trouble);
   return true;
+}
+
+/** The files that a policy names. */
+function filesOf(policy: Policy): readonly string[] {
+  return [destinationsFileOf(policy), referenceFileOf(policy.guard)].filter((file) => file !== null);
 }
 
 type NamedText = { readonly file: string; readonly text: string };
@@ -121,7 +174,9 @@ function readDestinations(named: NamedText | null, troubles: string[]): Destinat
   if (named === null) return null;
   const loaded = loadDestinations(named.text, named.file);
   if (loaded.ok) return accountsOf(loaded.destinations);
-  troubles.push(mistakesOf(named.file, loaded.problems));
+  // A mistake may quote the name of a payee, which must reach no history and no log (M6).
+  const [first] = loaded.problems;
+  troubles.push(`${first === undefined ? named.file : placeOf(first)}: a mistake`);
   return null;
 }
 

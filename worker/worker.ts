@@ -10,7 +10,6 @@ import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { CeilingTally } from '../activities/ceiling-tally.ts';
 import { OPEN_GATE, writeGate, type WriteGate } from '../activities/write-gate.ts';
-import type { PoliciesRead } from '../domain/writes/write-gate.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
@@ -38,7 +37,7 @@ import { createClient, createSealer, type Settings } from '../config/config.ts';
 import { ConfigurationError } from '../config/errors.ts';
 import { readFolderFile } from '../config/files-folder.ts';
 import { haltFileAt } from '../config/halt-file.ts';
-import { readPoliciesFolder } from '../config/policies-folder.ts';
+import { policiesFolder } from '../config/policies-folder.ts';
 import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
 
 export type WorkerOptions = {
@@ -90,16 +89,16 @@ async function gateOf(
   clock: TimedClock,
   note: (problem: string) => void,
 ): Promise<WriteGate> {
-  const { policiesFolder, mode, facts } = settings;
-  if (policiesFolder === null) return OPEN_GATE;
-  const read = (): Promise<PoliciesRead> => readPoliciesFolder(policiesFolder, facts.decimals);
+  const { policiesFolder: folder, mode, facts } = settings;
+  if (folder === null) return OPEN_GATE;
+  const read = policiesFolder(folder, facts.decimals);
   const { policies, troubles } = await read();
   if (policies.length === 0)
     throw new ConfigurationError([
       {
         code: 'POLICIES_UNUSABLE',
         item: null,
-        message: `CAMBIST_POLICIES is "${policiesFolder}", and it has no policy that can be used: ${troubles.join('; ') || 'it has no file *.yaml'}.`,
+        message: `CAMBIST_POLICIES is "${folder}", and it has no policy that can be used: ${troubles.join('; ') || 'it has no file *.yaml'}.`,
         fix: 'Name the folder of the policies that this worker may carry out. `npx cambist check` checks each of them.',
       },
     ]);

@@ -22,7 +22,7 @@ export type Ceilings = {
   readonly all: readonly Ceiling[];
 };
 
-/** What a payment or a trade moves: a payment one amount, a trade what it sells and what it buys. */
+/** What a payment or a trade moves: a payment one amount, a trade what it sells and what it buys. A quote has `0` for what it does not know. */
 export type Spending = {
   readonly kind: 'paid' | 'traded';
   /** Null: of no policy of ours. */
@@ -69,11 +69,13 @@ export function whyOverCeiling(
 ): string | null {
   const { kind, policy, account } = spending;
   const bound = all.filter((one) => one.kind === kind && [null, policy].includes(one.policy));
-  const moving = bound.filter((one) => isPositive(amountIn(spending, one)));
-  if (!moving.some((one) => one.policy === null && one.per === 'day'))
-    return `no ceiling says how much ${currenciesOf(spending)} may be ${kind} on one day`;
-  for (const ceiling of moving) {
+  const isBound = spending.amounts.some(({ currency }) =>
+    bound.some((one) => one.policy === null && one.per === 'day' && one.most.currency === currency),
+  );
+  if (!isBound) return `no ceiling says how much ${currenciesOf(spending)} may be ${kind} on one day`;
+  for (const ceiling of bound) {
     const asked = amountIn(spending, ceiling);
+    if (!isPositive(asked)) continue;
     const ours = own.of(ceiling, account);
     const left = subtract(ceiling.most.value, foreign.of(ceiling, account));
     if (compare(multiply(sum([ours, asked]), String(workers)), left) > 0)

@@ -453,7 +453,7 @@ function* stayInDoubt(item: Item, state: LegState, looked: Looked<Trade> | null)
     case 'open':
     case 'short': {
       const mayProbe = quote?.probed === false && !(ready.otherKeys && isOthersDoubt(context, state));
-      return mayProbe ? yield* probe(item, state, quote) : { kind: 'requote', state: over };
+      return mayProbe ? yield* probe(item, state, { quote, over }) : { kind: 'requote', state: over };
     }
     case 'refused':
       return yield* end(item, over, phase.problem);
@@ -466,11 +466,18 @@ function* stayInDoubt(item: Item, state: LegState, looked: Looked<Trade> | null)
  * Sends the same key, quote and bytes once more before doubt ends by time. An expired quote cannot be traded again. But the
  * service says so when it still works on the first send, and answers with its success when the first send was executed.
  */
-function* probe(item: Item, state: LegState, quote: QuoteInHand): Steps<LegStep> {
+function* probe(
+  item: Item,
+  state: LegState,
+  { quote, over }: { readonly quote: QuoteInHand; readonly over: LegState },
+): Steps<LegStep> {
   const { leg, subject, ready } = item;
   const stopped = yield* mayStillLeave(subject, ready, state);
   if (stopped !== null) return stopped;
   const reply = yield* ask<'send trade'>(tradeOf(leg, quote));
+  // The quote was asked for before the worker had a folder of policies, and no folder ever allows it. Time has ended the doubt.
+  if (notAllowed(reply) === 'NOT_ALLOWED' && quote.seal === undefined)
+    return { kind: 'requote', state: over };
   const refused = reply.kind === 'REFUSED' && !PAUSES.includes(classOfReply(reply));
   return yield* afterTrade(item, { ...state, quote: { ...quote, probed: refused } }, quote, reply);
 }

@@ -3,14 +3,14 @@
  * very request that is about to be signed. Nothing that Temporal says can widen it: the policy comes from files that only the
  * operator of the worker can change, and account, currency, amount and price are held against it anew. Pure.
  */
-import { compare } from '../money.ts';
+import { compare, isDecimal, isPositive } from '../money.ts';
 import type { Destinations } from '../destinations.ts';
 import { currenciesOf, type Limits, type Policy, type ReferenceRates } from '../policy.ts';
 import { guardOf } from '../plan/leg-guard.ts';
 import { brokenPaymentLimit, brokenTradeLimit, type Gross } from '../plan/limits.ts';
 import { keepsGuard } from '../plan/price-bounds.ts';
 import { moneyText } from '../currencies.ts';
-import { firstReference, runOf } from '../references.ts';
+import { firstReference, generationOf, runOf } from '../references.ts';
 import type { Ceilings } from './ceilings.ts';
 import type { Mode } from '../service/records.ts';
 
@@ -76,8 +76,13 @@ export type Gate = {
  * versions of a policy that a run may go by, one is enough.
  */
 export function whyNotAllowed(gate: Gate, write: GatedWrite): string | null {
-  const run = runOf(write.reference);
-  if (run === null) return `"${write.reference}" is no reference of a run`;
+  const { reference } = write;
+  const run = runOf(reference);
+  // Under a form that no run makes, no lookup of ours would find the record.
+  if (run === null || generationOf(firstReference(reference), reference) === null)
+    return `"${reference}" is no reference of a run`;
+  const odd = amountsOf(write).find((value) => !isDecimal(value) || !isPositive(value));
+  if (odd !== undefined) return `"${odd}" is no amount`;
   const named = gate.policies.filter(({ policy }) => policy.name === run.policy);
   if (named.length === 0) return `the folder has no policy "${run.policy}"`;
   const date = gate.dateOf(run.id);
@@ -86,6 +91,17 @@ export function whyNotAllowed(gate: Gate, write: GatedWrite): string | null {
     return `the folder has no policy "${run.policy}" for runs of ${date ?? 'this id'}, only a replaced one for earlier dates`;
   const reasons = versions.map((version) => whyNotBy(gate, version, write));
   return reasons.includes(null) ? null : (reasons[0] ?? null);
+}
+
+function amountsOf(write: GatedWrite): readonly string[] {
+  switch (write.kind) {
+    case 'quote':
+      return [write.amount.value];
+    case 'trade':
+      return [write.sellAmount, write.buyAmount];
+    case 'withdrawal':
+      return [write.amount];
+  }
 }
 
 function whyNotBy(gate: Gate, version: AllowedPolicy, write: GatedWrite): string | null {
@@ -128,14 +144,14 @@ const NO_DESTINATIONS = 'names a file of destinations that is not in the folder,
 function whyNotTraded(gate: Gate, version: AllowedPolicy, write: Quoted | Traded): string | null {
   const { policy } = version;
   return (
-    whyNotPair(policy, write) ??
+    whyNotPair(version, write) ??
     whyNotAmount(policy, write) ??
     brokenLimit(policy.rules.limits, write) ??
     (write.kind === 'quote' ? null : whyNotPrice(gate, version, write))
   );
 }
 
-function whyNotPair(policy: Policy, { sell, buy }: Quoted | Traded): string | null {
+function whyNotPair({ policy, destinations }: AllowedPolicy, { sell, buy }: Quoted | Traded): string | null {
   const no = `does not sell ${sell} for ${buy}`;
   switch (policy.kind) {
     case 'convert':
@@ -148,7 +164,9 @@ function whyNotPair(policy: Policy, { sell, buy }: Quoted | Traded): string | nu
     }
     case 'payout': {
       const { fund } = policy.payout;
-      return fund.kind === 'net' && fund.from === sell && sell !== buy ? null : no;
+      if (fund.kind !== 'net' || fund.from !== sell || sell === buy) return no;
+      if (destinations === null) return policy.payout.destinations === null ? null : NO_DESTINATIONS;
+      return [...destinations.values()].includes(buy) ? null : `pays no ${buy}`;
     }
   }
 }

@@ -202,7 +202,7 @@ test('after its start a worker waits until the lists show what it may have sent,
   const again = office.worker();
   const early = await again.take(ceilings(1), pay('b', '1'), true);
   assert.equal(early?.code, 'CEILING_UNKNOWN');
-  assert.match(early.why, /has just started, and waits/);
+  assert.match(early.why, /has just begun to count, and waits/);
   office.nowMs += 600_000;
   assert.ok(!(await takes(again, 'b', '300.01')));
   assert.ok(await takes(again, 'b', '300'));

@@ -8,14 +8,16 @@ import { requestQuote } from '../../activities/request-quote.ts';
 import { writeGate } from '../../activities/write-gate.ts';
 import type { LegCall } from '../../domain/run/calls.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
+import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import { NEW_LEG, type LegStep } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import { loadCeilings } from '../../language/load-ceilings.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { sealerOf } from '../../service/quote-seal.ts';
 import type { ApiKey } from '../../service/key.ts';
-import { inActivity, worker, type Scripted } from '../support/activities.ts';
+import { inActivity, page, worker, type Scripted } from '../support/activities.ts';
 import { makeKey } from '../support/service-fixture.ts';
-import { IN_HAND, LEG, NOW, PAYMENT, QUOTE, context, done } from '../support/scripts.ts';
+import { IN_HAND, LEG, NOW, PAYMENT, QUOTE, TRADE, context, done } from '../support/scripts.ts';
 
 const POLICY = `policy: 1
 kind: convert
@@ -28,29 +30,37 @@ withdraw: [{ id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.
 `;
 const KEY = (await makeKey()).key;
 
-/** Nothing asks for the lists where there are no ceilings. */
-const NO_LISTS = {
-  listTrades: () => Promise.reject(new Error('No ceilings.')),
-  listWithdrawals: () => Promise.reject(new Error('No ceilings.')),
-};
+/** Lists that show nothing. */
+const EMPTY = { listTrades: async () => page<Trade>(), listWithdrawals: async () => page<Withdrawal>() };
 
 /** A worker whose folder has these policies, as they stand when it asks. */
 function gated(
   texts: () => readonly string[],
-  { key = KEY, ...scripted }: Scripted & { readonly key?: ApiKey } = {},
+  {
+    key = KEY,
+    ceilings = () => null,
+    ...scripted
+  }: Scripted & { readonly key?: ApiKey; readonly ceilings?: () => string | null } = {},
 ) {
   let ms = 0;
+  const ceilingsNow = () => {
+    const text = ceilings();
+    if (text === null) return null;
+    const loaded = loadCeilings(text, 'ceilings.yaml');
+    assert.ok(loaded.ok);
+    return loaded.ceilings;
+  };
   const read = async () => ({
     policies: texts().map((text) => {
       const loaded = loadPolicy(text, 'p.yaml');
       assert.ok(loaded.ok);
       return { policy: loaded.policy, destinations: null, referenceRates: null, before: null };
     }),
-    ceilings: null,
+    ceilings: ceilingsNow(),
     troubles: [],
   });
   const clock = { wallMs: () => NOW, monotonicMs: () => ms };
-  const tally = new CeilingTally({ reader: NO_LISTS, facts: DEFAULT_SERVICE_FACTS, clock });
+  const tally = new CeilingTally({ reader: EMPTY, facts: DEFAULT_SERVICE_FACTS, clock });
   const gate = writeGate({ read, mode: 'SANDBOX', decimals: {}, clock, seal: sealerOf(key), tally });
   const balances = async () =>
     done({
@@ -78,10 +88,14 @@ async function pays(deps: ReturnType<typeof gated>['deps'], payment: typeof PAYM
   return answer.items[0]?.step;
 }
 
-function assertNotAllowed(step: LegStep | { readonly kind: string } | undefined, why: RegExp): void {
+function assertNotAllowed(
+  step: LegStep | { readonly kind: string } | undefined,
+  why: RegExp,
+  code = 'NOT_ALLOWED',
+): void {
   assert.ok(step !== undefined && 'wait' in step, JSON.stringify(step));
   const { wait } = step;
-  assert.deepEqual([wait.problem.code, wait.reason, wait.afterMs], ['NOT_ALLOWED', 'configuration', 60_000]);
+  assert.deepEqual([wait.problem.code, wait.reason, wait.afterMs], [code, 'configuration', 60_000]);
   assert.match(wait.problem.message, why);
 }
 
@@ -158,4 +172,41 @@ test('a price that the plan of a stranger would take, and the folder does not, i
   assertNotAllowed(step, /does not allow the price/);
   assert.ok(step.kind === 'wait' && step.state.held);
   assert.equal(sent('createTrade').length, 0);
+});
+
+const CEILINGS = `ceilings: 1
+workers: 1
+paid: { per_day: ["17250.00 MXN"] }
+traded: { per_day: ["1000.00 USD"] }
+`;
+
+test('a quote of a bought amount is asked for, and its trade made, under a ceiling of what it sells', async () => {
+  const bought = POLICY.replace('{ sell: "1000.00" }', '{ buy: "17250.00" }');
+  const leg = { ...LEG, amount: { side: 'buy', value: '17250.00', fixed: true } } as const;
+  const reply = done({ ...QUOTE, sellAmount: null, buyAmount: '17250.00', quoteAmount: '1000.00' });
+  const trade = done({ ...TRADE, sellAmount: null, buyAmount: '17250.00', executedAmount: '1000.00' });
+  const { deps, passes } = gated(() => [bought], {
+    ceilings: () => CEILINGS,
+    createQuote: async () => reply,
+    createTrade: async () => trade,
+  });
+  passes(600_000);
+  const quoted = (await inActivity({}, () => requestQuote(deps)({ ...LEG_CALL, leg }))).step;
+  assert.ok(quoted.kind === 'quoted', JSON.stringify(quoted));
+  const call = { ...LEG_CALL, leg, state: quoted.state };
+  const { step } = await inActivity({}, () => executeTrade(deps)(call));
+  assert.equal(step.kind, 'traded', JSON.stringify(step));
+});
+
+test('ceilings that are new in the folder wait until the lists show what has left without them', async () => {
+  let ceilings: string | null = null;
+  const { deps, passes, sent } = gated(() => [POLICY], { ceilings: () => ceilings });
+  passes(600_000);
+  assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
+  ceilings = CEILINGS;
+  passes(1_001);
+  assertNotAllowed(await pays(deps, PAYMENT), /has just begun to count/, 'CEILING_UNKNOWN');
+  passes(600_000);
+  assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
+  assert.equal(sent('createWithdrawal').length, 2);
 });

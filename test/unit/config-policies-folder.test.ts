@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
-import { readPoliciesFolder } from '../../config/policies-folder.ts';
+import { policiesFolder } from '../../config/policies-folder.ts';
 import { convertPolicy } from '../support/policies.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'policies-'));
@@ -23,7 +23,7 @@ environment: sandbox
 payout: { fund: { mode: none }, destinations: accounts.yaml }
 shortfall: hold
 `;
-const read = () => readPoliciesFolder(folder, {});
+const read = () => policiesFolder(folder, {})();
 
 test('policies hold by their names, and those that were replaced for the dates before the one in their file’s name', async () => {
   await put('one.yaml', named('one'));
@@ -83,8 +83,55 @@ test('ceilings are read from their file; with a mistake in it nothing is allowed
   assert.match(troubles.join(), /^ceilings\.yaml:3:/);
 });
 
+test('ceilings that were there and are missing, while somebody replaces the file or for good, set nothing free', async () => {
+  const again = policiesFolder(folder, {});
+  await put('one.yaml', named('one'));
+  assert.equal((await again()).policies.length, 1, 'there were none');
+  await put('ceilings.yaml', 'ceilings: 1\nworkers: 2\n');
+  assert.notEqual((await again()).ceilings, null);
+  await rm(join(folder, 'ceilings.yaml'));
+  const { policies, troubles } = await again();
+  assert.deepEqual(policies, []);
+  assert.match(troubles.join(), /"ceilings\.yaml" was there, and is missing now/);
+  await put('ceilings.yaml', 'ceilings: 1\nworkers: 2\n');
+  assert.equal((await again()).policies.length, 1);
+});
+
+test('ceilings under another name allow nothing, and a ceiling of a policy that is not there is told', async () => {
+  await put('one.yaml', named('one'));
+  await put(
+    'ceilings.yaml',
+    'ceilings: 1\nworkers: 2\npolicies: { on: { paid_per_day: ["5.00 EUR"] }, one: {} }\n',
+  );
+  const { policies, troubles } = await read();
+  assert.equal(policies.length, 1);
+  assert.deepEqual(troubles, ['"ceilings.yaml" names policy "on", which is not in the folder']);
+  await rm(join(folder, 'ceilings.yaml'));
+  await put('Ceilings.yml', 'ceilings: 1\nworkers: 2\n');
+  const misnamed = await read();
+  assert.deepEqual(misnamed.policies, []);
+  assert.match(misnamed.troubles.join(), /"Ceilings\.yml" must have the name "ceilings\.yaml"/);
+});
+
+test('a replaced policy whose date does not exist counts for no run', async () => {
+  await put('finishing/one@2026-11-31.yaml', named('one'));
+  const { policies, troubles } = await read();
+  assert.deepEqual(policies, []);
+  assert.match(troubles.join(), /has no date in its name/);
+});
+
+test('a mistake in a file of destinations is told by its place, without the name of a payee', async () => {
+  await put('team.yaml', PAYOUT);
+  await put(
+    'accounts.yaml',
+    `accounts:\n  wac_7Hk2mQ9vT4xR: { currency: MXN, label: "Juan Perez\\nAv. 5" }\n`,
+  );
+  const { troubles } = await read();
+  assert.deepEqual(troubles, ['accounts.yaml:2:45: a mistake']);
+});
+
 test('a folder that is not there has no policy, and says so', async () => {
-  const { policies, troubles } = await readPoliciesFolder(join(folder, 'missing'), {});
+  const { policies, troubles } = await policiesFolder(join(folder, 'missing'), {})();
   assert.deepEqual(policies, []);
   assert.match(troubles.join(), /missing": ENOENT/);
 });

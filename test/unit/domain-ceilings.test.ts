@@ -91,6 +91,21 @@ test('a trade counts on each of its sides, and needs a ceiling of one of them; a
   );
 });
 
+test('a quote asks by the one side that is known, and the ceiling may be one of the other', () => {
+  const quoted = (bought: string, sold: string): Spending => ({
+    kind: 'traded',
+    policy: 'p',
+    account: null,
+    amounts: [
+      { value: bought, currency: 'MXN' },
+      { value: sold, currency: 'USD' },
+    ],
+  });
+  assert.equal(over(quoted('99999', '0')), null);
+  assert.equal(over(quoted('99999', '0'), [traded('2500', '1')]), null, 'its trade is asked about again');
+  assert.match(over(quoted('0', '2000.01')) ?? '', /above what is left/);
+});
+
 test('what others move takes from the whole, and each of the workers takes its share of the rest', () => {
   const two = ceilings(FILE.replace('workers: 1', 'workers: 2'));
   const elsewhere = paid('200', { policy: null, account: 'wac_9' });

@@ -252,6 +252,19 @@ test('a failure that is replayed will never say more: the quote is dropped, the 
   assert.equal(stateOf(result).phase.kind, 'open');
 });
 
+test('a quote from before the worker had a folder of policies does not keep its leg in doubt for ever', () => {
+  const answer: Answer = { kind: 'NOT_SENT', reason: 'it is not allowed', notAllowed: 'NOT_ALLOWED' };
+  const doubt = { lastSendMs: NOW - 200_000, absentAtMs: NOW - 60_000, under: null, why: 'no answer' };
+  const old = { ...IN_HAND, usableUntilMs: NOW - 180_000 };
+  const later = (quote: LegState['quote']) =>
+    trade({ 'send trade': [answer] }, { ...DOUBTFUL, doubt, quote }).result;
+  const over = later(old);
+  assert.equal(over.kind, 'requote');
+  assert.equal(stateOf(over).doubt, null);
+  // The folder may allow one of its own again.
+  assert.equal(problemOf(later({ ...old, seal: 'a seal' })), 'NOT_ALLOWED');
+});
+
 test('a dead quote is not sent: nothing in doubt asks for a new one, doubt waits', () => {
   const dead = { ...QUOTED, quote: { ...IN_HAND, usableUntilMs: NOW + 400 } };
   const plain = trade({}, dead);

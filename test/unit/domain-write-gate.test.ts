@@ -126,7 +126,17 @@ describe('a conversion of the folder', () => {
     const write = pay('supplier', SUPPLIER, '1');
     assert.match(whyNot([], write) ?? '', /has no policy "p"/);
     assert.match(whyNot(POLICIES, write, { mode: 'LIVE' }) ?? '', /is for sandbox/);
-    assert.match(whyNot(POLICIES, { ...write, reference: 'a note' }) ?? '', /is no reference of a run/);
+    const forged = [
+      'a note',
+      'supplier~',
+      'supplier~1',
+      'supplier~x',
+      'supplier~02',
+      'supplier~2~3',
+      'supplier.2',
+    ];
+    for (const item of forged)
+      assert.match(whyNot(POLICIES, pay(item, SUPPLIER, '1')) ?? '', /is no reference of a run/, item);
   });
 
   test('that was replaced still counts for runs of earlier dates, and for no others', () => {
@@ -148,6 +158,20 @@ describe('a conversion of the folder', () => {
     assert.match(whyNot(all, quote('USD', 'MXN', '1500.01')) ?? '', /per_trade/);
     assert.match(whyNot(all, quote('USD', 'MXN', '10', 'buy')) ?? '', /fixes the sold amount/);
   });
+});
+
+test('what is no positive amount is not allowed, also where no limit is', () => {
+  const payout = PAYOUT.replace(/^limits: .*$/m, '').replace(', destinations: accounts.yaml', '');
+  const policies = [allowed(payout)];
+  assert.equal(whyNot(policies, pay('inv-1', OTHER, '1000000', 'EUR')), null);
+  for (const amount of ['0', '0.00', '-1', '1e3', '1,000', '', 'NaN', 'Infinity', ' 1'])
+    for (const write of [
+      pay('inv-1', OTHER, amount, 'EUR'),
+      quote('USD', 'EUR', amount),
+      trade('USD', 'EUR', amount, '1'),
+      trade('USD', 'EUR', '1', amount),
+    ])
+      assert.match(whyNot(policies, write) ?? '', /is no amount/, JSON.stringify(write));
 });
 
 describe('a rebalancing of the folder', () => {
@@ -196,6 +220,8 @@ describe('a payout of the folder', () => {
     assert.equal(whyNot(POLICIES, trade('USD', 'EUR', '5000', '4600')), null);
     assert.match(whyNot(POLICIES, trade('USD', 'EUR', '5000.01', '4600')) ?? '', /per_trade/);
     assert.match(whyNot(POLICIES, quote('EUR', 'USD', '900')) ?? '', /does not sell EUR for USD/);
+    assert.match(whyNot(POLICIES, quote('USD', 'MXN', '900', 'buy')) ?? '', /pays no MXN/);
+    assert.match(whyNot([allowed(PAYOUT)], quote('USD', 'EUR', '900', 'buy')) ?? '', /is not in the folder/);
     const none = [allowed(PAYOUT.replace('{ from: USD, mode: net }', '{ mode: none }'))];
     assert.match(whyNot(none, quote('USD', 'EUR', '900')) ?? '', /does not sell/);
   });

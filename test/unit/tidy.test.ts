@@ -38,7 +38,7 @@ const EDGES: Readonly<Record<string, Edges>> = {
     node: 'any',
   },
   config: {
-    folders: ['domain', 'language', 'service', 'workflows'],
+    folders: ['domain', 'calendar', 'language', 'service', 'workflows'],
     packages: ['@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
     node: 'any',
   },
