@@ -3,18 +3,22 @@ import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { lackOf, missingIn, type Missing } from '../../domain/run/missing.ts';
 import { mainWait, type BatchProgress, type Progress } from '../../domain/run/progress.ts';
+import type { ReportPayment } from '../../domain/run/report.ts';
 import { runName } from '../../domain/references.ts';
 import { RUN_ENDINGS, act, teach, type JsonOption, type Session } from '../command.ts';
 import { EXIT_CODES, firstOf } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
 import { atPlace } from '../../operations/place.ts';
+import type { AskingPlace } from '../../operations/follow/answers.ts';
 import { standingTable } from '../views/batch-text.ts';
 import { standingDocument, standingLines } from '../views/halts-text.ts';
 import { pausedDocument, pausedLine } from '../views/paused-text.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
-import { pastLines, statusSentence, unblocking } from '../views/report-text.ts';
+import { openAgainLine, pastLines, statusSentence, unblocking } from '../views/report-text.ts';
 import { haltRecord } from '../../operations/halt/switch.ts';
 import { pausedBesideRuns } from '../../operations/follow/paused.ts';
+import { nextAsRead } from '../../operations/decide/next-start.ts';
+import { readRun } from '../../operations/follow/read-run.ts';
 import { parseRun } from '../../operations/named-run.ts';
 import { pastOf } from '../../operations/replay/past.ts';
 import { listRuns, requireRun } from '../../operations/follow/runs.ts';
@@ -59,6 +63,8 @@ type Shown = {
    * for, how many are still to be looked up, and the sums that the plan had left out. Null: it is no batch.
    */
   readonly batch: Omit<BatchProgress, 'waiting' | 'open' | 'others'> | null;
+  /** Of an ended run: the payments that the next start pays again, as a person has said. */
+  readonly paidAgain?: readonly Pick<ReportPayment, 'id' | 'amount' | 'currency'>[];
   readonly exitCode: number;
 };
 
@@ -70,12 +76,15 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
       const nowMs = output.io.now();
       const past = await pastOf(place.client, standing.facts);
       const clock = clockOf(standing.kind === 'told' ? standing.report.zone : null, nowMs);
-      const shown = { ...shownOf(standing, nowMs, clock), ...past };
+      const again = await openAgain(place, standing);
+      const paidAgain = again.map(({ id, amount, currency }) => ({ id, amount, currency }));
+      const shown = { ...shownOf(standing, nowMs, clock), ...past, paidAgain };
       output.document(shown);
       output.say(shown.sentence);
       if (standing.kind === 'told' && standing.progress.batch !== null)
         output.show(`\n${standingTable(standing.progress.batch, output.width)}\n`);
       output.say(...pastLines(shown, clock));
+      if (again.length > 0) output.say(openAgainLine(again));
       return standing.ending;
     }
     const [record, paused, runs] = await Promise.all([
@@ -100,6 +109,13 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
     if (shown.length === 0) output.say(`No run is open in mode ${place.mode}.`);
     return ending;
   });
+}
+
+/** Payments of an ended run that the next start pays again, as a person has said, though perhaps not the person who starts it. */
+async function openAgain(place: AskingPlace, { facts, kind }: Standing): Promise<readonly ReportPayment[]> {
+  if (facts.isOpen || kind !== 'told') return [];
+  const next = nextAsRead(await readRun(place, facts), { takesCancelBack: true });
+  return next.flatMap((one) => (one.kind === 'payment' && one.next === 'paid again' ? [one.item] : []));
 }
 
 function shownOf(standing: Standing, nowMs: number, clock?: Clock): Shown {

@@ -58,6 +58,20 @@ function paintStatus(status: Report['status'], paint: Paint): string {
   return status === 'RUNNING' ? status : status === 'HELD' ? paint.warn(status) : paint.bad(status);
 }
 
+/** The payments that the next start of an ended run pays again. Nobody's yes to something else should cover them unseen. */
+export function openAgainLine(
+  payments: readonly Pick<ReportPayment, 'id' | 'amount' | 'currency'>[],
+): string {
+  const named = payments
+    .slice(0, MOST_OPEN)
+    .map(({ id, amount, currency }) => `${id}${amount === null ? '' : `, ${money(amount, currency)}`}`);
+  const more = payments.length > MOST_OPEN ? `; and ${payments.length - MOST_OPEN} more` : '';
+  return `Also open: ${named.join('; ')}${more}. A person has said that ${payments.length === 1 ? 'it is' : 'they are'} paid again: the next start of the run does that.`;
+}
+
+/** So many payments are named. */
+const MOST_OPEN = 5;
+
 /** Who started the run, when it began and ended, and its resets. */
 export function pastLines(
   { startedBy, startedAt, endedAt, resets }: Pick<Report, 'startedBy' | 'startedAt' | 'endedAt' | 'resets'>,

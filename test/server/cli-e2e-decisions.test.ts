@@ -305,6 +305,8 @@ describe('what people decide', { concurrency: 8 }, () => {
       'PAY_AGAIN_OPEN',
       /bo has said already that it is paid again, as ~25/,
     );
+    const status = await command(stage, ['status', policy.runText]);
+    assert.match(status.stdout, /^Also open: supplier, .* MXN\. A person has said that it is paid again/m);
     setOutcome(policy.account, 'completed');
     assertExit(await run(policy, '--go-on'), 0);
     assert.deepEqual(movedFor(stage, policy).withdrawals, [...three, `${policy.reference}~25`]);

@@ -8,7 +8,7 @@ import { movesOf } from '../../domain/plan/moves.ts';
 import { drawProgress, stepLines } from '../../cli/views/progress-text.ts';
 import { schedulesText } from '../../cli/views/schedules-text.ts';
 import type { ScheduleView } from '../../operations/schedules/starts.ts';
-import { pastLines, reportText, statusSentence } from '../../cli/views/report-text.ts';
+import { openAgainLine, pastLines, reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../domain/run/progress.ts';
 import { clockOf, momentText } from '../../cli/terminal/clock.ts';
 import { paragraphOf, span, table, wrap, type Paint } from '../../cli/terminal/text.ts';
@@ -93,6 +93,19 @@ test('what a person says yes to names every leg and payment of the plan, and the
     'the batch: pay 4 of 6 payments; the service already says that 2 cannot be paid',
     'In total: pay 12.50 EUR.',
   ]);
+});
+
+test('payments that a person has had paid again, and that no start has paid yet, are named with their amounts', () => {
+  const payment = (id: string, amount: string | null) => ({ id, amount, currency: 'EUR' });
+  assert.equal(
+    openAgainLine([payment('bbb', '2000.00')]),
+    'Also open: bbb, 2,000.00 EUR. A person has said that it is paid again: the next start of the run does that.',
+  );
+  const many = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((id) => payment(id, null));
+  assert.match(
+    openAgainLine(many),
+    /^Also open: a; b; c; d; e; and 2 more\. A person has said that they are paid again/,
+  );
 });
 
 test('a table has columns where they fit, closer together where only that fits, and blocks where nothing does', () => {
