@@ -256,8 +256,8 @@ test('a quote from before the worker had a folder of policies does not keep its 
   const answer: Answer = { kind: 'NOT_SENT', reason: 'it is not allowed', notAllowed: 'NOT_ALLOWED' };
   const doubt = { lastSendMs: NOW - 200_000, absentAtMs: NOW - 60_000, under: null, why: 'no answer' };
   const old = { ...IN_HAND, usableUntilMs: NOW - 180_000 };
-  const later = (quote: LegState['quote']) =>
-    trade({ 'send trade': [answer] }, { ...DOUBTFUL, doubt, quote }).result;
+  const later = (inHand: LegState['quote']) =>
+    trade({ 'send trade': [answer] }, { ...DOUBTFUL, doubt, quote: inHand }).result;
   const over = later(old);
   assert.equal(over.kind, 'requote');
   assert.equal(stateOf(over).doubt, null);
