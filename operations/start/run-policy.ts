@@ -191,8 +191,8 @@ export async function movesToShow(
   const made = await readFirstPlan(place.client, place.mode, run);
   if (made !== null) return { moves: movesOf(made), remark: null };
   const batch = asked.batch?.file ?? null;
-  const { result, remark } = foreseen ?? (await compileNow({ policyFile, settings, run, batch, now }));
-  return { moves: movesOf(requireCompiled(result)), remark };
+  const compiled = foreseen ?? (await compileNow({ policyFile, settings, run, batch, now }));
+  return { moves: movesOf(requireCompiled(compiled)), remark: compiled.remark };
 }
 
 /** Starts the run, or starts it again. False when another command has started it in the meantime. */
