@@ -118,6 +118,10 @@ export const FILE_MISTAKES = {
       'Warning: every amount of a currency has three digits after the point, which may separate thousands.',
     advice: 'See the sum. If it is too small, say in the policy how amounts are written: `numbers`.',
   },
+  AMOUNT_CURRENCY: {
+    sentence: 'A column of the file does not say that the amount is in the currency of the payment.',
+    advice: 'Write the amount that the payee gets, in the currency of the payment.',
+  },
   AMOUNT_ABOVE_LIMIT: {
     sentence: 'An amount, or the sum, is above a limit of the policy.',
     advice: 'Lower the amount, or raise the limit if you mean it.',

@@ -73,15 +73,10 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
   const { policy } = policyFile;
   const run = { policy: policy.name, id: todayIn(policy.zone, io.now()) };
   const batch = (await readBatchToRun(output, policyFile, options))?.file ?? null;
-  const { input, result, remark } = await compileNow({
-    policyFile,
-    settings,
-    run,
-    batch,
-    now: io.now,
-  });
+  const compiled = await compileNow({ policyFile, settings, run, batch, now: io.now });
+  const { input, remark } = compiled;
   output.remark(remark);
-  const made = requireCompiled(result);
+  const made = requireCompiled(compiled);
   const prices = options.quote === true ? await indicativePrices(settings, made, input.observation) : [];
   const seen = hasKnownPayments(policy)
     ? await seeLookAlikes({ settings, run, policy, batch, ours: null, now: io.now })
@@ -145,14 +140,14 @@ function show(
   const ending: Ending = shortfall === null ? 'done' : waits ? 'waiting' : 'refused by us';
   const document = {
     ...planDocument(made, input, prices),
-    ...(made.batch !== null && unpayableDocument(made.batch, unpayable)),
+    ...(made.batch !== null && unpayableDocument({ run: made.run, batch: made.batch }, unpayable)),
     ...(alike !== null && documentOf(alike)),
     ...(before !== null && beforeDocument(before)),
   };
   output.document({ ...document, exitCode: EXIT_CODES[ending] });
   output.show(explainPlan(plain(made), plain(input), plain(prices), output));
   if (batch !== null && unpayable.length > 0 && made.batch !== null)
-    output.say('', ...unpayableLines(batch.file, made.batch, unpayable));
+    output.say('', ...unpayableLines(batch.file, { run: made.run, batch: made.batch }, unpayable));
   if (alike !== null) output.say('', ...textOf(alike), NOT_ASKED);
   if (before !== null) output.say('', ...beforeText(before));
   const isTraded = input.observation.trades.length > 0;

@@ -328,8 +328,8 @@ async function tellForeseen({ output, asked }: Use, { result, input }: Compiled)
   const file = asked.batch?.file ?? null;
   const rows = file === null || batch === null ? [] : await firstUnpayable(file, batch, NAMED);
   if (file !== null && batch !== null && rows.length > 0) {
-    if (output.isJson) output.log('', unpayableDocument(batch, rows));
-    else output.note(...unpayableLines(file.file, batch, rows));
+    if (output.isJson) output.log('', unpayableDocument({ run: input.run, batch }, rows));
+    else output.note(...unpayableLines(file.file, { run: input.run, batch }, rows));
   }
   const problem = shortfallOf(result.plan, input.observation);
   if (problem !== null) output.warn({ ...troubleOfItem(problem), place: runName(asked.run) });

@@ -1,6 +1,7 @@
 /** A plan in words: every number with its reason. Pure. */
 import { distanceOf, keepsGuard, type Distance, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { unpayableOf, type PlanBatch } from '../../domain/batch.ts';
+import { farBounds } from '../../operations/start/far-bounds.ts';
 import { pastCutoffs } from '../../operations/start/past-cutoffs.ts';
 import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import { divide, equal, multiply, subtract } from '../../domain/money.ts';
@@ -145,7 +146,7 @@ export function planDocument(
 }
 
 /** Things that a person should consider before the run. None of them stops it. */
-function remarksOf(plan: Plan, { policy, observation }: CompileInput): readonly string[] {
+function remarksOf(plan: Plan, { policy, referenceRates, observation }: CompileInput): readonly string[] {
   const { date, sendWindows, payments, batch, rules } = plan;
   const uncovered = notCovered(plan);
   const settledMs = settlesBeforeMs(date, rules.quote.settlement);
@@ -157,6 +158,7 @@ function remarksOf(plan: Plan, { policy, observation }: CompileInput): readonly 
           `What is bought on ${date} and settles ${rules.quote.settlement} may come as late as ${minuteText(settledMs)}. That is less than a day before the last moment at which its payments may be sent, and with one holiday in between it comes too late. Run it earlier in the week.`,
         ]
       : []),
+    ...farBounds(policy, referenceRates),
     ...closedDayLines(plan),
     ...pastCutoffs(
       policy,
@@ -276,6 +278,15 @@ function quoteText({ quote }: PolicyRules): string {
   return `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`;
 }
 
+/** What is said of a quote, by the guard; empty where there is none. */
+function verdictOf({ guard }: Leg, { sellAmount, buyAmount }: Expected): string {
+  const bound = guard?.bound ?? null;
+  if (bound === null) return '';
+  return keepsGuard(bound, sellAmount, buyAmount)
+    ? TAKEN[distanceOf(bound, sellAmount, buyAmount)]
+    : ' The guard refuses it.';
+}
+
 /** What is said of a price that keeps the guard. */
 const TAKEN: Readonly<Record<Distance, string>> = {
   near: ' The guard allows it.',
@@ -287,7 +298,7 @@ const TAKEN: Readonly<Record<Distance, string>> = {
 
 /** The price of a leg now, and whether the guard takes it; without a quote, the expected price. */
 function priceLines(leg: Leg, input: CompileInput, prices: readonly IndicativePrice[]): readonly string[] {
-  const { sell, buy, guard } = leg;
+  const { sell, buy } = leg;
   const why = noQuoteOf(leg, prices);
   const none = why === null ? [] : [`No price now: ${why}`];
   const expected = expectation(leg, input, prices);
@@ -303,13 +314,7 @@ function priceLines(leg: Leg, input: CompileInput, prices: readonly IndicativePr
     case 'worst rate':
       return none;
     case 'quote': {
-      const bound = guard?.bound ?? null;
-      const verdict =
-        bound === null
-          ? ''
-          : keepsGuard(bound, sellAmount, buyAmount)
-            ? TAKEN[distanceOf(bound, sellAmount, buyAmount)]
-            : ' The guard refuses it.';
+      const verdict = verdictOf(leg, expected);
       const costs = cost === null ? '' : ` It costs ${costText(cost)} against the reference rates.`;
       return [`Price now: ${price}, by a quote that is not traded.${verdict}${costs}`];
     }
@@ -363,6 +368,10 @@ function tradesOfRebalancing(
     const why = noQuoteOf(leg, prices);
     return why === null ? [] : [`No quote for ${leg.id}: ${why}`];
   });
+  const odd = expected.flatMap(({ leg, expected: price }) => {
+    const verdict = price?.by === 'quote' ? verdictOf(leg, price) : '';
+    return verdict === '' || verdict === TAKEN.near ? [] : [`The quote for ${leg.id}:${verdict}`];
+  });
   return [
     [
       paint.strong('Trades'),
@@ -372,6 +381,7 @@ function tradesOfRebalancing(
         prices,
       ),
       ...missing,
+      ...odd,
       ...legs.map(boundText),
       quoteText(plan.rules),
       shortfallText(plan.rules),

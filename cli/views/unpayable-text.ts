@@ -1,5 +1,7 @@
 /** Payments of a batch that are known to be impossible before anything is sent: how many for each reason, and the first rows. */
 import { UNPAYABLE, unpayableOf, type PlanBatch } from '../../domain/batch.ts';
+import { forRun, withNames } from '../../domain/problems.ts';
+import type { RunName } from '../../domain/references.ts';
 import { adviceOf } from '../../domain/writes/step.ts';
 import type { UnpayableRow } from '../../operations/batches/tally.ts';
 import { count } from '../terminal/text.ts';
@@ -15,7 +17,7 @@ const OF_A_KIND = 3;
  */
 export function unpayableLines(
   file: string,
-  batch: PlanBatch,
+  { run, batch }: { readonly run: RunName; readonly batch: PlanBatch },
   rows: readonly UnpayableRow[],
 ): readonly string[] {
   const letters = unpayableOf(batch);
@@ -30,7 +32,7 @@ export function unpayableLines(
       const few = rows.filter(({ problem }) => problem.code === code).slice(0, OF_A_KIND);
       const more = payments - few.length;
       return [
-        `${count(payments, 'payment')}, ${code}: ${adviceOf(code)}`,
+        `${count(payments, 'payment')}, ${code}: ${withNames(adviceOf(code), run)}`,
         ...few.map(({ line, payment: [id, account, currency, amount], problem }) => {
           return `  ${file}:${line}: ${id}, ${money(amount, currency)} to ${account}. ${problem.message}`;
         }),
@@ -41,11 +43,13 @@ export function unpayableLines(
 }
 
 /** The same for `--json`, with all rows that are given. */
-export function unpayableDocument(batch: PlanBatch, rows: readonly UnpayableRow[]) {
-  const first = rows.map(
-    ({ line, payment: [id, account, currency, amount], problem: { code, message, fix } }) => {
-      return { line, id, account, currency, amount, code, message, fix };
-    },
-  );
+export function unpayableDocument(
+  { run, batch }: { readonly run: RunName; readonly batch: PlanBatch },
+  rows: readonly UnpayableRow[],
+) {
+  const first = rows.map(({ line, payment: [id, account, currency, amount], problem }) => {
+    const { code, message, fix } = forRun(problem, run);
+    return { line, id, account, currency, amount, code, message, fix };
+  });
   return { unpayable: { payments: unpayableOf(batch).length, first } };
 }

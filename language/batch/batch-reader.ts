@@ -10,7 +10,14 @@ import type { BatchFormat, Limits, Money, PayoutPolicy, PolicyRules } from '../.
 import type { Destinations } from '../load-destinations.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint } from '../text/yaml-source.ts';
-import { otherCellComplaint, ownCellComplaint, readersOf, type Complain, type Read } from './cells.ts';
+import {
+  amountCurrencyComplaint,
+  otherCellComplaint,
+  ownCellComplaint,
+  readersOf,
+  type Complain,
+  type Read,
+} from './cells.ts';
 import { destinationComplaint } from './destinations.ts';
 import { Findings } from './findings.ts';
 import type { LineText, Piece, RowPiece } from './pieces.ts';
@@ -176,7 +183,7 @@ export class BatchReader {
     for (const [column, text] of Object.entries(piece.cells)) {
       if (this.#own.has(column)) continue;
       others[column] = text;
-      const complain = otherCellComplaint(text);
+      const complain = otherCellComplaint(text) ?? amountCurrencyComplaint(column, text, currency);
       if (complain !== null) this.#note(piece, column, complain);
     }
     if (id !== null) this.#checkId(piece, id);

@@ -240,6 +240,21 @@ export function otherCellComplaint(text: string): Verdict {
   return text === '' || PLAIN.test(text) ? null : unsafeComplaint(text, HIDDEN);
 }
 
+/**
+ * In templates of banks a column says whether an amount is in the currency of the payee (`target`) or in the one that is debited
+ * (`source`). Cambist pays amounts in the currency of the payee, so it refuses what does not say so.
+ * @param column the name of a column that Cambist does not read. @param currency of the payment; null: it cannot be read
+ */
+export function amountCurrencyComplaint(column: string, text: string, currency: string | null): Verdict {
+  if (column.replaceAll(/[\s_-]/g, '').toLowerCase() !== 'amountcurrency') return null;
+  if (text.toLowerCase() === 'target' || text === currency) return null;
+  return (name) => ({
+    mistake: 'AMOUNT_CURRENCY',
+    message: `${name} is ${quoted(text)}, not "target": the amount may be in another currency than ${currency ?? 'that of the payment'}`,
+    fix: 'write the amount that the payee gets, in the currency of the payment, and "target"',
+  });
+}
+
 /** The same for a cell that Cambist reads: no character in it may be invisible, not even a line end. */
 export function ownCellComplaint(text: string): Verdict {
   return PLAIN.test(text) ? null : unsafeComplaint(text, HIDDEN_OR_FORMAT);

@@ -7,6 +7,7 @@ import { LOOK_BACK_MS } from '../../domain/writes/lookups.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import { compilePlan, type CompileResult } from '../../domain/plan/compile.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
+import { forRun } from '../../domain/problems.ts';
 import type { RunName } from '../../domain/references.ts';
 import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf, todayIn } from '../../calendar/business-date.ts';
 import { observeService } from '../../service/observe.ts';
@@ -91,10 +92,10 @@ export async function compileNow(of: {
 }
 
 /** @throws CommandFailure with every reason why there is no plan */
-export function requireCompiled(result: CompileResult): Plan {
+export function requireCompiled({ input, result }: Pick<Compiled, 'input' | 'result'>): Plan {
   if (result.ok) return result.plan;
   throw new CommandFailure(
     firstOf(result.problems.map((problem) => endingOfCode(problem.code))),
-    result.problems.map(troubleOfItem),
+    result.problems.map((problem) => troubleOfItem(forRun(problem, input.run))),
   );
 }

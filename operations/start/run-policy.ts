@@ -34,6 +34,7 @@ import {
 } from './run-ids.ts';
 import { readRun, type RunView, type WholeRunView } from '../follow/read-run.ts';
 import { describeRun, isEndedFromOutside, listRuns, readInput, type RunFacts } from '../follow/runs.ts';
+import { farBounds } from './far-bounds.ts';
 import { pastCutoffs } from './past-cutoffs.ts';
 import { ratesMoved } from './moved-rates.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';
@@ -147,10 +148,11 @@ export async function requireStart(asked: AskedStart, facts: RunFacts | null): P
   const remark = sayAgain(moved, { run, kind: policyFile.policy.kind, mode, again: asked.again });
   const { referenceRates } = policyFile;
   const rates = isNew && referenceRates !== null ? await ratesMoved(place, run, referenceRates) : [];
+  const far = isNew ? farBounds(policyFile.policy, referenceRates) : [];
   const inBatch = (asked.batch?.manifest.totals ?? []).map(({ currency }) => currency);
   const late = isNew ? pastCutoffs(policyFile.policy, inBatch, asked.now()) : [];
   const service = await requireService(asked.settings, asked.now);
-  return [...remark, ...rates, ...late, ...(service === null ? [] : [service])];
+  return [...remark, ...rates, ...far, ...late, ...(service === null ? [] : [service])];
 }
 
 /** A batch may be submitted as long as its payments may be sent, since the person may have lost the terminal overnight. */
@@ -191,8 +193,8 @@ export async function movesToShow(
   const made = await readFirstPlan(place.client, place.mode, run);
   if (made !== null) return { moves: movesOf(made), remark: null };
   const batch = asked.batch?.file ?? null;
-  const { result, remark } = foreseen ?? (await compileNow({ policyFile, settings, run, batch, now }));
-  return { moves: movesOf(requireCompiled(result)), remark };
+  const compiled = foreseen ?? (await compileNow({ policyFile, settings, run, batch, now }));
+  return { moves: movesOf(requireCompiled(compiled)), remark: compiled.remark };
 }
 
 /** Starts the run, or starts it again. False when another command has started it in the meantime. */

@@ -205,14 +205,14 @@ describe('which run a start is of', { concurrency: 6 }, () => {
     });
     assert.ok(policyFile !== null);
     const settings = await loadSettings(stage.env, stage.folder);
-    const { result } = await compileNow({
+    const compiled = await compileNow({
       policyFile,
       settings,
       run: policy.run,
       batch: null,
       now: Date.now,
     });
-    const shown = movesOf(requireCompiled(result));
+    const shown = movesOf(requireCompiled(compiled));
     // Between the question and the yes the balance changes, and the plan with it.
     stage.sandbox.deposit({ currency: 'EUR', amount: '5000.00' });
     const { client } = stage.temporal;

@@ -170,6 +170,12 @@ test('a conversion that is cancelled while it waits for settlement is not green,
     end.report.problems.map(({ code, item }) => `${code} ${item ?? ''}`),
     ['CANCELLED usd-mxn-1'],
   );
+  const { tradeId } = end.report.legs[0] ?? {};
+  assert.equal(
+    end.report.problems[0]?.message,
+    `Trade ${tradeId} is made. The run was cancelled before the trade had settled, so it does not know whether the MXN has come in.`,
+  );
+  assert.match(end.report.problems[0].fix, /^Type `npx cambist report [^ ]+ --refresh` to see it\. /);
 });
 
 test('a run that was cancelled in its last trade, and is reset while a poll shows that trade, ends once more', async () => {

@@ -6,6 +6,8 @@ import { explainPlan, planDocument } from '../../cli/views/plan-text.ts';
 import { shortfallOf } from '../../cli/views/shortfall-text.ts';
 import type { Paint } from '../../cli/terminal/text.ts';
 import { decimalsOf } from '../../domain/currencies.ts';
+import { CommandFailure } from '../../operations/failure.ts';
+import { requireCompiled } from '../../operations/start/compile-now.ts';
 import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
@@ -21,7 +23,7 @@ const PLAIN: Paint = { good: same, bad: same, warn: same, strong: same, faint: s
 /** The plan of a policy with these parts, made on `date` with this much to sell. */
 function planOf(
   parts: PolicyParts,
-  { date = '2026-11-18', withdrawable = '5000.00' } = {},
+  { date = '2026-11-18', withdrawable = '5000.00', isUnusable = false } = {},
   prices: readonly IndicativePrice[] = [],
 ) {
   const loaded = loadPolicy(convertPolicy(parts), 'p.yaml');
@@ -37,7 +39,7 @@ function planOf(
       ...NOTHING_THERE,
       observedAtMs: Date.parse(`${date}T12:00:00Z`),
       balances: { balances: [{ currency: 'USD', withdrawable, total: withdrawable }] },
-      accounts: [{ id: MXN_ACCOUNT, status: 'LIVE', currency: 'MXN', isUnusable: false }],
+      accounts: [{ id: MXN_ACCOUNT, status: 'LIVE', currency: 'MXN', isUnusable }],
       accountIdForms: ['wac'],
     },
     decimalsOf: (currency) => decimalsOf(currency, {}),
@@ -45,9 +47,7 @@ function planOf(
     batch: null,
     madeFor: '',
   };
-  const result = compilePlan(input);
-  assert.ok(result.ok);
-  const { plan } = result;
+  const plan = requireCompiled({ input, result: compilePlan(input) });
   return {
     plan,
     document: planDocument(plan, input, prices),
@@ -55,6 +55,17 @@ function planOf(
     text: explainPlan(plan, input, prices, { width: 200, paint: PLAIN }),
   };
 }
+
+test('why there is no plan comes with a command that can be typed', () => {
+  assert.throws(
+    () => planOf({}, { isUnusable: true }),
+    (failure) => {
+      assert.ok(failure instanceof CommandFailure);
+      assert.match(failure.problems[0]?.fix ?? '', /`npx cambist replay replaced\.2026-11-18`/);
+      return true;
+    },
+  );
+});
 
 test('money that may settle less than a day before withdrawals stop is a remark, with the reason', () => {
   const settlement = (window: string) => ({ quote: `{ settlement: ${window} }` });

@@ -144,6 +144,25 @@ test('with quotes each trade shows its cost, in money and basis points, and what
   );
 });
 
+test('a worst rate that is far from the reference rates is a remark, and a quote that is far from the guard too', () => {
+  const worstRate = (rate: string) => (text: string) =>
+    text.replace('  worst_cost: 25bps\n', `  worst_cost: 25bps\n  worst_rate: ["${rate}"]\n`);
+  const { text, document } = planned(
+    DAY,
+    [quoted('eur-usd-1', '50000', '68000.00'), quoted('mxn-usd-1', '18500', '900.00')],
+    worstRate('0.80 USD per EUR'),
+  );
+  assert.match(document.remarks.join(), /^The worst rate of the guard is 0\.80 USD per EUR\. /);
+  assert.match(text, /Note: The worst rate of the guard is 0\.80 USD per EUR\. /);
+  const trades = section(text, 'Trades').replaceAll(/\s+/g, ' ');
+  assert.match(
+    trades,
+    /The quote for eur-usd-1: The guard allows it, and would allow a price that is a fifth/,
+  );
+  assert.match(trades, /The quote for mxn-usd-1: The guard refuses it\./);
+  assert.deepEqual(planned(DAY, [], worstRate('1.05 USD per EUR')).document.remarks, []);
+});
+
 /** The report of a run that traded like this, by leg; a leg that is not named is not traded. */
 function reported(
   traded: Readonly<Record<string, readonly [sold: string, bought: string, settled?: false]>>,

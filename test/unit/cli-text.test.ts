@@ -14,7 +14,7 @@ import { clockOf, momentText } from '../../cli/terminal/clock.ts';
 import { paragraphOf, span, table, wrap, type Paint } from '../../cli/terminal/text.ts';
 import { isSafetyWait } from '../../operations/follow/until-it-ends.ts';
 import { SENT_SOONER, needsSomebody, safetyWaitText, type Waiting } from '../../domain/waits.ts';
-import type { Problem } from '../../domain/problems.ts';
+import { makeProblem, type Problem } from '../../domain/problems.ts';
 import type { Report } from '../../domain/run/report.ts';
 import type { Evidence } from '../../domain/run/state.ts';
 import type { Progress } from '../../domain/run/progress.ts';
@@ -369,6 +369,12 @@ test('a safety wait names its end in UTC, and the day where it is another one', 
 
 const shown = (report: Report): string =>
   reportText({ report, uiUrl: null, nowMs: NOW_MS, width: 300, paint: PLAIN });
+
+test('the report of a run without a plan says that nothing was sent', () => {
+  const problems = [makeProblem('PLAN_ACCOUNT_MISSING', 'supplier')];
+  const text = shown(makeReportOf({ status: 'FAILED', items: false, problems }));
+  assert.match(text, /Not started: no plan could be made\. Nothing was sent\./);
+});
 
 test('a lost reply that was found, and a later generation, are told', () => {
   const report = makeReportOf({ status: 'COMPLETED' });

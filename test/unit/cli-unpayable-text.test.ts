@@ -32,18 +32,19 @@ async function linesOf(letters: string, most = 20) {
   const batch = batchOf(letters);
   const file = { file: 'november.csv', cwd: FOLDER, policyFile, decimals: {} };
   const found = await firstUnpayable(file, batch, most);
-  return { text: unpayableLines(file.file, batch, found), document: unpayableDocument(batch, found) };
+  const planned = { run: { policy: 'pay', id: '2026-11-21-weekly' }, batch };
+  return { text: unpayableLines(file.file, planned, found), document: unpayableDocument(planned, found) };
 }
 
 test('rows that cannot be paid are counted by their reason, the rarest first, with the first rows and the advice once', async () => {
   const { text } = await linesOf('.uuumuu.d.');
   assert.deepEqual(text, [
     'Of 10 payments, 7 cannot be paid and would not be funded:',
-    '1 payment, ACCOUNT_MISSING: Register the account at the service, then type `npx cambist replay RUN`, or reset the run.',
+    '1 payment, ACCOUNT_MISSING: Register the account at the service, then type `npx cambist replay pay.2026-11-21-weekly`, or reset the run.',
     '  november.csv:6: inv-5, 5.50 EUR to wac_7Hk2mQ9vT4xR. The service does not know withdrawal account "wac_7Hk2mQ9vT4xR".',
     '1 payment, PAID_BY_ANOTHER_BATCH: See the report of the other run. If both are to be paid, give this payment another id. If the other run does not pay it in the end, start this run again with --go-on.',
     '  november.csv:10: inv-9, 9.50 EUR to wac_7Hk2mQ9vT4xR. Another batch of the policy has paid a payment with this id, or may still pay it: p.old.',
-    '5 payments, ACCOUNT_UNUSABLE: Have the account verified at the service, then type `npx cambist replay RUN`, or reset the run.',
+    '5 payments, ACCOUNT_UNUSABLE: Have the account verified at the service, then type `npx cambist replay pay.2026-11-21-weekly`, or reset the run.',
     ...[2, 3, 4].map(
       (number) =>
         `  november.csv:${number + 1}: inv-${number}, ${number}.50 EUR to wac_7Hk2mQ9vT4xR. The service pays nothing to withdrawal account "wac_7Hk2mQ9vT4xR", because of the status of the account.`,
@@ -64,6 +65,7 @@ test('a reason that stands behind many rows of another one is found, and the doc
       [32, 'ACCOUNT_CURRENCY'],
     ],
   );
+  assert.match(document.unpayable.first[0]?.fix ?? '', /`npx cambist replay pay\.2026-11-21-weekly`/);
 });
 
 test('a batch that can be paid whole says nothing of it', async () => {

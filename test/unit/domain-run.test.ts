@@ -21,7 +21,7 @@ import type {
   RunInput,
   LegAnswer,
 } from '../../domain/run/calls.ts';
-import { PROBLEMS, type Problem } from '../../domain/problems.ts';
+import { makeProblem, PROBLEMS, type Problem } from '../../domain/problems.ts';
 import type { Wait } from '../../domain/waits.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
 import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
@@ -129,6 +129,18 @@ test('a run that was cancelled and then reset waits for no settlement, and sends
   assert.equal(report.legs[0]?.outcome, 'TRADED');
   assert.equal(report.legs[0].settled, null);
   assert.equal(report.payments[0]?.outcome, 'NOT_PAID');
+});
+
+test('a run whose plan was refused says that it was not started, and that nothing was sent', async () => {
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const readPlan: Ports['readPlan'] = async () => ({
+    kind: 'refused',
+    problems: [makeProblem('PLAN_ACCOUNT_MISSING', 'supplier')],
+  });
+  await assert.rejects(() => new Run(INPUT, state, ports({ readPlan })).complete(), {
+    code: 'PLAN_REFUSED',
+    message: 'Not started: no plan could be made. Nothing was sent.',
+  });
 });
 
 test('a run that was cancelled before there was a plan, and then reset, ends without one', async () => {

@@ -486,6 +486,36 @@ test('amounts that may have points between their thousands are remarked on, wher
   assert.deepEqual(await remarks(['1.250'], { numbers: { decimal: '.', group: ',' } }), []);
 });
 
+test('an amount that a column of a bank’s template counts in another currency is refused', async () => {
+  const told = async (column: string, value: string): Promise<readonly string[]> => {
+    const { rows, reader } = await read(
+      `id,account,currency,amount,${column}\np1,${ACCOUNT},EUR,10.00,${value}\n`,
+    );
+    const { first } = reader.findings.mistakes;
+    assert.equal(rows.length, first.length === 0 ? 1 : 0);
+    return first.map(({ code, line, column: at, message }) => `${code} ${line}:${at} ${message}`);
+  };
+  for (const column of ['amountCurrency', 'Amount currency', 'AMOUNT_CURRENCY'])
+    assert.deepEqual(await told(column, 'source'), [
+      `BATCH_AMOUNT_CURRENCY 2:${ACCOUNT.length + 15} "${column}" is "source", not "target": the amount may be in another currency than EUR`,
+    ]);
+  assert.equal((await told('amountCurrency', '')).length, 1);
+  assert.equal((await told('amountCurrency', 'USD')).length, 1);
+  for (const same of ['target', 'Target', 'EUR']) assert.deepEqual(await told('amountCurrency', same), []);
+  assert.deepEqual(await told('sourceCurrency', 'source'), []);
+});
+
+test('a column of that name may be the one that says the currency', async () => {
+  const payout = { format: formatOf({ currency: 'amountCurrency' }) };
+  const { rows } = await read(`id,account,amountCurrency,amount\np1,${ACCOUNT},EUR,10.00\n`, {
+    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+  });
+  assert.deepEqual(
+    rows.map(({ currency }) => currency),
+    ['EUR'],
+  );
+});
+
 test('ids that people have become ids by the rule of the policy, and two that become one are refused', async () => {
   const payout = { format: formatOf({}, { slugs: true }) };
   const text = ['R-2026/0001', 'Müller & Söhne 7', 'r-2026 0001', '/', 'a'.repeat(70)]

@@ -7,6 +7,7 @@ import type { ConvertPolicy, Policy } from '../../domain/policy.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
+import { convertPolicy } from '../support/policies.ts';
 import { urlOf } from '../support/root.ts';
 
 /** As every command prints it. */
@@ -112,6 +113,16 @@ test('the sample of the design becomes the record that the plan is compiled from
       { id: 'supplier', account: 'wac_7Hk2mQ9vT4xR', amount: { kind: 'proceeds', rounding: 'down' } },
     ],
   });
+});
+
+test('the reason of an unusual guard is loaded as it is written', () => {
+  const guard = (more: string): string =>
+    convertPolicy({ guard: `{ worst_rate: "1.85 MXN per USD"${more} }` });
+  assert.equal(loaded(guard('')).rules.unusualGuard, null);
+  const reason = 'a test of the desk, agreed with Ana';
+  assert.equal(loaded(guard(`, unusual: "${reason}"`)).rules.unusualGuard, reason);
+  for (const wrong of ['""', 'true', '"two\\nlines"', `"${'x'.repeat(101)}"`])
+    assert.equal(loadPolicy(guard(`, unusual: ${wrong}`), 'p.yaml').ok, false, wrong);
 });
 
 test('what a sandbox policy leaves out gets its documented default', () => {

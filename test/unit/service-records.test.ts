@@ -124,6 +124,16 @@ test('ill-formed values are refused', () => {
     assert.equal(accepts(schema, { ...record, ...change }), valid, JSON.stringify(change));
 });
 
+test('an amount with an exponent is refused, as a number and as a text', () => {
+  const reply = (amount: string): unknown =>
+    JSON.parse(
+      `{"data":${JSON.stringify({ ...WIRE_TRADE, executedAmount: 'HERE' }).replace('"HERE"', amount)}}`,
+    );
+  assert.equal(tradeReply.safeParse(reply('"18500"')).success, true);
+  for (const amount of ['1.85E4', '"1.85E4"', '18500', '18500.00'])
+    assert.equal(tradeReply.safeParse(reply(amount)).success, false, amount);
+});
+
 test('balances, exposure and pairs keep what Cambist works with', () => {
   assert.deepEqual(balancesReply.parse({ data: BALANCES }), {
     aggregateUsd: '1200.50',
