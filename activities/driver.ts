@@ -12,7 +12,7 @@ import type { Closed } from '../domain/halt.ts';
 import type { ListScan } from '../domain/writes/lookups.ts';
 import type { Money } from '../domain/policy.ts';
 import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
-import { keyMaterial, type WriteEndpoint } from '../domain/references.ts';
+import { keyMaterial, runName, runPrefix, type WriteEndpoint } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import type { Evidence } from '../domain/run/state.ts';
@@ -263,6 +263,8 @@ export class Driver {
       }
       case 'send quote': {
         const { reference, sell, buy, amount, validForSeconds, settlement } = effect.request;
+        const strange = this.#notOfRun(reference);
+        if (strange !== null) return strange;
         const quoted = { kind: 'quote', reference, sell, buy, amount } as const;
         const request = {
           sellCurrency: sell,
@@ -284,6 +286,8 @@ export class Driver {
       }
       case 'send trade': {
         const { quote, reference, sell, buy } = effect;
+        const strange = this.#notOfRun(reference);
+        if (strange !== null) return strange;
         const quoteId = quote.id;
         const traded = { kind: 'trade', reference, sell, buy, quote } as const;
         const request = { quoteId, reference, idempotencyKey: this.#key('trades', reference, quoteId) };
@@ -307,6 +311,16 @@ export class Driver {
         );
       }
     }
+  }
+
+  /**
+   * Halts and instructions are read for the run of the call, so no leg of another run is traded by it. The reference of a payment is
+   * made from the run.
+   */
+  #notOfRun(reference: string): Reply<never> | null {
+    const { run } = this.#call.plan;
+    if (reference.startsWith(runPrefix(run))) return null;
+    return { kind: 'NOT_SENT', reason: `"${reference}" is no reference of run ${runName(run)}` };
   }
 
   /**

@@ -174,6 +174,20 @@ test('a price that the plan of a stranger would take, and the folder does not, i
   assert.equal(sent('createTrade').length, 0);
 });
 
+test('no leg of another run than that of the call is traded, since halts and instructions are read for that one', async () => {
+  const { deps, sent } = gated(() => [POLICY]);
+  for (const run of ['p.2026-11-20', 'q.2026-11-21']) {
+    // One after the other.
+    const leg = { ...LEG, reference: `${run}.usd-mxn-1` };
+    const quoted = await inActivity({}, () => requestQuote(deps)({ ...LEG_CALL, leg }));
+    assert.match(JSON.stringify(quoted.step), /is no reference of run p\.2026-11-21/);
+    const state = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quotes: 1, quote: IN_HAND };
+    const traded = await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, leg, state }));
+    assert.match(JSON.stringify(traded.step), /is no reference of run p\.2026-11-21/);
+  }
+  assert.deepEqual([sent('createQuote').length, sent('createTrade').length], [0, 0]);
+});
+
 const CEILINGS = `ceilings: 1
 workers: 1
 paid: { per_day: ["17250.00 MXN"] }
