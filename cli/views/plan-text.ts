@@ -1,7 +1,7 @@
 /** A plan in words: every number with its reason. Pure. */
 import { distanceOf, keepsGuard, type Distance, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { unpayableOf, type PlanBatch } from '../../domain/batch.ts';
-import { farBounds } from '../../operations/start/far-bounds.ts';
+import { farBounds } from '../../domain/plan/far-bounds.ts';
 import { pastCutoffs } from '../../operations/start/past-cutoffs.ts';
 import type { IndicativePrice } from '../../operations/start/indicative-price.ts';
 import { divide, equal, multiply, subtract } from '../../domain/money.ts';

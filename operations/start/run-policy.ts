@@ -34,7 +34,7 @@ import {
 } from './run-ids.ts';
 import { readRun, type RunView, type WholeRunView } from '../follow/read-run.ts';
 import { describeRun, isEndedFromOutside, listRuns, readInput, type RunFacts } from '../follow/runs.ts';
-import { farBounds } from './far-bounds.ts';
+import { farBounds } from '../../domain/plan/far-bounds.ts';
 import { pastCutoffs } from './past-cutoffs.ts';
 import { ratesMoved } from './moved-rates.ts';
 import { movedOnDate, sayAgain } from './same-date.ts';

@@ -1,10 +1,10 @@
 /**
  * What a person should know of the worst rates of a policy: one that lies more than a fifth away from the reference rates is
- * most likely mistyped. It may be meant, so this stops nothing.
+ * most likely mistyped. It may be meant, so this stops nothing. Pure.
  */
-import { divide } from '../../domain/money.ts';
-import { boundFromRate, distanceOf, worthOf, type Worth } from '../../domain/plan/price-bounds.ts';
-import type { Policy, ReferenceRates, WorstRate } from '../../domain/policy.ts';
+import { divide } from '../money.ts';
+import { boundFromRate, distanceOf, worthOf, type Worth } from './price-bounds.ts';
+import type { Policy, ReferenceRates, WorstRate } from '../policy.ts';
 
 /** One line for each worst rate that is far away. Where no reference rates value its two currencies, nothing is compared. */
 export function farBounds(

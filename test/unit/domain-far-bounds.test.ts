@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { readRate } from '../../language/text/leaves.ts';
-import { farBounds } from '../../operations/start/far-bounds.ts';
+import { farBounds } from '../../domain/plan/far-bounds.ts';
 
 /** What is said of this worst rate where 1 EUR is 1.08 USD. */
 function linesOf(
