@@ -6,7 +6,7 @@ import { decimalsOf } from '../domain/currencies.ts';
 import { runOf } from '../domain/references.ts';
 import type { Mode, Quote } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import { whyNotAllowed, type GatedWrite, type PoliciesRead } from '../domain/writes/write-gate.ts';
+import { movedBy, whyNotAllowed, type GatedWrite, type PoliciesRead } from '../domain/writes/write-gate.ts';
 import type { TradedQuote } from '../domain/writes/step.ts';
 import type { Spending } from '../domain/writes/ceilings.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
@@ -126,30 +126,19 @@ function sendOf(write: GatedWrite, quoteId: string | null): Send {
   return { reference: write.reference, quoteId, spending: spendingOf(write) };
 }
 
-/** What a write moves. Of a quote only the side that was asked for is known. */
 function spendingOf(write: GatedWrite): Spending {
   const policy = runOf(write.reference)?.policy ?? null;
+  const amounts = movedBy(write);
   switch (write.kind) {
-    case 'withdrawal': {
-      const { account, currency, amount: value } = write;
-      return { kind: 'paid', policy, account, amounts: [{ value, currency }] };
-    }
+    case 'withdrawal':
+      return { kind: 'paid', policy, account: write.account, amounts };
     case 'quote': {
-      const { side, value } = write.amount;
-      const amounts = [
-        { value, currency: write[side] },
-        { value: '0', currency: write[side === 'sell' ? 'buy' : 'sell'] },
-      ];
-      return { kind: 'traded', policy, account: null, amounts };
+      // A ceiling of the other side binds it as well, though the amount is not known yet.
+      const currency = write[write.amount.side === 'sell' ? 'buy' : 'sell'];
+      return { kind: 'traded', policy, account: null, amounts: [...amounts, { value: '0', currency }] };
     }
-    case 'trade': {
-      const { sell, buy, sellAmount, buyAmount } = write;
-      const amounts = [
-        { value: sellAmount, currency: sell },
-        { value: buyAmount, currency: buy },
-      ];
+    case 'trade':
       return { kind: 'traded', policy, account: null, amounts };
-    }
   }
 }
 

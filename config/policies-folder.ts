@@ -1,7 +1,8 @@
 /**
  * The folder of policies by which a worker sends (CAMBIST_POLICIES): only who can change this folder decides what may be moved.
- * `*.yaml` are the policies that hold, and `ceilings.yaml` says how much may be moved on one day. `finishing/NAME@2026-11-28.yaml` is a policy that was replaced: runs of earlier dates than
- * the one in its name still go by it. Rates and destinations are read from the folder, by the names that the policies give them.
+ * `*.yaml` are the policies that hold, and `ceilings.yaml` says how much may be moved on one day.
+ * `finishing/NAME@2026-11-28.yaml` is a policy that was replaced: runs of earlier dates than the one in its name still go by it.
+ * Rates and destinations are read from the folder, by the names that the policies give them.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -81,7 +81,7 @@ export function whyNotAllowed(gate: Gate, write: GatedWrite): string | null {
   // Under a form that no run makes, no lookup of ours would find the record.
   if (run === null || generationOf(firstReference(reference), reference) === null)
     return `"${reference}" is no reference of a run`;
-  const odd = amountsOf(write).find((value) => !isDecimal(value) || !isPositive(value));
+  const odd = movedBy(write).find(({ value }) => !isDecimal(value) || !isPositive(value))?.value;
   if (odd !== undefined) return `"${odd}" is no amount`;
   const named = gate.policies.filter(({ policy }) => policy.name === run.policy);
   if (named.length === 0) return `the folder has no policy "${run.policy}"`;
@@ -93,14 +93,18 @@ export function whyNotAllowed(gate: Gate, write: GatedWrite): string | null {
   return reasons.includes(null) ? null : (reasons[0] ?? null);
 }
 
-function amountsOf(write: GatedWrite): readonly string[] {
+/** What a write sells, buys or pays. Of a quote only the side that was asked for is known. */
+export function movedBy(write: GatedWrite): Gross {
   switch (write.kind) {
     case 'quote':
-      return [write.amount.value];
+      return [{ value: write.amount.value, currency: write[write.amount.side] }];
     case 'trade':
-      return [write.sellAmount, write.buyAmount];
+      return [
+        { value: write.sellAmount, currency: write.sell },
+        { value: write.buyAmount, currency: write.buy },
+      ];
     case 'withdrawal':
-      return [write.amount];
+      return [{ value: write.amount, currency: write.currency }];
   }
 }
 
@@ -189,19 +193,7 @@ function sideOf({ sellAmount, buyAmount }: Traded, side: 'sell' | 'buy'): Quoted
 }
 
 function brokenLimit(limits: Limits | null, write: Quoted | Traded): string | null {
-  const gross: Gross =
-    write.kind === 'trade'
-      ? [
-          { value: write.sellAmount, currency: write.sell },
-          { value: write.buyAmount, currency: write.buy },
-        ]
-      : [
-          {
-            value: write.amount.value,
-            currency: write.amount.side === 'sell' ? write.sell : write.buy,
-          },
-        ];
-  const broken = brokenTradeLimit(limits, gross, { inRun: [], onDate: [] });
+  const broken = brokenTradeLimit(limits, movedBy(write), { inRun: [], onDate: [] });
   return broken === null ? null : `does not allow the amount: ${broken}`;
 }
 

@@ -27,7 +27,7 @@ import { answerOf, type AskingPlace } from './answers.ts';
 import { endedReport, readEnd } from './ended-report.ts';
 import { evidenceOf } from './instruction-evidence.ts';
 import { pastOf } from '../replay/past.ts';
-import { modeOf, type RunFacts } from './runs.ts';
+import { modeOf, readInput, type RunFacts } from './runs.ts';
 
 /** A run as it describes itself. */
 export type RunView = {
@@ -90,6 +90,13 @@ async function readInstructionsOf(
     isWhole = false;
   }
   return { said: said.flat(), isWhole };
+}
+
+/** Whether a person has said of an item of the run that it is paid again, as far as Temporal shows it in time. */
+export async function isSaidToPayAgain({ client }: AskingPlace, facts: RunFacts): Promise<boolean> {
+  const chunks = (await readInput(client, facts))?.batch?.chunks.length ?? 0;
+  const { said } = await readInstructionsOf(client, facts, chunks, INSTRUCTIONS_LIMIT_MS);
+  return said.some(({ kind }) => kind === 'pay again' || kind === 'pay these again');
 }
 
 /** What people said is read for this many chunks of a batch side by side. */
