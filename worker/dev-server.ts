@@ -220,7 +220,16 @@ function shorten(output: string): string {
 /** A port that was asked for is used as it is. A usual port is replaced by any free one when it is taken. */
 export async function choosePort(asked: number | undefined, usual: number): Promise<number> {
   if (asked !== undefined && asked !== 0) return asked;
-  if (asked === undefined && (await isFree(usual))) return usual;
+  return asked === undefined && (await isFree(usual)) ? usual : freePort();
+}
+
+/**
+ * A port on which nobody listens, and which no outgoing connection is given: it is still free when what listens on
+ * it ends and starts again.
+ *
+ * @throws DevServerFailed when each port that was tried is taken
+ */
+export async function freePort(): Promise<number> {
   for (let tried = 0; tried < PORTS_TRIED; tried += 1) {
     const port = randomInt(LOWEST_PORT, HIGHEST_PORT + 1);
     // One free port is enough.

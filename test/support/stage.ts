@@ -22,6 +22,7 @@ import { generateKey } from '../../sandbox/keys.ts';
 import { startSandbox, type FaultEffect, type Sandbox, type SandboxOptions } from '../../sandbox/server.ts';
 import { loadSettings } from '../../config/config.ts';
 import { connectTemporal, type Temporal } from '../../config/temporal.ts';
+import { freePort } from '../../worker/dev-server.ts';
 import { startWorker, type RunningWorker, type WorkerOptions } from '../../worker/worker.ts';
 import { RUN_TYPE, chunkIdOf, modeAttribute, policyAttribute, reportQuery } from '../../workflows/names.ts';
 import type { RunInput } from '../../domain/run/calls.ts';
@@ -179,7 +180,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
       settings: { ...QUICK, ...sandboxOptions.settings },
       keys: [apiKey],
     });
-  let sandbox = await openSandbox(0);
+  let sandbox = await openSandbox(await freePort());
   const keyFile = join(folder, 'key.json');
   const facts = join(folder, 'service.yaml');
   await writeFile(keyFile, JSON.stringify({ name: key.name, privateKey: key.privateKeyPem }), {

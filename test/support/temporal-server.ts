@@ -5,7 +5,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,6 +12,7 @@ import { Connection, isGrpcServiceError } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { stringify } from 'yaml';
 import { ensureTemporalServer } from '../../scripts/temporal-server-binary.mjs';
+import { freePort } from '../../worker/dev-server.ts';
 
 export type TemporalServer = {
   /** host:port of gRPC; the namespace is `default`. */
@@ -133,21 +133,11 @@ function dynamicOf(settings: DynamicConfig): object {
   return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, [{ value }]]));
 }
 
-/** Ports that nobody listens on, all of them held open until the last one is chosen. */
+/** Free ports, each another one. */
 async function freePorts(count: number): Promise<readonly number[]> {
-  const listeners = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const listener = createServer().listen(0, HOST);
-      await once(listener, 'listening');
-      return listener;
-    }),
-  );
-  const ports = listeners.map((listener) => {
-    const address = listener.address();
-    return typeof address === 'object' && address !== null ? address.port : 0;
-  });
-  for (const listener of listeners) listener.close();
-  return ports;
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
 }
 
 function keepOutput(child: ChildProcess): () => string {
