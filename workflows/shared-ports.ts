@@ -26,7 +26,6 @@ export function sharedPorts(state: RunState): SharedPorts {
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     originalRunId: info.originalExecutionRunId,
-    firstRunId: info.firstExecutionRunId,
   };
 }
 

@@ -256,7 +256,8 @@ export class Attempt {
       world.reach(`after ${effect.kind}`);
       this.#next(item, given);
     };
-    const read = (ms: number, now: () => Answer): void => {
+    const read = (now: () => Answer): void => {
+      const ms = world.service.readMs();
       // What a read says was true in the middle of it.
       world.agenda.after(ms / 2, () => {
         const given = now();
@@ -266,7 +267,6 @@ export class Attempt {
     const later = (given: () => Promise<Answer>): void => {
       world.goesOn(async () => answer(await given()));
     };
-    const { readMs } = world.service.settings;
     switch (effect.kind) {
       case 'read instructions':
         world.agenda.after(INSTRUCTIONS_MS, () => {
@@ -307,13 +307,13 @@ export class Attempt {
         world.agenda.after(INSTRUCTIONS_MS, () => later(() => this.#takeTurn()));
         return;
       case 'read balances':
-        read(readMs, () => world.told(world.service.balances()));
+        read(() => world.told(world.service.balances()));
         return;
       case 'fetch trade':
-        read(readMs, () => world.told(world.service.trade(effect.id)));
+        read(() => world.told(world.service.trade(effect.id)));
         return;
       case 'fetch withdrawal':
-        read(readMs, () => world.told(world.service.withdrawal(effect.id)));
+        read(() => world.told(world.service.withdrawal(effect.id)));
         return;
       case 'scan trades':
         later(async () =>

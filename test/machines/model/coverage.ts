@@ -78,6 +78,7 @@ const EVENTS = [
   ],
   ...[
     'lists unreadable',
+    'slow reads',
     'instructions unreadable',
     'service away',
     'money',
