@@ -22,7 +22,14 @@ import {
 } from '../domain/policy.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import { ADVICE, CLOCK_TOLERANCE_MS, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
+import {
+  ADVICE,
+  CLOCK_TOLERANCE_MS,
+  configurationWait,
+  problemOf,
+  skewOf,
+  unreadable,
+} from '../domain/writes/step.ts';
 import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf } from '../calendar/business-date.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { hashWith } from '../language/policy/policy-hash.ts';
@@ -223,8 +230,8 @@ export function reservationUnknown({ currency, run }: Untold): Wait {
 }
 
 /**
- * What other open runs of the policy may still trade on this date. It counts against the limit of the day as
- * if it were traded.
+ * The most that other open runs of the policy may still trade on this date. It counts against the limit of the day as
+ * if it were traded. What nothing bounds leaves nothing of the limit.
  */
 function stillOnDate(
   { name, rules }: Policy,
@@ -234,11 +241,23 @@ function stillOnDate(
   const perDay = rules.limits?.perDay ?? null;
   if (perDay === null) return [];
   const { currency, value } = perDay;
-  const sameDay = others.filter(({ run }) => run.policy === name && dateOfRunId(run.id) === date);
-  const all = reservedByAll(sameDay.map(({ reserved }) => reserved));
-  return all
-    .filter((one) => one.currency === currency)
-    .map(({ gross, isTold }) => ({ currency, value: isTold ? gross : value }));
+  return ofDay({ policy: name, date }, others)
+    .flatMap(({ legs }) => legs.flatMap(({ sides }) => sides))
+    .flatMap((side) => (side.currency === currency ? [{ currency, value: side.most ?? value }] : []));
+}
+
+/** The runs of the policy on this date. */
+export function ofDay(
+  { policy, date }: { readonly policy: string; readonly date: string },
+  others: readonly OthersReserved[],
+): readonly OthersReserved[] {
+  return others.filter(({ run }) => run.policy === policy && dateOfRunId(run.id) === date);
+}
+
+/** The wait of a question that only the run which has the turn may ask. */
+export function withoutTurn(item = 'plan'): Wait {
+  const problem = unreadable(item, 'balances and trades are read in the turn of the run alone');
+  return { afterMs: 10_000, reason: 'outage', problem };
 }
 
 export type Rates =

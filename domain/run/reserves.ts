@@ -1,18 +1,27 @@
 /** What a run will still take from the organisation's money. Other runs ask before they plan. Pure. */
 import type { Leg, Plan } from '../plan/plan.ts';
 import { add } from '../money.ts';
-import { mostSold, reservedBy, type Reserved, type Unsent } from '../plan/reserved.ts';
+import {
+  NOTHING_RESERVED,
+  mostSold,
+  openLeg,
+  reservedBy,
+  type OpenLeg,
+  type Reservation,
+  type Reserved,
+  type Unsent,
+} from '../plan/reserved.ts';
 import type { SendState } from '../writes/doubt.ts';
 import { owedIn } from './chunk-state.ts';
 import { releasedIn } from './release.ts';
 import { adoptPlan, newRunState, type RunState } from './state.ts';
 
 /**
- * What a run will still take; null while it has no plan. Where the service may have taken some of it already,
- * the answer says so: a run that reads the balances after it may find the same money there once more.
+ * What a run will still do; null while it has no plan. Where the service may have done some of it already, the answer
+ * says so: a run that reads the balances after it may find the same money there once more.
  * @param runId the run's own Temporal run; null: what it has done is not known
  */
-export function reservedIn(state: RunState, runId: string | null): readonly Reserved[] | null {
+export function reservationIn(state: RunState, runId: string | null): Reservation | null {
   const { plan, legs, payments } = state;
   if (plan === null) return null;
   const isUntold = ({ doubt, knownIn, sent }: SendState): boolean => {
@@ -21,6 +30,7 @@ export function reservedIn(state: RunState, runId: string | null): readonly Rese
     return doubt !== null || !(isFresh || isKnown);
   };
   const converting: Leg[] = [];
+  const open: OpenLeg[] = [];
   const unsent: Unsent[] = [];
   const untold = new Set<string>();
   const short = new Map<string, string>();
@@ -30,7 +40,9 @@ export function reservedIn(state: RunState, runId: string | null): readonly Rese
     if (stage.state.phase.kind === 'short')
       short.set(leg.sell, add(short.get(leg.sell) ?? '0', mostSold(leg) ?? '0'));
     const isBeingTraded = isAtWork && stage.state.quote !== null;
-    if (isBeingTraded || isUntold(stage.state)) untold.add(leg.sell).add(leg.buy);
+    const isLegTold = !isBeingTraded && !isUntold(stage.state);
+    if (!isLegTold) untold.add(leg.sell).add(leg.buy);
+    if (leg.amount !== null) open.push(openLeg(leg, isLegTold));
   }
   for (const { payment, amount, stage, isAtWork } of payments) {
     if (stage.kind !== 'unsent') continue;
@@ -49,15 +61,16 @@ export function reservedIn(state: RunState, runId: string | null): readonly Rese
   for (const { currency } of plan.batch?.payable ?? [])
     if (!released.includes(currency))
       unsent.push({ currency, amount: owedIn(state, currency), dependsOn: null });
-  return reservedBy(converting, unsent, untold).map((one): Reserved => {
+  const reserved = reservedBy(converting, unsent, untold).map((one): Reserved => {
     const waitedFor = short.get(one.currency);
     return waitedFor === undefined ? one : { ...one, short: waitedFor };
   });
+  return { reserved, legs: open };
 }
 
 /** The same for a run of which only the plan is known. */
-export function reservedOfPlan(plan: Plan, runId: string | null): readonly Reserved[] {
+export function reservationOfPlan(plan: Plan, runId: string | null): Reservation {
   const state = newRunState(plan.run, '', plan.policy);
   adoptPlan(state, plan);
-  return reservedIn(state, runId) ?? [];
+  return reservationIn(state, runId) ?? NOTHING_RESERVED;
 }

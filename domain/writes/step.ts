@@ -42,6 +42,8 @@ export type Effect =
   | { readonly kind: 'take turn' }
   /** Asks how much of the leg the policy still asks for by the balances of now, in the turn of the run. */
   | { readonly kind: 'read demand'; readonly leg: Leg }
+  /** Asks in the turn of the run what the date of the policy has come to, for its limit of a day. */
+  | { readonly kind: 'read day'; readonly limit: Money }
   /** Asks whether a person must look first, because Temporal has lost runs of the policy of which a lookup has shown trades. */
   | { readonly kind: 'read lost runs'; readonly seen: SeenRuns }
   /** Asks how much of these currencies the run may spend in its turn: withdrawable, and not reserved by another run. */
@@ -107,6 +109,7 @@ type Answers = {
   'read rival': Rival;
   'take turn': TurnAnswer | { readonly turn: 'silent' };
   'read demand': Demand;
+  'read day': Day;
   'read lost runs': { readonly lostRuns: Wait | null };
   'read free money': FreeMoney;
   'fetch trade': Reply<Trade>;
@@ -118,10 +121,7 @@ type Answers = {
   'send withdrawal': Reply<Withdrawal>;
 };
 
-/**
- * The amount that is still asked for, on the side that the leg fixes; or why it is not known now; or why the leg is not
- * traded at all.
- */
+/** The amount that is still asked for, on the side that the leg fixes; or why it is not known now. */
 export type Demand =
   | {
       readonly demand: string;
@@ -130,8 +130,13 @@ export type Demand =
       /** The policy asks for more, and the money for it must come from sales that are not made yet. */
       readonly needsSales: boolean;
     }
-  | { readonly wait: Wait }
-  | { readonly problem: Problem };
+  | { readonly wait: Wait };
+
+/**
+ * What the other runs of the policy have traded on its date, and the most that they may still trade; or why it is not known
+ * now.
+ */
+export type Day = { readonly onDate: readonly Money[] } | { readonly wait: Wait };
 
 /** The free money by currency; or why it is not known now. */
 export type FreeMoney = { readonly free: Readonly<Record<string, string>> } | { readonly wait: Wait };

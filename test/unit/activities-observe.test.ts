@@ -117,7 +117,7 @@ test('whoever plans with balances reads them in its turn, and what others have r
   const steps: string[] = [];
   let tradedAgoMs: number | null = null;
   let tradedAtMs: number | null = null;
-  const reserved = [{ currency: 'USD', takes: '5', changes: '-5', gross: '5', isTold: true }];
+  const reserved = [{ currency: 'USD', takes: '5', changes: '-5', isTold: true }];
   const turn = {
     take: async () => {
       steps.push('turn');
@@ -131,7 +131,7 @@ test('whoever plans with balances reads them in its turn, and what others have r
     },
     readReserved: async () => {
       steps.push('reserved');
-      return [{ run: { policy: 'q', id: '2026-11-21' }, reserved }];
+      return [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }];
     },
     giveBack: async () => void steps.push('given back'),
     reopen: async () => {},
@@ -175,12 +175,11 @@ test('whoever plans with balances reads them in its turn, and what others have r
 });
 
 test('what another open run of the policy may still trade on its date counts against the limit of a day', async () => {
-  const usd = (gross: string, isTold = true) => [
-    { currency: 'USD', takes: '0', changes: '0', gross, isTold },
-  ];
-  const other = (policy: string, id: string, reserved: ReturnType<typeof usd>) => ({
+  const usd = (most: string | null) => [{ reference: 'r', sides: [{ currency: 'USD', most }] }];
+  const other = (policy: string, id: string, legs: ReturnType<typeof usd>) => ({
     run: { policy, id },
-    reserved,
+    reserved: [],
+    legs,
   });
   const date = RUN.id.slice(0, 10);
   const counted = async (others: readonly ReturnType<typeof other>[]) => {
@@ -202,7 +201,7 @@ test('what another open run of the policy may still trade on its date counts aga
   ];
   assert.deepEqual(await counted(mixed), [{ currency: 'USD', value: '30' }]);
   // What cannot be told leaves nothing of the limit.
-  assert.deepEqual(await counted([other(RUN.policy, `${date}-b`, usd('0', false))]), [
+  assert.deepEqual(await counted([other(RUN.policy, `${date}-b`, usd(null))]), [
     { currency: 'USD', value: '100.00' },
   ]);
 });
@@ -215,12 +214,12 @@ const SHARES = TREASURY.replace('min: "1.00"', 'share: 10%, band: 1%').replace(
 
 test('what another run may take of a currency that the plan counts, and nobody can tell how much, is waited for', async () => {
   const asked = async (currency: string, policyText = SELL_ALL) => {
-    const reserved = [{ currency, takes: '0', changes: '0', gross: '0', isTold: false }];
+    const reserved = [{ currency, takes: '0', changes: '0', isTold: false }];
     const given: string[] = [];
     const turn = {
       take: async () =>
         ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
-      readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
+      readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
       giveBack: async () => void given.push('back'),
       reopen: async () => {},
     };
@@ -248,11 +247,11 @@ test('what another run may take of a currency that the plan counts, and nobody c
 });
 
 test('shortly before nothing may be traded any more, a rebalancing leaves what another run may still take, and plans the rest', async () => {
-  const reserved = [{ currency: 'EUR', takes: '0', changes: '0', gross: '0', isTold: false }];
+  const reserved = [{ currency: 'EUR', takes: '0', changes: '0', isTold: false }];
   const turn = {
     take: async () =>
       ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
-    readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
+    readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
     giveBack: async () => {},
     reopen: async () => {},
   };

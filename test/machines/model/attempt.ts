@@ -8,6 +8,7 @@ import type { Quote, Trade, Withdrawal } from '../../../domain/service/records.t
 import { compare } from '../../../domain/money.ts';
 import { keyMaterial, type WriteEndpoint } from '../../../domain/references.ts';
 import type { Leg } from '../../../domain/plan/plan.ts';
+import type { Money } from '../../../domain/policy.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import {
   TOKEN_LIFE_MS,
@@ -33,6 +34,7 @@ import type { Closed } from '../../../domain/halt.ts';
 import { makeProblem, type Problem } from '../../../domain/problems.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
 import { heldBesideNow } from '../../../activities/claims.ts';
+import { readDay } from '../../../activities/day.ts';
 import { readDemand } from '../../../activities/demand.ts';
 import { readFreeMoney } from '../../../activities/free-money.ts';
 import { turnGivenBack } from '../../../activities/leg-calls.ts';
@@ -297,6 +299,9 @@ export class Attempt {
       case 'read demand':
         later(async () => this.#demand(effect.leg));
         return;
+      case 'read day':
+        later(async () => this.#day(effect.limit));
+        return;
       case 'read lost runs':
         later(async () => this.#lostRuns(effect.seen));
         return;
@@ -480,6 +485,19 @@ export class Attempt {
     return told;
   }
 
+  async #day(limit: Money): Promise<Answer> {
+    const { temporal, execution } = this.activity;
+    const { run, sendWindows } = (this.activity.args as LegCall).plan;
+    const onReply = (reply: Reply<unknown>): void => {
+      this.#world.told(reply);
+    };
+    const told = await inActivity({ runId: execution.runId }, () =>
+      readDay(workerOf(this.#world, temporal), { run, sendWindows, limit, turn: this.#turn, onReply }),
+    );
+    if ('onDate' in told) this.#world.coverage.hit('rebalance', 'the day is read');
+    return told;
+  }
+
   async #freeMoney(currencies: readonly string[]): Promise<Answer> {
     const { temporal, execution } = this.activity;
     const onReply = (reply: Reply<unknown>): void => {
@@ -531,9 +549,10 @@ function shortOf(answer: Answer): string {
   if ('claimed' in answer) return answer.claimed.join(', ') || 'nobody’s';
   if ('turn' in answer) return answer.turn;
   if ('demand' in answer) return answer.demand;
+  if ('onDate' in answer)
+    return answer.onDate.map(({ value, currency }) => `${value} ${currency}`).join(', ') || 'nothing';
   if ('free' in answer) return Object.values(answer.free).join(', ');
   if ('wait' in answer) return answer.wait.reason;
-  if ('problem' in answer) return answer.problem.code;
   if ('lostRuns' in answer) return answer.lostRuns?.reason ?? 'none';
   if ('rival' in answer) return answer.rival ?? 'none';
   if ('instructions' in answer)
