@@ -173,8 +173,9 @@ export class Attempt {
 
   #leg(call: LegCall | TradedCall): Item {
     if ('traded' in call) {
-      const steps = tradedSteps(this.#context(call, true, []), call.leg, call.traded);
-      return { id: call.leg.id, steps, step: null };
+      const { leg, tradedSoFar, traded } = call;
+      const steps = tradedSteps({ ...this.#context(call, true, []), tradedSoFar }, leg, traded);
+      return { id: leg.id, steps, step: null };
     }
     const { tradedSoFar, unwanted, legs, funding, sale } = call;
     const context: Context = {
