@@ -52,16 +52,14 @@ export async function readDay(
   });
   if (stopped !== null) return { wait: unreadableService(stopped) };
   const shown = new Set(records.map(({ clientReferenceId }) => firstReference(clientReferenceId ?? '')));
-  const open = others.flatMap(({ run: other, legs }) =>
-    legs
-      .filter(({ reference }) => !shown.has(reference))
-      .flatMap(({ sides }) => sides.filter(({ currency }) => currency === limit.currency))
-      .map(({ currency, most }) => ({ run: other, currency, most })),
-  );
+  const { currency } = limit;
   const mayTrade: Money[] = [];
-  for (const { run: other, currency, most } of open) {
-    if (most === null) return { wait: reservationUnknown({ currency, run: other }) };
-    mayTrade.push({ currency, value: most });
+  for (const other of others) {
+    const open = other.legs.filter(({ reference }) => !shown.has(reference));
+    for (const { most } of open.flatMap(({ sides }) => sides.filter((side) => side.currency === currency))) {
+      if (most === null) return { wait: reservationUnknown({ currency, other }) };
+      mayTrade.push({ currency, value: most });
+    }
   }
   return { onDate: sumsOf([...tradedIn(records), ...mayTrade]) };
 }

@@ -6,7 +6,7 @@ import { sumsOf } from '../domain/plan/amounts.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
-import type { Wait } from '../domain/waits.ts';
+import { minuteText, type Wait } from '../domain/waits.ts';
 import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { reservedByAll, type OthersReserved, type Reserved } from '../domain/plan/reserved.ts';
@@ -215,16 +215,18 @@ export function waitForOthers(
 export function untoldIn(currencies: readonly string[], others: readonly OthersReserved[]): Untold | null {
   for (const currency of currencies) {
     const isUntold = (one: Reserved): boolean => one.currency === currency && !one.isTold;
-    const run = others.find(({ reserved }) => reserved.some(isUntold))?.run;
-    if (run !== undefined) return { currency, run };
+    const other = others.find(({ reserved }) => reserved.some(isUntold));
+    if (other !== undefined) return { currency, other };
   }
   return null;
 }
 
-type Untold = { readonly currency: string; readonly run: RunName };
+type Untold = { readonly currency: string; readonly other: OthersReserved };
 
-export function reservationUnknown({ currency, run }: Untold): Wait {
-  const message = `Run ${runName(run)} may still take ${currency}, and it is not known yet how much.`;
+export function reservationUnknown({ currency, other: { run, reserved } }: Untold): Wait {
+  const sinceMs = reserved.find((one) => one.currency === currency)?.untoldSinceMs;
+  const since = sinceMs === undefined ? '' : `; it waits since ${minuteText(sinceMs)}`;
+  const message = `Run ${runName(run)} may still take ${currency}, and it is not known yet how much${since}.`;
   const problem = makeProblem('RESERVATION_UNKNOWN', null, { message });
   return { afterMs: 10_000, reason: 'doubt', problem };
 }

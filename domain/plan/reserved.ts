@@ -18,6 +18,8 @@ export type Reserved = {
   readonly changes: string;
   /** False: the amount is not known, so no run plans with the currency. */
   readonly isTold: boolean;
+  /** Since when an item of the run waits because of which it is not known, epoch milliseconds; absent: none waits. */
+  readonly untoldSinceMs?: number;
   /**
    * The part of `takes` for legs that wait for money which was not there. No run plans with this part. But another run that
    * also waits for money does not wait for this part too. Absent: nothing.

@@ -14,6 +14,7 @@ import {
 import type { SendState } from '../writes/doubt.ts';
 import { owedIn } from './chunk-state.ts';
 import { releasedIn } from './release.ts';
+import type { LegRecord, PaymentRecord } from './items.ts';
 import { adoptPlan, newRunState, type RunState } from './state.ts';
 
 /**
@@ -32,19 +33,25 @@ export function reservationIn(state: RunState, runId: string | null): Reservatio
   const converting: Leg[] = [];
   const open: OpenLeg[] = [];
   const unsent: Unsent[] = [];
-  const untold = new Set<string>();
+  const untold = new Map<string, number>();
+  const isNotTold = ({ waiting }: LegRecord | PaymentRecord, ...currencies: readonly string[]): void => {
+    const sinceMs = waiting?.sinceMs ?? Infinity;
+    for (const one of currencies) untold.set(one, Math.min(untold.get(one) ?? Infinity, sinceMs));
+  };
   const short = new Map<string, string>();
-  for (const { leg, stage, isAtWork } of legs) {
+  for (const record of legs) {
+    const { leg, stage, isAtWork } = record;
     if (stage.kind !== 'converting') continue;
     converting.push(leg);
     if (stage.state.phase.kind === 'short')
       short.set(leg.sell, add(short.get(leg.sell) ?? '0', mostSold(leg) ?? '0'));
     const isBeingTraded = isAtWork && stage.state.quote !== null;
     const isLegTold = !isBeingTraded && !isUntold(stage.state);
-    if (!isLegTold) untold.add(leg.sell).add(leg.buy);
+    if (!isLegTold) isNotTold(record, leg.sell, leg.buy);
     if (leg.amount !== null) open.push(openLeg(leg, isLegTold));
   }
-  for (const { payment, amount, stage, isAtWork } of payments) {
+  for (const record of payments) {
+    const { payment, amount, stage, isAtWork } = record;
     if (stage.kind !== 'unsent') continue;
     const { currency, dependsOn } = payment;
     unsent.push({ currency, amount, dependsOn });
@@ -53,7 +60,7 @@ export function reservationIn(state: RunState, runId: string | null): Reservatio
     const cannotBeSent = needed?.kind === 'converting' && !isUntold(needed.state);
     const isKnownUnsent = cannotBeSent && !stage.state.sent && stage.state.doubt === null;
     const isUnread = amount === null && needed?.kind === 'handed on';
-    if (isAtWork || isUnread || (isUntold(stage.state) && !isKnownUnsent)) untold.add(currency);
+    if (isAtWork || isUnread || (isUntold(stage.state) && !isKnownUnsent)) isNotTold(record, currency);
   }
   // This adds what a batch pays once it is bought. How much it still pays of other currencies, only its
   // chunks know at any moment.
@@ -61,9 +68,14 @@ export function reservationIn(state: RunState, runId: string | null): Reservatio
   for (const { currency } of plan.batch?.payable ?? [])
     if (!released.includes(currency))
       unsent.push({ currency, amount: owedIn(state, currency), dependsOn: null });
-  const reserved = reservedBy(converting, unsent, untold).map((one): Reserved => {
+  const reserved = reservedBy(converting, unsent, new Set(untold.keys())).map((one): Reserved => {
     const waitedFor = short.get(one.currency);
-    return waitedFor === undefined ? one : { ...one, short: waitedFor };
+    const sinceMs = untold.get(one.currency) ?? Infinity;
+    return {
+      ...one,
+      ...(waitedFor !== undefined && { short: waitedFor }),
+      ...(sinceMs < Infinity && { untoldSinceMs: sinceMs }),
+    };
   });
   return { reserved, legs: open };
 }

@@ -214,7 +214,9 @@ const SHARES = TREASURY.replace('min: "1.00"', 'share: 10%, band: 1%').replace(
 
 test('what another run may take of a currency that the plan counts, and nobody can tell how much, is waited for', async () => {
   const asked = async (currency: string, policyText = SELL_ALL) => {
-    const reserved = [{ currency, takes: '0', changes: '0', isTold: false }];
+    const reserved = [
+      { currency, takes: '0', changes: '0', isTold: false, untoldSinceMs: Date.UTC(2026, 10, 21, 9, 5) },
+    ];
     const given: string[] = [];
     const turn = {
       take: async () =>
@@ -228,7 +230,10 @@ test('what another run may take of a currency that the plan counts, and nobody c
   const { answer, requests, given } = await asked('USD');
   assert.ok(answer.kind === 'wait', JSON.stringify(answer));
   assert.deepEqual([answer.wait.reason, answer.wait.problem.code], ['doubt', 'RESERVATION_UNKNOWN']);
-  assert.match(answer.wait.problem.message, /^Run q\.2026-11-21 may still take USD, and /);
+  assert.equal(
+    answer.wait.problem.message,
+    'Run q.2026-11-21 may still take USD, and it is not known yet how much; it waits since 2026-11-21 09:05 UTC.',
+  );
   assert.deepEqual(given, ['back']);
   // Whose trades the list shows is all that it has looked at.
   assert.deepEqual(

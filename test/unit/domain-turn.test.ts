@@ -18,6 +18,7 @@ import {
   takeTurn,
   type TurnState,
 } from '../../domain/turn.ts';
+import { makeProblem } from '../../domain/problems.ts';
 import { newLeg, newPayment } from '../../domain/run/items.ts';
 import { reservationIn } from '../../domain/run/reserves.ts';
 import { adoptPlan, newRunState, type RunState } from '../../domain/run/state.ts';
@@ -292,6 +293,17 @@ test('what may have been taken already cannot be told: others would count it twi
   assert.deepEqual(untoldIn(leg({ knownIn: 'run-1' }, true)), []);
   assert.deepEqual(untoldIn(payment({ knownIn: 'run-1', doubt })), [PAYMENT.currency]);
   assert.deepEqual(untoldIn(payment({}, true)), [PAYMENT.currency]);
+  // It says since when, as far as anything waits.
+  const sinceMs = (state: RunState) =>
+    reservationIn(state, 'run-1')?.reserved.map((one) => one.untoldSinceMs);
+  const waits = newRunState(RUN, 'sandbox/p.2026-11-21', POLICY);
+  adoptPlan(waits, plan);
+  leg({ knownIn: 'run-1', doubt })(waits);
+  assert.deepEqual(sinceMs(waits), [undefined, undefined]);
+  const problem = makeProblem('IN_DOUBT', LEG.id);
+  for (const record of waits.legs)
+    record.waiting = { reason: 'doubt', problem, wakeAtMs: NOW + 10_000, sinceMs: NOW };
+  assert.deepEqual(sinceMs(waits), [NOW, NOW]);
   // What a reset run has not looked up yet, and what a call has forgotten.
   assert.deepEqual(
     untoldIn(() => {}, 'run-2'),
