@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { observe } from '../../activities/observe.ts';
 import type { Deps } from '../../activities/deps.ts';
-import { readPlan } from '../../activities/read-plan.ts';
+import { MOST_PATIENT, readPlan } from '../../activities/read-plan.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
@@ -339,6 +339,42 @@ test('no plan is read for an input that Cambist did not make, or of the other mo
   assert.equal(live.kind === 'waiting' ? live.waiting?.problem.code : live.kind, 'MODE_DIFFERS');
   // The run takes no answer of another shape, and could not say what it waits for.
   assert.ok(isPlanAnswer(live));
+});
+
+test('only so many calls of a worker wait for a plan that is being made; the others look once', async () => {
+  const patience: number[] = [];
+  let areAsked = (): void => {};
+  const allAsked = new Promise<void>((resolve) => (areAsked = resolve));
+  const { deps } = worker(
+    {},
+    {
+      instructions: { ...instructionsOf(), open: async () => {} },
+      plans: {
+        find: async () => null,
+        start: async () => null,
+        read: async (_mode, _run, patienceMs) => {
+          if (patience.push(patienceMs) === MOST_PATIENT + 3) areAsked();
+          // All of them are asked before the first is answered.
+          await allAsked;
+          return { kind: 'waiting', waiting: null };
+        },
+        readEarlier: () => assert.fail('No earlier plan is asked for here.'),
+      },
+    },
+  );
+  const { askedBy: _askedBy, ...input } = planInputOf(POLICY);
+  const asks = Array.from({ length: MOST_PATIENT + 3 }, () => inActivity({}, () => readPlan(deps)(input)));
+  for (const { kind } of await Promise.all(asks)) assert.equal(kind, 'waiting');
+  assert.deepEqual(
+    [...new Set(patience)].map((ms) => [ms > 0, patience.filter((one) => one === ms).length]),
+    [
+      [true, MOST_PATIENT],
+      [false, 3],
+    ],
+  );
+  // Whoever asks after them waits again.
+  await inActivity({}, () => readPlan(deps)(input));
+  assert.ok((patience.at(-1) ?? 0) > 0);
 });
 
 test('a plan that is not what a person was shown leaves its turn to others, if nothing of it can have been sent', async () => {
