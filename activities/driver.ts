@@ -224,6 +224,10 @@ export class Driver {
         const claims = await this.#deps.claims.whose(this.#ofRun, effect.records, CLAIMS_MS);
         return { claimed: accountedFor(claims) };
       }
+      case 'read words': {
+        const { item, record } = effect;
+        return { named: await this.#deps.claims.named({ ...this.#ofRun, item }, record, CLAIMS_MS) };
+      }
       case 'read rival': {
         // The go of the chunk already says what another batch has paid or may still pay.
         if (this.#call.chunk !== undefined) return { rival: null, silent: null };

@@ -12,6 +12,7 @@ export function evidenceOf(item: string, effect: Effect, answer: Answer, nowMs: 
     'demand' in answer ||
     'free' in answer ||
     'onDate' in answer ||
+    'named' in answer ||
     'lostRuns' in answer
   )
     return null;

@@ -36,6 +36,12 @@ export type Effect =
   | { readonly kind: 'read balances' }
   /** Asks which of these records without a tag belong to another run of ours. */
   | { readonly kind: 'read claims'; readonly records: readonly Withdrawal[] }
+  /** Asks whether people have named this record for another item, of this run or another one. */
+  | {
+      readonly kind: 'read words';
+      readonly item: string;
+      readonly record: Pick<Withdrawal, 'id' | 'createdAt'>;
+    }
   /** Asks whether another run of the policy has done, or may still do, the item of this name on the same date. */
   | { readonly kind: 'read rival'; readonly item: string }
   /** Waits a little for the turn of the run. No other run may spend the balances that the run reads in its turn. */
@@ -106,6 +112,8 @@ type Answers = {
   'note facts': boolean;
   'read balances': Reply<Balances>;
   'read claims': { readonly claimed: readonly string[] };
+  /** Null: not all that people have said could be read. */
+  'read words': { readonly named: boolean | null };
   'read rival': Rival;
   'take turn': TurnAnswer | { readonly turn: 'silent' };
   'read demand': Demand;

@@ -204,6 +204,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'read instructions': [NOTHING_KEPT],
   'note facts': [true],
   'read claims': [{ claimed: [] }],
+  'read words': [{ named: false }],
   'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }],
   'read demand': [{ demand: '1000000', takenBy: [], needsSales: false }],
   'read day': [{ onDate: [] }],

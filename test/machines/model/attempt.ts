@@ -31,6 +31,7 @@ import type {
 } from '../../../domain/run/calls.ts';
 import { asForgotten } from '../../../domain/writes/doubt.ts';
 import type { Closed } from '../../../domain/halt.ts';
+import { isNamedIn } from '../../../domain/people/instructions.ts';
 import { makeProblem, type Problem } from '../../../domain/problems.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
 import { heldBesideNow } from '../../../activities/claims.ts';
@@ -294,6 +295,14 @@ export class Attempt {
           answer({ claimed: accountedFor(whose(others, effect.records)) });
         });
         return;
+      case 'read words':
+        world.agenda.after(INSTRUCTIONS_MS, () => {
+          const named = world.runs.some((run) =>
+            isNamedIn(run.kept, effect.record.id, run === temporal.home ? effect.item : null),
+          );
+          answer({ named });
+        });
+        return;
       case 'read rival':
         world.agenda.after(INSTRUCTIONS_MS, () => answer(rivalOf(world.runs, temporal, effect.item)));
         return;
@@ -550,6 +559,7 @@ function shortOf(answer: Answer): string {
   if ('claimed' in answer) return answer.claimed.join(', ') || 'nobody’s';
   if ('turn' in answer) return answer.turn;
   if ('demand' in answer) return answer.demand;
+  if ('named' in answer) return answer.named === true ? 'named elsewhere' : 'not named elsewhere';
   if ('onDate' in answer)
     return answer.onDate.map(({ value, currency }) => `${value} ${currency}`).join(', ') || 'nothing';
   if ('free' in answer) return Object.values(answer.free).join(', ');
