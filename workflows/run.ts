@@ -15,7 +15,7 @@ import {
 import { holdsOf } from '../domain/run/claims.ts';
 import { workflowIdOf } from '../domain/references.ts';
 import { makeReport, statusOf } from '../domain/run/report.ts';
-import { reservedIn } from '../domain/run/reserves.ts';
+import { reservationIn } from '../domain/run/reserves.ts';
 import { newRunState, type RunState } from '../domain/run/state.ts';
 import {
   isChunksAnswer,
@@ -40,7 +40,7 @@ import {
   progressQuery,
   reportQuery,
   holdsQuery,
-  reservedQuery,
+  reservationQuery,
   runEndedSignal,
   stateAttribute,
   wakeSignal,
@@ -82,7 +82,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   setHandler(holdsQuery, (names) =>
     holdsOf(state, { runId: workflowInfo().runId, heard: null, isFirst: false }, names),
   );
-  setHandler(reservedQuery, () => reservedIn(state, workflowInfo().runId));
+  setHandler(reservationQuery, () => reservationIn(state, workflowInfo().runId));
   setHandler(goQuery, (number) => openRun.goFor(number));
   setHandler(newsSignal, (number) => openRun.noteNews(number));
   setHandler(wakeSignal, () => openRun.wake());

@@ -82,7 +82,6 @@ export function compilePlan(input: CompileInput): CompileResult {
         ...input.lateAfterMs,
         ...(lateAfterMs !== null && { settlement: lateAfterMs }),
       },
-      tradedOnDate: observation.tradedOnDate,
       legs,
       notNeeded,
       positions,

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { movesOf } from '../../domain/plan/moves.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
-import { reservedIn } from '../../domain/run/reserves.ts';
+import { reservationIn } from '../../domain/run/reserves.ts';
 import { shownWaits, makeReport, statusOf } from '../../domain/run/report.ts';
 import { adoptPlan, newRunState } from '../../domain/run/state.ts';
 import type { ChunkState } from '../../domain/run/chunk-state.ts';
@@ -747,7 +747,7 @@ test('while a trade that was handed on is not read again, what its proceeds pay 
     record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, knownIn: 'run-1', knownAtMs: NOW } };
   }
   assert.deepEqual(
-    reservedIn(before, 'run-1')?.map(({ takes, isTold }) => [takes, isTold]),
+    reservationIn(before, 'run-1')?.reserved.map(({ takes, isTold }) => [takes, isTold]),
     [['17250', true]],
   );
   const carried = new Run(INPUT, before, ports({})).handOn();
@@ -755,7 +755,7 @@ test('while a trade that was handed on is not read again, what its proceeds pay 
   adoptPlan(state, plan);
   assert.ok(takeOver(state, carried, { originalRunId: 'run-2' }));
   assert.deepEqual(
-    reservedIn(state, 'run-2')?.map(({ isTold }) => isTold),
+    reservationIn(state, 'run-2')?.reserved.map(({ isTold }) => isTold),
     [false],
   );
 });
