@@ -16,7 +16,7 @@ import { pausedDocument, pausedLine } from '../views/paused-text.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
 import { openAgainLine, pastLines, statusSentence, unblocking } from '../views/report-text.ts';
 import { haltRecord } from '../../operations/halt/switch.ts';
-import { pausedBesideRuns } from '../../operations/follow/paused.ts';
+import { pausedIn } from '../../operations/follow/paused.ts';
 import { paidAgainNext } from '../../operations/decide/next-start.ts';
 import { parseRun } from '../../operations/named-run.ts';
 import { pastOf } from '../../operations/replay/past.ts';
@@ -88,7 +88,7 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
     }
     const [record, paused, runs] = await Promise.all([
       haltRecord(place),
-      pausedBesideRuns(place),
+      pausedIn(place),
       listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null }),
     ]);
     const standings = await Promise.all(
@@ -98,11 +98,11 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
     const shown = standings.map((each) => shownOf(each, output.io.now()));
     output.document({
       ...standingDocument(record),
-      paused: paused.map(pausedDocument),
+      paused: paused.besideRuns.map(pausedDocument),
       runs: shown,
       exitCode: EXIT_CODES[ending],
     });
-    const lines = [...standingLines(record), ...paused.map(pausedLine)];
+    const lines = [...standingLines(record), ...paused.besideRuns.map(pausedLine)];
     if (lines.length > 0) output.say(...lines);
     for (const { sentence } of shown) output.say(sentence);
     if (shown.length === 0) output.say(`No run is open in mode ${place.mode}.`);

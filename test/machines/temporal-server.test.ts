@@ -80,6 +80,9 @@ describe('on the real Temporal server', async () => {
     const text = listed.stdout.replaceAll(/\s+/g, ' ');
     assert.ok(text.includes(runName(parseRun(workflowId).run)), text);
     assert.match(text, /paused in Temporal since \S+ \S+ UTC, by ana \("a look"\)/);
+    const all = (await command(stage, ['list'])).stdout.replaceAll(/\s+/g, ' ');
+    assert.match(all, /PAUSED/);
+    assert.match(all, /paused in Temporal since \S+ \S+ UTC, by ana/);
   }
 
   test('a run that somebody pauses while its trade is on the way says so, and trades and pays once after it goes on', async () => {
