@@ -105,24 +105,6 @@ describe('on the real Temporal server', async () => {
     assertDoneOnce(run, await run.report());
   });
 
-  test('while somebody has paused what keeps the instructions of a run, nothing of it is sent, and it goes on by itself', async () => {
-    const { run, release } = await stage.startHeld(convertPolicy(), 'createTrade', { when: 'after' });
-    const instructionsId = instructionsIdOf('SANDBOX', run.name);
-    const unpause = await pause(instructionsId);
-    release();
-    await run.heldBy('INSTRUCTIONS_PAUSED');
-    assert.deepEqual(run.movements().withdrawals, []);
-    await assertNamed(run.handle.workflowId);
-    const told = await command(stage, ['status']);
-    assert.ok(
-      told.stdout.replaceAll(/\s+/g, ' ').includes(`${instructionsId} is paused in Temporal since`),
-      told.stdout,
-    );
-    await unpause();
-    await run.wake();
-    assertDoneOnce(run, await run.report());
-  });
-
   test('a run that is cancelled while it is paused sends nothing more after it goes on', async () => {
     const { run, release } = await stage.startHeld(convertPolicy(), 'createTrade', { when: 'after' });
     const unpause = await pause(run.handle.workflowId);
@@ -196,6 +178,23 @@ describe('on the real Temporal server', async () => {
         await unpause();
         assertDoneOnce(run, await run.report());
       }),
+    'Pause, Unpause | instructions': async () => {
+      const { run, release } = await stage.startHeld(convertPolicy(), 'createTrade', { when: 'after' });
+      const instructionsId = instructionsIdOf('SANDBOX', run.name);
+      const unpause = await pause(instructionsId);
+      release();
+      await run.heldBy('INSTRUCTIONS_PAUSED');
+      assert.deepEqual(run.movements().withdrawals, []);
+      await assertNamed(run.handle.workflowId);
+      const told = await command(stage, ['status']);
+      assert.ok(
+        told.stdout.replaceAll(/\s+/g, ' ').includes(`${instructionsId} is paused in Temporal since`),
+        told.stdout,
+      );
+      await unpause();
+      await run.wake();
+      assertDoneOnce(run, await run.report());
+    },
     'Pause, Unpause | turn': () =>
       onItsOwn({ balances: { USD: '150000' } }, async (own) => {
         await own.startWorker();
