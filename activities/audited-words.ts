@@ -6,7 +6,13 @@ import { Context as ActivityContext } from '@temporalio/activity';
 import type { AuditFact } from '../domain/audit.ts';
 import { seenIn, type HaltsHeld } from '../domain/halt.ts';
 import { isAcceptanceOf } from '../domain/people/instruction-shape.ts';
-import { itemsNamedIn, type Accepted, type Kept, type Recorded } from '../domain/people/instructions.ts';
+import {
+  itemsNamedIn,
+  wordsOf,
+  type Accepted,
+  type Kept,
+  type Recorded,
+} from '../domain/people/instructions.ts';
 import { runName, runOfAnyWorkflowId, type RunName } from '../domain/references.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { Journal } from './audited-service.ts';
@@ -53,10 +59,11 @@ export function wordsIn(journal: Pick<Journal, 'keepSoon'>, note: (problem: stri
   };
   return {
     kept: (run, instructions) => {
-      for (const said of instructions) {
-        const fact = factOf(run, said, said.number);
-        // A list of items may be long. Where anything else differs, somebody has changed what is kept.
-        writeOnce(fact.run, JSON.stringify({ ...fact, items: fact.items.length }), fact);
+      for (const { said, items } of wordsOf(instructions)) {
+        const fact = { ...factOf(run, said, said.number), items };
+        // A list of items may be long, and a batch has one for each chunk. Where anything else differs, somebody has changed what
+        // is kept.
+        writeOnce(fact.run, JSON.stringify({ ...fact, items: [items.length, items[0]] }), fact);
       }
     },
     accepted: (run, accepted) => write(factOf(run, accepted, null), () => {}),

@@ -74,6 +74,7 @@ export async function instructions(input: InstructionsInput, carried: unknown = 
     },
     {
       validator: (instruction, saying) => {
+        if (input.chunk !== undefined) throw invalid('What people say about a chunk is kept with its run.');
         requireShape('instruction', instructionOf(instruction));
         requireShape('saying', sayingOf(saying));
       },

@@ -19,7 +19,7 @@ import {
   type Acknowledged,
   type Listed,
 } from '../../operations/watch/attention.ts';
-import { pausedBesideRuns } from '../../operations/follow/paused.ts';
+import { pausedIn } from '../../operations/follow/paused.ts';
 import { currentHalts } from '../../operations/halt/switch.ts';
 import { listMissed } from '../../operations/schedules/starts.ts';
 import { listUnfinished, type Unfinished } from '../../operations/batches/unfinished.ts';
@@ -97,14 +97,17 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
     const missed = attention ? await listMissed(place, nowMs) : [];
     const unfinished = attention ? await listUnfinished(place.client, place.mode, nowMs) : [];
     const halts = attention ? await currentHalts(place) : [];
-    const paused = attention ? await pausedBesideRuns(place) : [];
+    const { runs: pausedRuns, besideRuns } = await pausedIn(place);
+    // With --attention a paused run says so itself.
+    const paused = attention ? besideRuns : [...pausedRuns, ...besideRuns];
+    const pausedIds = new Set(pausedRuns.map((one) => one.place));
     const others = missed.length + unfinished.length + halts.length + paused.length;
     const ending: Ending = attention && runs.length + others > 0 ? 'needs a human' : looked.ending;
     output.document({
-      runs: runs.map(rowOf),
+      runs: runs.map((listed) => rowOf(listed, pausedIds)),
+      paused: paused.map(pausedDocument),
       ...(attention && {
         halts: halts.map(haltDocument),
-        paused: paused.map(pausedDocument),
         acknowledged,
         missed: missed.map(missedDocument),
         unfinished: unfinished.map(unfinishedDocument),
@@ -130,7 +133,7 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
       );
       return ending;
     }
-    output.show(listText(runs, { nowMs, zone, width: output.width }));
+    output.show(listText(runs, { nowMs, zone, width: output.width, pausedIds }));
     for (const { facts, why } of runs)
       if (why !== null) output.say('', `${runName(facts.run)}: ${retold(toldBy(why))}`);
     if (matching.length > runs.length) output.say(`… and older ones; the newest ${SHOWN} are shown.`);
@@ -161,7 +164,7 @@ function takenText(taken: Acknowledged, by: string): string {
       const { listed } = taken;
       const about = listed.why === null ? '' : ` (${listed.why.code})`;
       const more = listed.needs.length > 1 ? `, with ${count(listed.needs.length - 1, 'more reason')}` : '';
-      return `is ${stateOf(listed)}${about}${more}, acknowledged by ${by}; --attention leaves it out until its state changes or something else needs a person.`;
+      return `is ${stateOf(listed, new Set())}${about}${more}, acknowledged by ${by}; --attention leaves it out until its state changes or something else needs a person.`;
     }
   }
 }
@@ -180,16 +183,20 @@ function unfinishedDocument({ run, chunks, startedAtMs }: Unfinished): Record<st
 /** The word in the list for a run that is stuck and cannot say so itself. */
 const STUCK = 'STUCK';
 
-function stateOf({ facts, isStuck }: Listed): string {
+/** Workflow ids of the runs that a person has paused in Temporal. */
+type PausedIds = ReadonlySet<string | null>;
+
+function stateOf({ facts, isStuck }: Listed, pausedIds: PausedIds): string {
+  if (pausedIds.has(facts.workflowId)) return 'PAUSED';
   return isStuck ? STUCK : facts.state;
 }
 
-function rowOf(listed: Listed): Record<string, unknown> {
+function rowOf(listed: Listed, pausedIds: PausedIds): Record<string, unknown> {
   const { facts, why, isStuck } = listed;
   return {
     run: runName(facts.run),
     workflowId: facts.workflowId,
-    state: stateOf(listed),
+    state: stateOf(listed, pausedIds),
     stuckBy: isStuck && why !== null ? why.message : null,
     why: why === null ? null : toldBy(why),
     startedAt: new Date(facts.startedAtMs).toISOString(),
@@ -205,13 +212,23 @@ function toldBy({ code, message }: { readonly code: string; readonly message: st
 /** The list as a table, its times in this zone. */
 export function listText(
   runs: readonly Listed[],
-  { nowMs, zone, width }: { readonly nowMs: number; readonly zone: string; readonly width: number },
+  {
+    nowMs,
+    zone,
+    width,
+    pausedIds,
+  }: {
+    readonly nowMs: number;
+    readonly zone: string;
+    readonly width: number;
+    readonly pausedIds: PausedIds;
+  },
 ): string {
   return table(
     [{ title: 'RUN' }, { title: 'STATE' }, { title: `STARTED (${zone})` }, { title: 'TOOK', right: true }],
     runs.map((listed) => [
       runName(listed.facts.run),
-      stateOf(listed),
+      stateOf(listed, pausedIds),
       momentText(listed.facts.startedAtMs, nowMs, zone),
       span((listed.facts.closedAtMs ?? nowMs) - listed.facts.startedAtMs),
     ]),

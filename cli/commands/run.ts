@@ -32,7 +32,6 @@ import {
 import { readRun } from '../../operations/follow/read-run.ts';
 import { readInput, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import { startedReport } from '../../operations/start/workflow.ts';
-import { nextOf } from '../../operations/decide/next-start.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import {
   batchOption,
@@ -51,6 +50,7 @@ import { follow } from '../follow.ts';
 import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { heedLookAlikes } from '../look-alikes.ts';
 import { requireOut, type OutOption } from '../out.ts';
+import { tellTriedAgain } from '../tried-again.ts';
 import { outOption, saveResults } from '../results.ts';
 import { clockOf } from '../terminal/clock.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
@@ -59,7 +59,6 @@ import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { payAgainLines } from '../views/pay-again-text.ts';
 import { shortfallOf } from '../views/shortfall-text.ts';
 import { unpayableDocument, unpayableLines } from '../views/unpayable-text.ts';
-import { triedAgainDocument, triedAgainLines } from '../views/next-start-text.ts';
 import { showReport } from './report.ts';
 
 type PayAgainOptions = {
@@ -249,7 +248,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         const { facts, kept } = verdict;
         const remarks = await requireStart(asked, facts);
         if (remarks.length > 0) output.note(...remarks);
-        if (facts !== null && goOn !== null) await tellTriedAgain(use, facts);
+        if (facts !== null) await tellTriedAgain(output, asked, facts);
         const instead = await tellInstead(output, asked);
         await heedLookAlikes(output, asked, {
           approver,
@@ -300,22 +299,6 @@ function sayTried({ output, asked: { run: name, goOn } }: Use): void {
     output.note(
       `${runName(name)} ${goOn.item}: ${goOn.by} says that the cause of its failure is gone. It is tried now.`,
     );
-}
-
-/** Tells what a batch that has ended will try again. This is only shown, so a start does not fail when it cannot be read. */
-async function tellTriedAgain({ output, asked: { place, policyFile } }: Use, facts: RunFacts): Promise<void> {
-  if (policyFile.policy.kind !== 'payout') return;
-  try {
-    const view = await readRun(place, facts);
-    // A run without payments in its report has no plan: all of it is planned first.
-    if (view.report.payments.length === 0) return;
-    const next = nextOf(view, { takesCancelBack: true });
-    if (output.isJson) output.log('', triedAgainDocument(next));
-    else output.note(...triedAgainLines(next));
-  } catch (error) {
-    if (!(error instanceof CommandFailure)) throw error;
-    output.note(`What is tried again cannot be listed: ${error.problems[0]?.message ?? ''}`);
-  }
 }
 
 /**

@@ -16,9 +16,8 @@ import { pausedDocument, pausedLine } from '../views/paused-text.ts';
 import { clockOf, type Clock } from '../terminal/clock.ts';
 import { openAgainLine, pastLines, statusSentence, unblocking } from '../views/report-text.ts';
 import { haltRecord } from '../../operations/halt/switch.ts';
-import { pausedBesideRuns } from '../../operations/follow/paused.ts';
-import { nextAsRead } from '../../operations/decide/next-start.ts';
-import { isSaidToPayAgain, readRun } from '../../operations/follow/read-run.ts';
+import { pausedIn } from '../../operations/follow/paused.ts';
+import { paidAgainNext } from '../../operations/decide/next-start.ts';
 import { parseRun } from '../../operations/named-run.ts';
 import { pastOf } from '../../operations/replay/past.ts';
 import { listRuns, requireRun } from '../../operations/follow/runs.ts';
@@ -89,7 +88,7 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
     }
     const [record, paused, runs] = await Promise.all([
       haltRecord(place),
-      pausedBesideRuns(place),
+      pausedIn(place),
       listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null }),
     ]);
     const standings = await Promise.all(
@@ -99,11 +98,11 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
     const shown = standings.map((each) => shownOf(each, output.io.now()));
     output.document({
       ...standingDocument(record),
-      paused: paused.map(pausedDocument),
+      paused: paused.besideRuns.map(pausedDocument),
       runs: shown,
       exitCode: EXIT_CODES[ending],
     });
-    const lines = [...standingLines(record), ...paused.map(pausedLine)];
+    const lines = [...standingLines(record), ...paused.besideRuns.map(pausedLine)];
     if (lines.length > 0) output.say(...lines);
     for (const { sentence } of shown) output.say(sentence);
     if (shown.length === 0) output.say(`No run is open in mode ${place.mode}.`);
@@ -111,18 +110,10 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
   });
 }
 
-/** Payments of an ended run that the next start pays again, as a person has said, though perhaps not the person who starts it. */
-async function openAgain(place: AskingPlace, { facts, kind }: Standing): Promise<readonly ReportPayment[]> {
-  if (facts.isOpen || kind !== 'told') return [];
-  try {
-    // Mostly no person has said so, and the payments of a large batch need not be read.
-    if (!(await isSaidToPayAgain(place, facts))) return [];
-    const next = nextAsRead(await readRun(place, facts), { takesCancelBack: true });
-    return next.flatMap((one) => (one.kind === 'payment' && one.next === 'paid again' ? [one.item] : []));
-  } catch {
-    // How the run stands is told all the same.
-    return [];
-  }
+/** Payments of an ended run that the next start pays again; none where that cannot be read: how the run stands is told all the same. */
+function openAgain(place: AskingPlace, { facts, kind }: Standing): Promise<readonly ReportPayment[]> {
+  if (facts.isOpen || kind !== 'told') return Promise.resolve([]);
+  return paidAgainNext(place, facts, { takesCancelBack: true }).catch(() => []);
 }
 
 function shownOf(standing: Standing, nowMs: number, clock?: Clock): Shown {

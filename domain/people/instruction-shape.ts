@@ -12,7 +12,7 @@ import {
   type Recorded,
   type Saying,
 } from './instructions.ts';
-import { CHUNK } from '../batch.ts';
+import { CHUNK, MOST_CHUNKS } from '../batch.ts';
 import { SUPERSEDED, SUPERSEDED_FIELDS } from '../replacement.ts';
 import { isPart } from '../references.ts';
 import {
@@ -44,6 +44,13 @@ const paidAgain: Field = (value) =>
   item(value[0]) &&
   number(1)(value[1]) &&
   orNull(recordId)(value[2]);
+const paidAgainOfChunk: Field = (value) =>
+  Array.isArray(value) && value.length === 2 && value.every(number(1));
+/** From one to so many of them. */
+const someOf =
+  (each: Field, most: number): Field =>
+  (value) =>
+    Array.isArray(value) && value.length > 0 && value.length <= most && value.every(each);
 const need: Field = (value) =>
   Array.isArray(value) &&
   value.length === 3 &&
@@ -65,12 +72,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   'not executed': { ...SAID, item },
   'not this': { ...SAID, item, recordId },
   'pay again': { ...SAID, item, follows: number(1), recordId: orNull(recordId) },
-  'pay these again': {
-    ...SAID,
-    seenOfRun: number(0),
-    items: (value) =>
-      Array.isArray(value) && value.length > 0 && value.length <= CHUNK.payments && value.every(paidAgain),
-  },
+  'pay these again': { ...SAID, chunks: someOf(paidAgainOfChunk, MOST_CHUNKS) },
   accept: { ...SAID, item, recordId },
   [SUPERSEDED]: { ...SAID, ...SUPERSEDED_FIELDS },
   acknowledge: {
@@ -88,6 +90,7 @@ const FACTS: Readonly<Record<Fact['kind'], Fields>> = {
     chunk: number(1),
     places: (value) => listOf(number(0))(value) && (value as unknown[]).length <= CHUNK.payments,
   },
+  'to pay again': { said: id, items: someOf(paidAgain, CHUNK.payments) },
 };
 
 const RECORDED: Fields = { number: number(1), atMs: isMoment, date };
@@ -191,6 +194,8 @@ function identityOf(fact: Fact): string {
       return `record ${fact.item} ${fact.recordId}`;
     case 'let go':
       return `let go ${fact.chunk} ${fact.places.join()}`;
+    case 'to pay again':
+      return `to pay again ${fact.said} ${fact.items.map(([payment]) => payment).join()}`;
   }
 }
 

@@ -42,14 +42,10 @@ export type Instruction =
       readonly recordId: string | null;
     })
   /**
-   * The same for several payments of one chunk of a batch. The workflow of the chunk keeps it. `seenOfRun`: the number of the
-   * newest entry about the run that the person had seen, which is the place of this one among those.
+   * The same for payments of a batch, of these chunks. They may be too many for one instruction, so the workflows of the chunks
+   * keep them as facts `to pay again`. `spelledOut` joins both.
    */
-  | (SaidByPerson & {
-      readonly kind: 'pay these again';
-      readonly items: readonly PaidAgain[];
-      readonly seenOfRun: number;
-    })
+  | (SaidByPerson & { readonly kind: 'pay these again'; readonly chunks: readonly PaidAgainOfChunk[] })
   /** A person accepts a trade that came out worse than planned. */
   | (SaidByPerson & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
   /**
@@ -78,6 +74,9 @@ export const MOST_NEEDS = 1_000;
 
 /** One of several payments: the `item`, `follows` and `recordId` of an instruction about one payment. */
 export type PaidAgain = readonly [item: string, follows: number, recordId: string | null];
+
+/** How many payments of which chunk. */
+export type PaidAgainOfChunk = readonly [chunk: number, payments: number];
 
 /**
  * Which look-alikes of a batch are approved: exactly those that were created between the two moments, epoch milliseconds.
@@ -128,7 +127,12 @@ export type Fact =
    * Payments of a chunk that the plan has ended, by their places in it, can be paid now, and the chunk is about to hear so. A
    * payment that the plan has ended and that no such fact names was never sent.
    */
-  | { readonly kind: 'let go'; readonly chunk: number; readonly places: readonly number[] };
+  | { readonly kind: 'let go'; readonly chunk: number; readonly places: readonly number[] }
+  /**
+   * Payments of the chunk that a person names to be paid again. It is there before the person's instruction, which has the id
+   * `said`, and counts by that instruction alone.
+   */
+  | { readonly kind: 'to pay again'; readonly said: string; readonly items: readonly PaidAgain[] };
 
 /** The answer of the workflow `instructions`; both lists oldest first. */
 export type Kept = { readonly instructions: readonly Recorded[]; readonly facts: readonly Fact[] };
@@ -157,21 +161,22 @@ export function keptPage({ instructions, facts }: Kept, offset: number): KeptPag
 }
 
 /**
- * What is kept about a run and about one chunk of it, in one order. The workflow of the run keeps decisions about a payment,
- * and that of its chunk keeps what pays it again. Each of the latter says what of the former its person had seen.
+ * What people said, with one more `pay again` behind each `pay these again` for each payment that the facts list for it. People say
+ * everything about the run, so that all of it has one order. A list counts for nothing where its instruction is not kept.
  */
-export function withWordsOfChunk(ofRun: Kept, ofChunk: Kept): Kept {
-  const said: Recorded[] = [];
-  const rest = [...ofChunk.instructions];
-  for (const ofTheRun of ofRun.instructions) {
-    while (rest[0] !== undefined && placeInRun(rest[0]) < ofTheRun.number) said.push(...rest.splice(0, 1));
-    said.push(ofTheRun);
-  }
-  return { instructions: [...said, ...rest], facts: [...ofRun.facts, ...ofChunk.facts] };
-}
-
-function placeInRun(said: Recorded): number {
-  return said.kind === 'pay these again' ? said.seenOfRun : said.number;
+export function spelledOut({ instructions, facts }: Kept): Kept {
+  const lists = facts.flatMap((fact) => (fact.kind === 'to pay again' ? [fact] : []));
+  if (lists.length === 0) return { instructions, facts };
+  const each = instructions.flatMap((said): readonly Recorded[] => {
+    if (said.kind !== 'pay these again') return [said];
+    const { chunks: _chunks, ...rest } = said;
+    const items = lists.flatMap((list) => (list.said === said.id ? list.items : []));
+    const alone = items.map(([item, follows, recordId]): Recorded => {
+      return { ...rest, kind: 'pay again', item, follows, recordId };
+    });
+    return [said, ...alone];
+  });
+  return { instructions: each, facts };
 }
 
 export const NOTHING_KEPT: Kept = Object.freeze({ instructions: [], facts: [] });
@@ -268,15 +273,13 @@ export function newestCancel(instructions: readonly Instruction[]): string | nul
 }
 
 /**
- * The number of the newest entry of people that the workflow of the run, or that of a chunk, keeps; 0: there is none. An
- * `acknowledge` changes nothing of the run, and is left out.
+ * The number of the newest entry of people; 0: there is none. An `acknowledge` changes nothing of the run, and is left out.
  */
-export function newestSaid(instructions: readonly Recorded[], keptFor: 'run' | 'chunk'): number {
-  const isOfChunk = ({ kind }: Recorded): boolean => kind === 'pay these again';
-  const numbers = instructions
-    .filter((said) => said.kind !== 'acknowledge' && isOfChunk(said) === (keptFor === 'chunk'))
-    .map(({ number }) => number);
-  return Math.max(0, ...numbers);
+export function newestSaid(instructions: readonly Recorded[]): number {
+  return instructions.reduce(
+    (newest, { kind, number }) => (kind === 'acknowledge' ? newest : Math.max(newest, number)),
+    0,
+  );
 }
 
 /** What becomes of an instruction that a person says. */
@@ -301,8 +304,7 @@ export function takeIn(
   if (known !== undefined) return { kind: 'kept', said: known };
   if (!isAlwaysKept(accepted)) {
     if (nowMs > untilMs) return { kind: 'too late' };
-    const keptFor = accepted.kind === 'pay these again' ? 'chunk' : 'run';
-    if (needsToHaveSeen(accepted) && newestSaid(instructions, keptFor) > seen) return { kind: 'said since' };
+    if (needsToHaveSeen(accepted) && newestSaid(instructions) > seen) return { kind: 'said since' };
   }
   const number = 1 + Math.max(0, ...instructions.map((said) => said.number));
   return { kind: 'kept', said: { ...accepted, number } };
@@ -453,14 +455,8 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
     case 'cancel':
     case 'superseded':
     case 'acknowledge':
+    case 'pay these again':
       return null;
-    case 'pay these again': {
-      const { items, seenOfRun: _seenOfRun, ...rest } = said;
-      const found = items.find(([id]) => id === item);
-      if (found === undefined) return null;
-      const [, follows, recordId] = found;
-      return { ...rest, kind: 'pay again', item, follows, recordId };
-    }
     case 'go-on':
     case 'executed':
     case 'not executed':
@@ -471,10 +467,22 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
   }
 }
 
-/** The items that an instruction names; none where it is about the run as a whole. */
+/** The item that an instruction names; none where it is about the run as a whole. */
 export function itemsNamedIn(said: Instruction): readonly string[] {
-  if (said.kind === 'pay these again') return said.items.map(([item]) => item);
   return 'item' in said && said.item !== null ? [said.item] : [];
+}
+
+/** Each instruction once, with all items that it names, also those that were spelled out. */
+export function wordsOf(
+  instructions: readonly Recorded[],
+): readonly { readonly said: Recorded; readonly items: readonly string[] }[] {
+  const words = new Map<string, { readonly said: Recorded; readonly items: string[] }>();
+  for (const said of instructions) {
+    const word = words.get(said.id) ?? { said, items: [] };
+    word.items.push(...itemsNamedIn(said));
+    words.set(said.id, word);
+  }
+  return [...words.values()];
 }
 
 /** What one more `pay again` would do. */

@@ -70,7 +70,7 @@ export function isTriedAgain({ next }: Pick<NextOfItem, 'next'>): boolean {
 const CLOSING: readonly Problem['code'][] = ['WINDOW_PASSED', 'DECIDED_NOT_EXECUTED'];
 
 /**
- * @param said what people said about the run, and then about each chunk
+ * @param said what people said about the run, as `spelledOut` makes it
  * @param takesCancelBack whether the start is one by `--go-on`
  * @returns the legs and then the payments, in the order of the report
  */

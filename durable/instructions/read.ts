@@ -6,7 +6,7 @@
  */
 import type { Client } from '@temporalio/client';
 import { factsOf, keptOf, recordedOf, unionOf } from '../../domain/people/instruction-shape.ts';
-import { NOTHING_KEPT, withWordsOfChunk, type Kept } from '../../domain/people/instructions.ts';
+import { NOTHING_KEPT, spelledOut, type Kept } from '../../domain/people/instructions.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import type { RunName } from '../../domain/references.ts';
 import { INSTRUCTIONS_TYPE, instructionsIdOf } from '../../workflows/names.ts';
@@ -83,9 +83,14 @@ export async function readInstructionsToActBy(of: Omit<InstructionsOf, 'taskQueu
     readUnpaused({ client, mode, run }),
     chunk === undefined ? null : readUnpaused(withChunk({ client, mode, run }, chunk)),
   ]);
-  // No person has said anything about this chunk, so that no workflow keeps anything about it.
+  // Nothing is kept about this chunk.
   if (ofRun === null || ofPayments === null) return ofRun;
-  return withWordsOfChunk(ofRun, ofPayments);
+  return withFactsOfChunk(ofRun, ofPayments);
+}
+
+/** The workflow of a chunk keeps facts only: people say everything about the run. */
+function withFactsOfChunk(ofRun: Kept, ofChunk: Kept): Kept {
+  return spelledOut({ instructions: ofRun.instructions, facts: [...ofRun.facts, ...ofChunk.facts] });
 }
 
 /** What all Temporal runs before `ownRunId` hold, in whatever way one followed the other. */

@@ -121,7 +121,7 @@ export async function readOurs(place: Place, run: RunName): Promise<Ours> {
   const kept = await keptAbout(place, run);
   return {
     approval: approvalIn(kept),
-    seen: newestSaid(kept.instructions, 'run'),
+    seen: newestSaid(kept.instructions),
     madeAtMs: (await readFirstPlan(client, mode, run))?.madeAtMs ?? null,
     claims: (records) => claimsOf(client).whose({ mode, run }, records, LOOK_ALIKES_WITHIN_MS),
   };

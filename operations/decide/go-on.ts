@@ -83,7 +83,7 @@ export async function sayGoOn(
 ): Promise<number> {
   const takesBack = newestCancel(instructions);
   const said = { kind: 'go-on', id: randomUUID(), item: null, takesBack, by, why } as const;
-  return keepInstruction(place, run, said, { seen: newestSaid(instructions, 'run') });
+  return keepInstruction(place, run, said, { seen: newestSaid(instructions) });
 }
 
 async function sayCauseGone(
@@ -104,7 +104,7 @@ async function sayCauseGone(
     ]);
   }
   const said = { kind: 'go-on', id: randomUUID(), by, why, item, takesBack: null } as const;
-  await keepInstruction(place, run, said, { seen: newestSaid(instructions, 'run') });
+  await keepInstruction(place, run, said, { seen: newestSaid(instructions) });
 }
 
 /** Keeps that a person lets a batch go on in spite of exactly the look-alikes of the list with this name. */

@@ -8,12 +8,13 @@ import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client } from '@
 import { runName, type RunName } from '../../domain/references.ts';
 import {
   NOTHING_KEPT,
+  type Fact,
   type Instruction,
   type Kept,
   type Recorded,
 } from '../../domain/people/instructions.ts';
 import { withChunk, readInstructionsToActBy, readInstructions } from '../../durable/instructions/read.ts';
-import { recordInstruction } from '../../durable/instructions/keep.ts';
+import { noteFacts, recordInstruction } from '../../durable/instructions/keep.ts';
 import { instructionsIdOf, planIdOf, wakeSignal } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Place } from '../place.ts';
@@ -25,9 +26,8 @@ import { hasWorker } from '../watch/pollers.ts';
 
 /**
  * Keeps an instruction outside the run's history.
- * @param chunk the number of the chunk whose payment the instruction is about; null: it is about no payment of a batch
- * @param seen the number of the newest entry of people that the command has read where this one is kept, before its person
- * said this; null: the instruction is kept whatever was said since
+ * @param seen the number of the newest entry of people that the command has read before its person said this; null: the
+ * instruction is kept whatever was said since
  * @returns the number under which it is kept
  * @throws CommandFailure when no worker took it in time, or a person has said something since
  */
@@ -35,10 +35,10 @@ export async function keepInstruction(
   place: Place,
   run: RunName,
   instruction: Instruction,
-  { chunk = null, seen }: { readonly chunk?: number | null; readonly seen: number | null },
+  { seen }: { readonly seen: number | null },
 ): Promise<number> {
   const { client, taskQueue, mode } = place;
-  const of = withChunk({ client, taskQueue, mode, run }, chunk ?? undefined);
+  const of = { client, taskQueue, mode, run };
   return withWorker(place, of, async () => {
     try {
       return (await recordInstruction(of, instruction, seen ?? undefined)).number;
@@ -52,6 +52,19 @@ export async function keepInstruction(
       );
     }
   });
+}
+
+/**
+ * Keeps with a chunk which of its payments an instruction means that is kept next.
+ * @throws CommandFailure when no worker took it in time
+ */
+export async function keepLists(
+  { place, run, chunk }: { readonly place: Place; readonly run: RunName; readonly chunk: number },
+  lists: readonly Fact[],
+): Promise<void> {
+  const { client, taskQueue, mode } = place;
+  const of = withChunk({ client, taskQueue, mode, run }, chunk);
+  await withWorker(place, of, () => noteFacts(of, lists));
 }
 
 /** At most this many of the entries that a person had not seen are shown. */

@@ -1,9 +1,11 @@
 /** What the next start of a run does, as `run`, `replay` and `--pay-again` tell people and decide by it. */
 import { isTriedAgain, nextStart, type NextOfItem } from '../../domain/run/next-start.ts';
 import { runName, type RunName } from '../../domain/references.ts';
-import type { Report } from '../../domain/run/report.ts';
+import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import { CommandFailure } from '../failure.ts';
-import type { WholeRunView } from '../follow/read-run.ts';
+import type { AskingPlace } from '../follow/answers.ts';
+import { isSaidToPayAgain, readRun, type WholeRunView } from '../follow/read-run.ts';
+import type { RunFacts } from '../follow/runs.ts';
 
 /**
  * What the next start does with each item.
@@ -30,6 +32,22 @@ export function nextAsRead(
   how: { readonly takesCancelBack: boolean },
 ): readonly NextOfItem[] {
   return nextStart(report, said ?? [], how);
+}
+
+/**
+ * Payments of an ended run that the next start pays again, because a person has said so, though perhaps not the person who starts
+ * it.
+ * @throws CommandFailure when no worker answers
+ */
+export async function paidAgainNext(
+  place: AskingPlace,
+  facts: RunFacts,
+  how: { readonly takesCancelBack: boolean },
+): Promise<readonly ReportPayment[]> {
+  // Mostly no person has said so, and the payments of a large batch need not be read.
+  if (!(await isSaidToPayAgain(place, facts))) return [];
+  const next = nextAsRead(await readRun(place, facts), how);
+  return next.flatMap((one) => (one.kind === 'payment' && one.next === 'paid again' ? [one.item] : []));
 }
 
 /**

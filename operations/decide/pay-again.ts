@@ -10,13 +10,14 @@ import {
   isCancelled,
   newestSaid,
   withdrawalsUntil,
+  type Fact,
   type Instruction,
   type PaidAgain,
 } from '../../domain/people/instructions.ts';
 import { inPlace } from '../../domain/replacement.ts';
 import type { Settings } from '../../config/config.ts';
 import { sayGoOn } from './go-on.ts';
-import { keepInstruction, wakeRun } from './keep-instruction.ts';
+import { keepInstruction, keepLists, wakeRun } from './keep-instruction.ts';
 import { nextAsRead } from './next-start.ts';
 import { ALL_FAILED, Known, allFailed, named, refusal, type Opening } from './payable-again.ts';
 import type { Place } from '../place.ts';
@@ -105,7 +106,7 @@ export async function judgeOpenings(
   return { openings, remark };
 }
 
-/** This many instructions are kept side by side. */
+/** The lists of this many chunks are kept side by side. */
 const SIDE_BY_SIDE = 5;
 
 /**
@@ -118,19 +119,17 @@ export async function openGenerations(asked: AskedAgain, { list }: Openings): Pr
   const said = { by: request.by, why: request.reason };
   const ofRun = list[0]?.kept ?? NOTHING_KEPT;
   // This comes first, so that it speaks for nothing but the cancels that the person has seen.
-  const seenOfRun = isCancelled(ofRun.instructions)
+  let seen = isCancelled(ofRun.instructions)
     ? await sayGoOn(place, run, said, ofRun)
-    : newestSaid(ofRun.instructions, 'run');
-  const left = instructionsFor(list, said, seenOfRun).values();
+    : newestSaid(ofRun.instructions);
+  const { lists, instructions } = instructionsFor(list, said);
+  const left = lists.values();
   const lane = async (): Promise<void> => {
-    for (const { chunk, instructions, ...of } of left) {
-      let { seen } = of;
-      // Each has seen the one before it.
-      for (const instruction of instructions)
-        seen = await keepInstruction(place, run, instruction, { chunk, seen });
-    }
+    for (const { chunk, facts } of left) await keepLists({ place, run, chunk }, facts);
   };
   await Promise.all(Array.from({ length: SIDE_BY_SIDE }, lane));
+  // Each has seen the one before it.
+  for (const instruction of instructions) seen = await keepInstruction(place, run, instruction, { seen });
   const startedBy = said.by;
   const before = await readInput(client, await requireRun(place, run));
   const isStarted = await startRun({
@@ -149,46 +148,36 @@ export async function openGenerations(asked: AskedAgain, { list }: Openings): Pr
   if (!isStarted) await wakeRun(place, run);
 }
 
-/**
- * The most bytes of one instruction, as JSON. A history has each instruction four times, and a workflow that takes
- * instructions over carries several at once.
- */
+/** The most bytes of one list, as JSON. A history has each list several times. */
 const MOST_BYTES = 32_768;
 
-/** Instructions that one workflow keeps, one after the other. `seen`: as `keepInstruction` takes it for the first. */
-type Kepts = {
-  readonly chunk: number | null;
-  readonly seen: number;
-  readonly instructions: readonly Instruction[];
-};
+/** The payments of one chunk that an instruction means. The workflow of the chunk keeps them. */
+type Lists = { readonly chunk: number; readonly facts: readonly Extract<Fact, { kind: 'to pay again' }>[] };
 
-/**
- * One instruction for each payment. In a batch there is one for all payments of a chunk, or more where one would be too
- * large.
- * @param seenOfRun the number of the newest entry of people about the run that the person has seen
- */
+/** One instruction for each payment. In a batch there is one for all of them, and lists that are kept before it. */
 export function instructionsFor(
   list: readonly Opening[],
   said: { readonly by: string; readonly why: string },
-  seenOfRun: number,
-): readonly Kepts[] {
-  const byChunk = new Map<number | null, Opening[]>();
-  for (const opening of list) byChunk.set(opening.chunk, [...(byChunk.get(opening.chunk) ?? []), opening]);
-  return [...byChunk].map(([chunk, openings]): Kepts => {
-    if (chunk === null) {
-      const instructions = openings.map(({ paidAgain: [item, follows, recordId] }) => {
-        return { kind: 'pay again', id: randomUUID(), ...said, item, follows, recordId } as const;
-      });
-      return { chunk, seen: seenOfRun, instructions };
-    }
-    const instructions = partsOf(openings.map(({ paidAgain }) => paidAgain)).map((items) => {
-      return { kind: 'pay these again', id: randomUUID(), ...said, items, seenOfRun } as const;
-    });
-    return { chunk, seen: newestSaid(openings[0]?.kept.instructions ?? [], 'chunk'), instructions };
+): { readonly lists: readonly Lists[]; readonly instructions: readonly Instruction[] } {
+  const id = randomUUID();
+  const alone: Instruction[] = [];
+  const byChunk = new Map<number, PaidAgain[]>();
+  for (const { chunk, paidAgain } of list) {
+    const [item, follows, recordId] = paidAgain;
+    if (chunk === null) alone.push({ kind: 'pay again', id: randomUUID(), ...said, item, follows, recordId });
+    else byChunk.set(chunk, [...(byChunk.get(chunk) ?? []), paidAgain]);
+  }
+  const ofBatch = [...byChunk].toSorted(([one], [other]) => one - other);
+  const lists = ofBatch.map(([chunk, payments]): Lists => {
+    return { chunk, facts: partsOf(payments).map((items) => ({ kind: 'to pay again', said: id, items })) };
   });
+  const chunks = ofBatch.map(([chunk, { length }]) => [chunk, length] as const);
+  const together: Instruction[] =
+    chunks.length === 0 ? [] : [{ kind: 'pay these again', id, ...said, chunks }];
+  return { lists, instructions: [...alone, ...together] };
 }
 
-/** The payments in parts, none of which is too large for one instruction. */
+/** The payments in parts, none of which is too large for one list. */
 function partsOf(items: readonly PaidAgain[]): readonly (readonly PaidAgain[])[] {
   const parts: PaidAgain[][] = [];
   let bytes = Infinity;

@@ -110,7 +110,7 @@ export async function decide(asked: {
   const theCase: Case = { place, settings, view, plan, item, planned, kept, decision, nowMs: asked.now() };
   await requireOpenQuestion(theCase);
   const seen = await lookFirst(theCase);
-  const newest = newestSaid(kept.instructions, 'run');
+  const newest = newestSaid(kept.instructions);
   await keepInstruction(place, run, instructionOf(decision, item), { seen: newest });
   return { decided: decidedOf(theCase, seen, await wakeRun(place, run)), remark };
 }

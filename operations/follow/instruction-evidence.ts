@@ -7,20 +7,23 @@ import type { Recorded } from '../../domain/people/instructions.ts';
 /** Begins the line of an instruction, so that it differs from the line of a call to the service. */
 export const INSTRUCTION_CALL = 'instruction';
 
-/** One instruction as a line of evidence. */
-export function evidenceOf(said: Recorded, run: RunName): Evidence {
+/**
+ * One instruction as a line of evidence.
+ * @param items the payments that it means, where they are kept with their chunks
+ */
+export function evidenceOf(said: Recorded, run: RunName, items: readonly string[] = []): Evidence {
   return {
     at: new Date(said.atMs).toISOString(),
     item: 'item' in said && said.item !== null ? said.item : runName(run),
     call: INSTRUCTION_CALL,
-    result: `${said.by}: ${tell(said)}`,
+    result: `${said.by}: ${tell(said, items)}`,
     traceId: null,
     replayed: null,
     quote: null,
   };
 }
 
-function tell(said: Recorded): string {
+function tell(said: Recorded, items: readonly string[]): string {
   switch (said.kind) {
     case 'cancel':
       return `cancel what is not sent: ${said.why}`;
@@ -35,8 +38,9 @@ function tell(said: Recorded): string {
     case 'pay again':
       return `pay again after generation ${said.follows}${said.recordId === null ? '' : ` (${said.recordId})`}: ${said.why}`;
     case 'pay these again': {
-      const { length } = said.items;
-      return `pay ${length} payment${length === 1 ? '' : 's'} of the batch again (${someOf(said)}): ${said.why}`;
+      const count = said.chunks.reduce((sum, [, payments]) => sum + payments, 0);
+      const named = items.length === 0 ? '' : ` (${someOf(items, count)})`;
+      return `pay ${count} payment${count === 1 ? '' : 's'} of the batch again${named}: ${said.why}`;
     }
     case 'accept':
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
@@ -55,8 +59,8 @@ function goesOn({ item, lookAlikes }: Extract<Recorded, { kind: 'go-on' }>): str
 /** At most this many items are named. */
 const NAMED = 20;
 
-function someOf({ items }: Extract<Recorded, { kind: 'pay these again' }>): string {
-  const more = items.length - NAMED;
-  const named = items.slice(0, NAMED).map(([item]) => item);
+function someOf(items: readonly string[], count: number): string {
+  const named = items.slice(0, NAMED);
+  const more = count - named.length;
   return `${named.join(', ')}${more > 0 ? `, and ${more} more` : ''}`;
 }

@@ -11,18 +11,24 @@ import { RUN_TYPE } from '../../workflows/names.ts';
 import type { Place } from '../place.ts';
 
 /**
- * Every workflow of this mode that is paused, but for runs, which tell it themselves. Nothing is sent of what one of these
- * might forbid.
+ * Every workflow of this mode that is paused: runs, and those beside them. Nothing is sent of what one beside a run might
+ * forbid.
  */
-export async function pausedBesideRuns({
-  client,
-  mode,
-}: Pick<Place, 'client' | 'mode'>): Promise<readonly Trouble[]> {
-  const found = (await maybePaused(client, mode)).filter(({ type }) => type !== RUN_TYPE);
-  return pausedOnes(
-    client,
-    found.map(({ workflowId }) => workflowId),
-  );
+export async function pausedIn({ client, mode }: Pick<Place, 'client' | 'mode'>): Promise<{
+  readonly runs: readonly Trouble[];
+  readonly besideRuns: readonly Trouble[];
+}> {
+  const found = await maybePaused(client, mode);
+  const those = (wanted: typeof found) =>
+    pausedOnes(
+      client,
+      wanted.map(({ workflowId }) => workflowId),
+    );
+  const [runs, besideRuns] = await Promise.all([
+    those(found.filter(({ type }) => type === RUN_TYPE)),
+    those(found.filter(({ type }) => type !== RUN_TYPE)),
+  ]);
+  return { runs, besideRuns };
 }
 
 /** Ends a command that has asked a workflow whose answer Temporal refuses, because it is paused. */

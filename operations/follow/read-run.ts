@@ -3,7 +3,13 @@
  * answers.
  */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import type { Recorded } from '../../domain/people/instructions.ts';
+import {
+  NOTHING_KEPT,
+  spelledOut,
+  wordsOf,
+  type Fact,
+  type Recorded,
+} from '../../domain/people/instructions.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { meaningOf } from '../../domain/writes/step.ts';
 import { runName } from '../../domain/references.ts';
@@ -27,7 +33,7 @@ import { answerOf, type AskingPlace } from './answers.ts';
 import { endedReport, readEnd } from './ended-report.ts';
 import { evidenceOf } from './instruction-evidence.ts';
 import { pastOf } from '../replay/past.ts';
-import { modeOf, readInput, type RunFacts } from './runs.ts';
+import { modeOf, type RunFacts } from './runs.ts';
 
 /** A run as it describes itself. */
 export type RunView = {
@@ -36,7 +42,7 @@ export type RunView = {
   readonly progress: Progress;
 };
 
-/** `said`: what people said about the run, and then about each chunk; null: it could not be read in time. */
+/** `said`: what people said about the run, as `spelledOut` makes it; null: it could not be read in time. */
 export type WholeRunView = RunView & { readonly said: readonly Recorded[] | null };
 
 /** What people said is read within this time, or it is left out. */
@@ -49,65 +55,71 @@ export const INSTRUCTIONS_LIMIT_MS = 2_500;
  * @throws CommandFailure when no worker answers
  */
 export async function readRun(place: AskingPlace, facts: RunFacts, limitMs?: number): Promise<WholeRunView> {
-  const { chunks, ...view } = await readWithoutInstructions(place, facts, limitMs);
+  const view = await readWithoutInstructions(place, facts, limitMs);
   const { said, isWhole } = await readInstructionsOf(
     place.client,
     facts,
-    chunks,
     Math.min(limitMs ?? INSTRUCTIONS_LIMIT_MS, INSTRUCTIONS_LIMIT_MS),
   );
-  const evidence = [...view.report.evidence, ...said.map((each) => evidenceOf(each, facts.run))];
+  const evidence = [
+    ...view.report.evidence,
+    ...wordsOf(said).map((word) => evidenceOf(word.said, facts.run, word.items)),
+  ];
   return { ...view, report: { ...view.report, evidence }, said: isWhole ? said : null };
 }
 
-/**
- * What people said, first about the run and then about each chunk. Where Temporal does not show all of it in time, the report
- * shows what could be read.
- */
+/** What people said. Where Temporal does not show all of it in time, the report shows what could be read. */
 async function readInstructionsOf(
   client: Client,
   facts: RunFacts,
-  chunks: number,
   limitMs: number,
 ): Promise<{ readonly said: readonly Recorded[]; readonly isWhole: boolean }> {
   const of = { client, mode: modeOf(facts), run: facts.run };
-  const said: (readonly Recorded[])[] = [];
+  let { instructions } = NOTHING_KEPT;
+  const lists: (readonly Fact[])[] = [];
   let isWhole = true;
-  const read = async (chunk?: number): Promise<void> => {
-    const kept = await readInstructions(withChunk(of, chunk));
-    said[chunk ?? 0] = kept?.instructions ?? [];
-  };
-  const left = Array.from({ length: chunks }, (_, index) => index + 1).values();
-  const lane = async (): Promise<void> => {
-    for (const chunk of left) await read(chunk);
+  const lane = async (left: Iterable<number>): Promise<void> => {
+    for (const chunk of left) lists[chunk] = (await readInstructions(withChunk(of, chunk)))?.facts ?? [];
   };
   try {
     await client.withDeadline(Date.now() + limitMs, async () => {
-      await read();
-      await Promise.all(Array.from({ length: CHUNKS_SIDE_BY_SIDE }, lane));
+      ({ instructions } = (await readInstructions(of)) ?? NOTHING_KEPT);
+      const left = chunksNamedIn(instructions).values();
+      await Promise.all(Array.from({ length: CHUNKS_SIDE_BY_SIDE }, () => lane(left)));
     });
   } catch {
     isWhole = false;
   }
-  return { said: said.flat(), isWhole };
+  return { said: spelledOut({ instructions, facts: lists.flat() }).instructions, isWhole };
 }
 
-/** Whether a person has said of an item of the run that it is paid again, as far as Temporal shows it in time. */
+/** The chunks with payments that a person has named to be paid again. */
+function chunksNamedIn(instructions: readonly Recorded[]): ReadonlySet<number> {
+  return new Set(
+    instructions.flatMap((said) =>
+      said.kind === 'pay these again' ? said.chunks.map(([chunk]) => chunk) : [],
+    ),
+  );
+}
+
+/** Whether a person has said of an item of the run that it is paid again. */
 export async function isSaidToPayAgain({ client }: AskingPlace, facts: RunFacts): Promise<boolean> {
-  const chunks = (await readInput(client, facts))?.batch?.chunks.length ?? 0;
-  const { said } = await readInstructionsOf(client, facts, chunks, INSTRUCTIONS_LIMIT_MS);
-  return said.some(({ kind }) => kind === 'pay again' || kind === 'pay these again');
+  const kept = await client.withDeadline(Date.now() + INSTRUCTIONS_LIMIT_MS, () =>
+    readInstructions({ client, mode: modeOf(facts), run: facts.run }),
+  );
+  return (kept ?? NOTHING_KEPT).instructions.some(
+    ({ kind }) => kind === 'pay again' || kind === 'pay these again',
+  );
 }
 
 /** What people said is read for this many chunks of a batch side by side. */
 const CHUNKS_SIDE_BY_SIDE = 8;
 
-/** `chunks`: how many chunks the run's batch has. */
 async function readWithoutInstructions(
   place: AskingPlace,
   facts: RunFacts,
   limitMs?: number,
-): Promise<RunView & { readonly chunks: number }> {
+): Promise<RunView> {
   const { client } = place;
   const { read, ofChunk } = await questionsTo(place, facts, limitMs);
   const parts: Report[] = [];
@@ -117,9 +129,9 @@ async function readWithoutInstructions(
     chunks = Math.max(chunks, page.chunks);
   }
   const told = { ...joined(parts), ...(await pastOf(client, facts)) };
-  if (facts.isOpen) return { facts, report: told, progress: await progressOf(place, facts, limitMs), chunks };
+  if (facts.isOpen) return { facts, report: told, progress: await progressOf(place, facts, limitMs) };
   const report = endedReport(told, facts, await readEnd(client, facts));
-  return { facts, report, progress: progressOfEnded(report, { isBatch: chunks > 0 }), chunks };
+  return { facts, report, progress: progressOfEnded(report, { isBatch: chunks > 0 }) };
 }
 
 /**

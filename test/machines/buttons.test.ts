@@ -1,32 +1,23 @@
 /** Each button of Temporal's UI and command line, pressed in the middle of a write: docs/operations/buttons.md is this table. */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { after, describe } from 'node:test';
-import { WithStartWorkflowOperation, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
-import type { Report } from '../../domain/run/report.ts';
 import { runName } from '../../domain/references.ts';
 import { startChunk } from '../../durable/batches/chunks.ts';
-import { readStart } from '../../durable/history.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
 import {
   UNSERVED_QUEUE,
   HALT_TYPE,
   TRIAL_TYPE,
   haltIdOf,
-  instructionsIdOf,
-  planIdOf,
   trialIdOf,
   type TrialInput,
 } from '../../workflows/names.ts';
-import { disagreements } from '../support/agreement.ts';
 import { applySchedule, startedBy } from '../support/applied-schedule.ts';
 import {
   assertPaidOnce,
   chunkOf,
-  deleteInTemporal,
   paymentsOf,
   startBatch,
   untilAllEnded,
@@ -35,12 +26,34 @@ import {
 import { ON_DEV_SERVER, type OnDevServer } from '../support/button-rows.ts';
 import { assertExit, command, flat } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { gateOf } from '../support/gate.ts';
 import { eventually } from '../support/patience.ts';
 import { twoPayments } from '../support/places.ts';
 import { RESERVES, SELLS_ALL, convertPolicy } from '../support/policies.ts';
-import { resetPoints, resetTo } from '../support/resets.ts';
+import {
+  assertDone,
+  cancel,
+  failureOf,
+  BATCH_ID,
+  handleOf,
+  inBatch,
+  inPayment,
+  instructionsOf,
+  pin,
+  planOf,
+  refused,
+  remove,
+  reset,
+  resetMany,
+  signalWithStart,
+  startLike,
+  startPaying,
+  terminate,
+  updateWithStart,
+  type Pressed,
+} from '../support/presses.ts';
 import { cell, test } from '../support/sliced.ts';
-import { assertDoneOnce, assertNothingMoved, openStage, type Run, type Stage } from '../support/stage.ts';
+import { assertDoneOnce, assertNothingMoved, openStage, type Stage } from '../support/stage.ts';
 import { lasting } from '../support/lasting.ts';
 import { WORST_SERVICE } from './resets/services.ts';
 
@@ -49,95 +62,6 @@ const RATES = { 'USD/MXN': '17.25' };
 const stage = await openStage({ rates: RATES, balances: RICH, timePasses: true });
 await stage.startWorker();
 after(() => stage.close());
-
-type Pressed = { readonly workflowId: string };
-
-const planOf = ({ name }: Run): Pressed => ({ workflowId: planIdOf('SANDBOX', name) });
-const instructionsOf = ({ name }: Run): Pressed => ({ workflowId: instructionsIdOf('SANDBOX', name) });
-const handleOf = ({ temporal }: Stage, { workflowId }: Pressed): WorkflowHandle =>
-  temporal.client.workflow.getHandle(workflowId);
-
-/** _Reset_, to the first event or the last one. */
-async function reset(on: Stage, pressed: Pressed, to: 'first' | 'last' = 'first'): Promise<void> {
-  const { workflowId, runId } = await handleOf(on, pressed).describe();
-  const points = await resetPoints(on.temporal.client.workflow.getHandle(workflowId, runId));
-  const point = points.at(to === 'first' ? 0 : -1);
-  assert.ok(point !== undefined, `${workflowId} has an event to go back to`);
-  await resetTo(on.temporal, { workflowId, runId }, point);
-}
-
-const cancel = async (on: Stage, pressed: Pressed): Promise<void> => {
-  await handleOf(on, pressed).cancel();
-};
-const terminate = async (on: Stage, pressed: Pressed): Promise<void> => {
-  await handleOf(on, pressed).terminate('a mistake');
-};
-const remove = (on: Stage, { workflowId }: Pressed): Promise<void> => deleteInTemporal(on, [workflowId]);
-
-/** _Start Workflow Like This One_: the type, the task queue and the input of the newest Temporal run. */
-async function startLike(
-  on: Stage,
-  pressed: Pressed,
-  workflowId = pressed.workflowId,
-): Promise<WorkflowHandle> {
-  const { client } = on.temporal;
-  const start = await readStart(client, pressed.workflowId);
-  const { taskQueue } = await handleOf(on, pressed).describe();
-  return client.workflow.start(start?.type ?? '', { workflowId, taskQueue, args: [start?.input] });
-}
-
-/** The same for each workflow whose id begins so, as from the list of workflows. */
-async function resetMany(on: Stage, beginning: string, to: 'first' | 'last', count: number): Promise<void> {
-  const { client, namespace } = on.temporal;
-  const visibilityQuery = `WorkflowId STARTS_WITH '${beginning}'`;
-  await eventually(
-    'all of them in the list',
-    async () => (await client.workflow.count(visibilityQuery)).count >= count,
-  );
-  const jobId = randomUUID();
-  const options = to === 'first' ? { firstWorkflowTask: {} } : { lastWorkflowTask: {} };
-  await client.workflowService.startBatchOperation({
-    namespace,
-    visibilityQuery,
-    jobId,
-    reason: 'a test',
-    resetOperation: { identity: 'somebody', options },
-  });
-  await eventually('the end of the batch operation', async () => {
-    const told = await client.workflowService.describeBatchOperation({ namespace, jobId });
-    return Number(told.completeOperationCount) + Number(told.failureOperationCount) >= count;
-  });
-}
-
-/** What a workflow that was refused failed with. */
-async function failureOf(handle: WorkflowHandle): Promise<string> {
-  const ended: unknown = await handle.result().then(
-    () => 'completed',
-    (error: unknown) => error,
-  );
-  assert.ok(ended instanceof WorkflowFailedError && ended.cause instanceof ApplicationFailure, String(ended));
-  return ended.cause.type ?? '';
-}
-
-function assertDone(on: Stage, run: Run, report: Report): void {
-  assert.equal(report.status, 'COMPLETED', JSON.stringify(report, null, 2));
-  assert.deepEqual(disagreements(report, on.sandbox.ledger()), []);
-  const { trades, withdrawals } = run.movements();
-  assert.deepEqual([trades.length, withdrawals.length], [report.legs.length, report.payments.length]);
-}
-
-/** A button that is pressed while the reply to a withdrawal is on its way. */
-async function inPayment(press: (run: Run) => Promise<void>): Promise<Run> {
-  const { run, release } = await stage.startHeld(twoPayments(), 'createWithdrawal', { when: 'after' });
-  const before = run.movements();
-  await press(run);
-  release();
-  assertDone(stage, run, await run.report());
-  const { trades, withdrawals } = run.movements();
-  assert.deepEqual(trades, before.trades, 'nothing is traded again');
-  assert.equal(withdrawals.length, 2);
-  return run;
-}
 
 /** A button that is pressed while the plan is being made: the service answers nobody who has its key. */
 async function inPlan(press: (on: Stage, pressed: Pressed) => Promise<void>): Promise<void> {
@@ -158,31 +82,6 @@ async function inPlan(press: (on: Stage, pressed: Pressed) => Promise<void>): Pr
   } finally {
     await own.close();
   }
-}
-
-const ID = `${todayIn('UTC', Date.now())}-weekly`;
-
-/** A batch of two chunks, the first payment of the second one booked while its reply is on the way. */
-async function startPaying(
-  on: Stage = stage,
-): Promise<{ readonly batch: BatchRun; readonly release: () => void }> {
-  const name = uniqueName('b');
-  const held = on.sandbox.addFault({
-    operation: 'createWithdrawal',
-    times: 1,
-    when: { reference: `${name}.${ID}.inv-4` },
-    effect: { kind: 'hold', when: 'after' },
-  });
-  const batch = await startBatch(on, paymentsOf(6), { perChunk: 3, name, id: ID });
-  await on.sandbox.faultHit(held);
-  return { batch, release: () => on.sandbox.releaseFaults(held) };
-}
-
-async function inBatch(press: (batch: BatchRun) => Promise<void>): Promise<void> {
-  const { batch, release } = await startPaying();
-  await press(batch);
-  release();
-  assertPaidOnce(batch, await untilAllEnded(stage, batch));
 }
 
 /** The same payments with other amounts: no payment of one looks like one of the other. */
@@ -209,6 +108,74 @@ async function inTurn(press: (on: Stage, turn: Pressed) => Promise<unknown>): Pr
   }
 }
 
+/** A button that is pressed while a policy is halted, whose run waits for that. `stands`: what was halted still is. */
+async function inHalt(
+  press: (on: Stage, halt: Pressed, stands: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  // A server of its own: a record that is deleted halts everything.
+  const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
+  const own = await openStage({ rates: RATES, balances: RICH, temporalAddress: server.address });
+  try {
+    await own.startWorker();
+    const halted = own.find(convertPolicy(), {});
+    const { policy } = halted.name;
+    assertExit(await command(own, ['halt', '--policy', policy, '--reason', 'a doubt', '--by', 'ana']), 0);
+    const stands = async (): Promise<void> => {
+      await eventually('the halt stands', async () => {
+        const told = await command(own, ['status', '--json']);
+        return /"why": ?"a doubt"/.test(told.stdout) || null;
+      });
+    };
+    await stands();
+    await press(own, { workflowId: haltIdOf('SANDBOX') }, stands);
+    await halted.startAgain();
+    await halted.heldBy('HALTED');
+    assertNothingMoved(halted);
+    await command(own, ['resume', '--by', 'ben']);
+    assertExit(await command(own, ['resume', '--policy', policy, '--by', 'ben']), 0);
+    assertDoneOnce(halted, await halted.report());
+  } finally {
+    await own.close();
+    await server.kill();
+  }
+}
+
+/**
+ * A button that is pressed while a start by a schedule is under way: its call has not begun. What the press returns is done once the
+ * run of the date has ended.
+ */
+async function inScheduled(
+  press: (on: Stage, scheduled: Pressed) => Promise<void | (() => Promise<void>)>,
+): Promise<void> {
+  const own = await openStage({ rates: RATES, balances: RICH });
+  try {
+    const { interceptors, open } = gateOf('startScheduled');
+    await own.startWorker({ temporal: { debugMode: true, interceptors } });
+    const { name, text, schedule } = await applySchedule(own);
+    await schedule.trigger();
+    const [workflowId = ''] = await startedBy(schedule);
+    await eventually(
+      'its call',
+      async () => (await handleOf(own, { workflowId }).describe()).raw.pendingActivities?.length,
+    );
+    const afterwards = await press(own, { workflowId });
+    open();
+    const run = own.find(text, { name, id: todayIn('UTC', Date.now()) });
+    await eventually('the run of the date', () =>
+      run.handle.describe().then(
+        () => true,
+        () => null,
+      ),
+    );
+    assertDoneOnce(run, await run.report());
+    await afterwards?.();
+    assertDoneOnce(run, await run.report());
+    await schedule.delete();
+  } finally {
+    await own.close();
+  }
+}
+
 const ODD_SIGNALS = [
   ['payEverybody', 'now'],
   ['wake', 'now'],
@@ -223,64 +190,33 @@ async function signalAll(batch: BatchRun): Promise<void> {
   await assert.rejects(handleOf(stage, planOf(batch)).signal('payEverybody', 'now'));
 }
 
-/** So long an update may wait for somebody who takes it. */
-const UPDATE_MS = 3_000;
-
-/** An update that no workflow of ours knows is refused; where nobody could refuse it, it leaves nothing behind. */
-async function refused(on: Stage, pressed: Pressed): Promise<void> {
-  const { client } = on.temporal;
-  const handle = handleOf(on, pressed);
-  const send = () => handle.executeUpdate('payEverybody', { args: ['now'] });
-  await assert.rejects(client.withDeadline(Date.now() + UPDATE_MS, send));
-}
-
-async function signalWithStart(on: Stage, { workflowId }: Pressed): Promise<void> {
-  const { client } = on.temporal;
-  const start = await readStart(client, workflowId);
-  await client.workflow.signalWithStart(start?.type ?? '', {
-    workflowId,
-    taskQueue: on.env['CAMBIST_TASK_QUEUE'] ?? '',
-    args: [start?.input],
-    signal: 'payEverybody',
-    signalArgs: ['now'],
-  });
-}
-
-async function updateWithStart(on: Stage, { workflowId }: Pressed): Promise<void> {
-  const { client } = on.temporal;
-  const start = await readStart(client, workflowId);
-  const startWorkflowOperation = new WithStartWorkflowOperation(start?.type ?? '', {
-    workflowId,
-    taskQueue: on.env['CAMBIST_TASK_QUEUE'] ?? '',
-    args: [start?.input],
-    workflowIdConflictPolicy: 'USE_EXISTING',
-  });
-  await assert.rejects(
-    client.workflow.executeUpdateWithStart('payEverybody', { args: ['now'], startWorkflowOperation }),
-  );
-}
-
-/** `temporal workflow update-options`: only workers of this build may have it; null: any worker may. */
-async function pin({ temporal, env }: Stage, { workflowId }: Pressed, buildId: string | null): Promise<void> {
-  const { client, namespace } = temporal;
-  const version = { deploymentName: env['CAMBIST_TASK_QUEUE'] ?? '', buildId };
-  await client.workflowService.updateWorkflowExecutionOptions({
-    namespace,
-    workflowExecution: { workflowId },
-    updateMask: { paths: ['versioning_override'] },
-    workflowExecutionOptions:
-      buildId === null ? {} : { versioningOverride: { pinned: { behavior: 1, version } } },
-  });
-}
-
 const PRESSES: Record<OnDevServer, () => Promise<void>> = {
   'Reset many to the first event | run, plan, instructions, chunk': () =>
-    inBatch(({ handle }) => resetMany(stage, handle.workflowId, 'first', 5)),
+    inBatch(stage, ({ handle }) => resetMany(stage, handle.workflowId, 'first', 5)),
   'Reset many to the last event | run, plan, instructions, chunk': () =>
-    inBatch(({ handle }) => resetMany(stage, handle.workflowId, 'last', 5)),
+    inBatch(stage, ({ handle }) => resetMany(stage, handle.workflowId, 'last', 5)),
+
+  'Reset many to the first event, Reset many to the last event | turn, halt, scheduled': async () => {
+    for (const to of ['first', 'last'] as const) {
+      await inTurn((own, { workflowId }) => resetMany(own, workflowId, to, 1));
+      await inHalt(async (own, { workflowId }, stands) => {
+        const before = await handleOf(own, { workflowId }).describe();
+        await resetMany(own, workflowId, to, 1);
+        const since = await handleOf(own, { workflowId }).describe();
+        assert.equal(since.runId, before.runId, 'it has no event to go back to');
+        await stands();
+      });
+      await inScheduled(async (own, scheduled) => {
+        const { runId } = await handleOf(own, scheduled).describe();
+        await resetMany(own, scheduled.workflowId, to, 1);
+        assert.notEqual((await handleOf(own, scheduled).describe()).runId, runId);
+        return async () => assert.match(JSON.stringify(await handleOf(own, scheduled).result()), /kind/);
+      });
+    }
+  },
 
   'Terminate | run': async () => {
-    await inPayment(async (run) => {
+    await inPayment(stage, async (run) => {
       await terminate(stage, run.handle);
       const told = await command(stage, ['status', runName(run.name)]);
       assert.match(flat(told.stdout), /terminated/i);
@@ -288,13 +224,13 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
     });
   },
   'Delete | run': async () => {
-    await inPayment(async (run) => {
+    await inPayment(stage, async (run) => {
       await remove(stage, run.handle);
       await run.startAgain();
     });
   },
   'Start like this one | run': async () => {
-    const run = await inPayment(async ({ handle }) => {
+    const run = await inPayment(stage, async ({ handle }) => {
       await assert.rejects(startLike(stage, handle), /already started/);
     });
     const first = await run.report();
@@ -308,16 +244,16 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
   'Delete | plan': async () => {
     await inPlan(remove);
     // Also once it is made: the run goes on by what it has read.
-    await inPayment((run) => remove(stage, planOf(run)));
+    await inPayment(stage, (run) => remove(stage, planOf(run)));
   },
 
   'Reset, Cancel, Terminate | instructions': async () => {
     for (const press of [reset, cancel, terminate])
       // One after the other: each of them says what has failed.
-      await inPayment(async (run) => press(stage, instructionsOf(run)));
+      await inPayment(stage, async (run) => press(stage, instructionsOf(run)));
   },
   'Start like this one | instructions': async () => {
-    const run = await inPayment(async (open) => {
+    const run = await inPayment(stage, async (open) => {
       await assert.rejects(startLike(stage, instructionsOf(open)), /already started/);
     });
     const first = await run.report();
@@ -329,7 +265,7 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
   },
 
   'Delete | chunk': () =>
-    inBatch(async (batch) => {
+    inBatch(stage, async (batch) => {
       const { workflowId } = chunkOf(stage, batch, 2);
       await remove(stage, { workflowId });
       await batch.wake();
@@ -363,7 +299,7 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
       const second = await startBatch(own, dearer(paymentsOf(6)), {
         perChunk: 3,
         name: batch.name.policy,
-        id: `${ID}-b`,
+        id: `${BATCH_ID}-b`,
       });
       const told = await second.report();
       assert.deepEqual(second.movements().withdrawals, []);
@@ -398,20 +334,7 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
   },
 
   'Reset, Cancel, Terminate, Delete, Start like this one, Signal, Update | halt': async () => {
-    // A server of its own: a record that is deleted halts everything.
-    const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
-    const own = await openStage({ rates: RATES, balances: RICH, temporalAddress: server.address });
-    try {
-      await own.startWorker();
-      const halted = own.find(convertPolicy(), {});
-      const { policy } = halted.name;
-      assertExit(await command(own, ['halt', '--policy', policy, '--reason', 'a doubt', '--by', 'ana']), 0);
-      const halt = { workflowId: haltIdOf('SANDBOX') };
-      const stands = async (): Promise<void> => {
-        const told = await command(own, ['status', '--json']);
-        assert.match(told.stdout, /"why": ?"a doubt"/);
-      };
-      await stands();
+    await inHalt(async (own, halt, stands) => {
       await assert.rejects(reset(own, halt), /has an event to go back to/);
       await handleOf(own, halt).signal('payEverybody', 'now');
       await handleOf(own, halt).signal('resume', 'everything');
@@ -420,23 +343,9 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
       const likeThis = (): Promise<unknown> => startLike(own, halt).catch(() => undefined);
       for (const press of [cancel, terminate, likeThis, remove]) {
         await press(own, halt);
-        await eventually(`the halt stands after ${press.name}`, () =>
-          stands().then(
-            () => true,
-            () => null,
-          ),
-        );
+        await stands();
       }
-      await halted.startAgain();
-      await halted.heldBy('HALTED');
-      assertNothingMoved(halted);
-      await command(own, ['resume', '--by', 'ben']);
-      assertExit(await command(own, ['resume', '--policy', policy, '--by', 'ben']), 0);
-      assertDoneOnce(halted, await halted.report());
-    } finally {
-      await own.close();
-      await server.kill();
-    }
+    });
   },
 
   'Reset, Cancel, Terminate, Delete, Start like this one | scheduled': async () => {
@@ -506,7 +415,7 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
   },
 
   'Signal | run, plan, instructions, chunk, turn, scheduled': async () => {
-    await inBatch((batch) => signalAll(batch));
+    await inBatch(stage, (batch) => signalAll(batch));
     await inTurn(async (own, turn) => {
       for (const [name, ...args] of [
         ...ODD_SIGNALS,
@@ -516,19 +425,21 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
       ] as const)
         await handleOf(own, turn).signal(name, ...args);
     });
-    const { scheduled, moved } = await triggered(uniqueName('nobody'));
-    await handleOf(stage, scheduled).signal('payEverybody', 'now');
-    assert.equal(moved(), 0);
+    await inPlan(async (own, plan) => {
+      for (const [name, ...args] of ODD_SIGNALS) await handleOf(own, plan).signal(name, ...args);
+    });
+    await inScheduled(async (own, scheduled) => {
+      for (const [name, ...args] of ODD_SIGNALS) await handleOf(own, scheduled).signal(name, ...args);
+    });
   },
   'Update | run, plan, instructions, chunk, turn, scheduled': async () => {
-    await inBatch(async (batch) => {
+    await inBatch(stage, async (batch) => {
       for (const pressed of [batch.handle, planOf(batch), instructionsOf(batch), chunkOf(stage, batch, 2)])
         await refused(stage, pressed);
     });
     await inTurn(refused);
-    const { scheduled, moved } = await triggered(uniqueName('nobody'));
-    await refused(stage, scheduled);
-    assert.equal(moved(), 0);
+    await inPlan(refused);
+    await inScheduled(refused);
   },
   'Start under another id | run, plan, instructions, chunk, turn, halt, scheduled': async () => {
     const before = stage.sandbox.requests().at(-1)?.seq;
@@ -536,7 +447,7 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
       const started = await startLike(on, pressed, uniqueName('elsewhere'));
       assert.match(await failureOf(started), /WORKFLOW_ID_DIFFERS|INPUT_INVALID/);
     };
-    await inBatch(async (batch) => {
+    await inBatch(stage, async (batch) => {
       for (const pressed of [batch.handle, planOf(batch), instructionsOf(batch), chunkOf(stage, batch, 2)])
         await elsewhere(stage, pressed);
     });
@@ -551,11 +462,11 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
       taskQueue: UNSERVED_QUEUE,
       args: [[]],
     });
-    await inPayment(async () => {});
+    await inPayment(stage, async () => {});
     await handleOf(stage, { workflowId }).terminate('the test is over');
   },
   'Signal with start, Update with start | run, plan, instructions, chunk, turn': async () => {
-    const { batch, release } = await startPaying();
+    const { batch, release } = await startPaying(stage);
     release();
     const first = await untilAllEnded(stage, batch);
     await handleOf(stage, instructionsOf(batch)).result();
@@ -572,8 +483,47 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
       await updateWithStart(own, turn);
     });
   },
+  'Signal with start, Update with start | halt, scheduled': async () => {
+    await inHalt(async (own, halt, stands) => {
+      for (const end of [null, terminate]) {
+        await end?.(own, halt);
+        for (const signal of [['payEverybody'], ['resume', 'everything']] as const)
+          await signalWithStart(own, halt, signal);
+        await updateWithStart(own, halt);
+        await stands();
+      }
+    });
+    await inScheduled(async (own, scheduled) => {
+      await signalWithStart(own, scheduled);
+      await updateWithStart(own, scheduled);
+      return async () => {
+        await handleOf(own, scheduled).result();
+        // One that has ended is started like the last one, without the time by which its id is made.
+        await signalWithStart(own, scheduled);
+        assert.equal(await failureOf(handleOf(own, scheduled)), 'INPUT_INVALID');
+        await updateWithStart(own, scheduled);
+        assert.equal(await failureOf(handleOf(own, scheduled)), 'INPUT_INVALID');
+      };
+    });
+  },
+  'Update options | halt, scheduled': async () => {
+    await inHalt(async (own, halt, stands) => {
+      // No worker serves it, of whatever build.
+      await pin(own, halt, '9.9.9');
+      await stands();
+      await pin(own, halt, null);
+    });
+    await inScheduled(async (own, scheduled) => {
+      await pin(own, scheduled, '9.9.9');
+      return async () => {
+        assert.equal((await handleOf(own, scheduled).describe()).status.name, 'RUNNING');
+        await pin(own, scheduled, null);
+        await handleOf(own, scheduled).result();
+      };
+    });
+  },
   'Update options | run, plan, instructions, chunk, turn': async () => {
-    const { batch, release } = await startPaying();
+    const { batch, release } = await startPaying(stage);
     const all = [batch.handle, instructionsOf(batch), chunkOf(stage, batch, 1), chunkOf(stage, batch, 2)];
     for (const pressed of all) await pin(stage, pressed, '9.9.9');
     release();

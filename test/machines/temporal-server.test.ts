@@ -80,6 +80,9 @@ describe('on the real Temporal server', async () => {
     const text = listed.stdout.replaceAll(/\s+/g, ' ');
     assert.ok(text.includes(runName(parseRun(workflowId).run)), text);
     assert.match(text, /paused in Temporal since \S+ \S+ UTC, by ana \("a look"\)/);
+    const all = (await command(stage, ['list'])).stdout.replaceAll(/\s+/g, ' ');
+    assert.match(all, /PAUSED/);
+    assert.match(all, /paused in Temporal since \S+ \S+ UTC, by ana/);
   }
 
   test('a run that somebody pauses while its trade is on the way says so, and trades and pays once after it goes on', async () => {
@@ -99,24 +102,6 @@ describe('on the real Temporal server', async () => {
     await assertNamed(workflowId);
     release();
     await unpause();
-    assertDoneOnce(run, await run.report());
-  });
-
-  test('while somebody has paused what keeps the instructions of a run, nothing of it is sent, and it goes on by itself', async () => {
-    const { run, release } = await stage.startHeld(convertPolicy(), 'createTrade', { when: 'after' });
-    const instructionsId = instructionsIdOf('SANDBOX', run.name);
-    const unpause = await pause(instructionsId);
-    release();
-    await run.heldBy('INSTRUCTIONS_PAUSED');
-    assert.deepEqual(run.movements().withdrawals, []);
-    await assertNamed(run.handle.workflowId);
-    const told = await command(stage, ['status']);
-    assert.ok(
-      told.stdout.replaceAll(/\s+/g, ' ').includes(`${instructionsId} is paused in Temporal since`),
-      told.stdout,
-    );
-    await unpause();
-    await run.wake();
     assertDoneOnce(run, await run.report());
   });
 
@@ -193,6 +178,23 @@ describe('on the real Temporal server', async () => {
         await unpause();
         assertDoneOnce(run, await run.report());
       }),
+    'Pause, Unpause | instructions': async () => {
+      const { run, release } = await stage.startHeld(convertPolicy(), 'createTrade', { when: 'after' });
+      const instructionsId = instructionsIdOf('SANDBOX', run.name);
+      const unpause = await pause(instructionsId);
+      release();
+      await run.heldBy('INSTRUCTIONS_PAUSED');
+      assert.deepEqual(run.movements().withdrawals, []);
+      await assertNamed(run.handle.workflowId);
+      const told = await command(stage, ['status']);
+      assert.ok(
+        told.stdout.replaceAll(/\s+/g, ' ').includes(`${instructionsId} is paused in Temporal since`),
+        told.stdout,
+      );
+      await unpause();
+      await run.wake();
+      assertDoneOnce(run, await run.report());
+    },
     'Pause, Unpause | turn': () =>
       onItsOwn({ balances: { USD: '150000' } }, async (own) => {
         await own.startWorker();

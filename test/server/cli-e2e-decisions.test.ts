@@ -310,7 +310,10 @@ describe('what people decide', { concurrency: 8 }, () => {
     const status = await command(stage, ['status', policy.runText]);
     assert.match(status.stdout, /^Also open: supplier, .* MXN\. A person has said that it is paid again/m);
     setOutcome(policy.account, 'completed');
-    assertExit(await run(policy, '--go-on'), 0);
+    // Whoever lets the run go on reads first what bo had said.
+    const goneOn = await run(policy, '--go-on');
+    assertExit(goneOn, 0);
+    assert.match(goneOn.stderr, /^Also open: supplier, .* MXN\. A person has said that it is paid again/m);
     assert.deepEqual(movedFor(stage, policy).withdrawals, [...three, `${policy.reference}~25`]);
   });
 

@@ -6,6 +6,8 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { WorkflowUpdateFailedError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import { generationOf, reference } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { Report } from '../../domain/run/report.ts';
@@ -19,6 +21,8 @@ import {
 } from '../support/batches.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { assertExit, command, reportOf, type Ended } from '../support/commands.ts';
+import { recordInstruction } from '../../durable/instructions/keep.ts';
+import { said as instruction } from '../support/instructions.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -102,6 +106,16 @@ function assertPaidAgain(batch: BatchRun, report: Report, again: readonly string
   );
 }
 
+/** Why the workflow does not keep an instruction. */
+async function refusedAs(keeping: Promise<unknown>): Promise<string | null | undefined> {
+  const error: unknown = await keeping.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  const cause = error instanceof WorkflowUpdateFailedError ? error.cause : null;
+  return cause instanceof ApplicationFailure ? cause.type : null;
+}
+
 function byName([one]: readonly unknown[], [other]: readonly unknown[]): number {
   return String(one) < String(other) ? -1 : 1;
 }
@@ -125,11 +139,14 @@ describe('payments that came back after everybody was paid', { concurrency: 3 },
     const who = reportOf(said).evidence.filter(({ call }) => call === 'instruction');
     assert.deepEqual(
       who.map(({ result }) => result),
-      [
-        'ana: pay 1 payment of the batch again (inv-2): the accounts are open again',
-        'ana: pay 2 payments of the batch again (inv-7, inv-8): the accounts are open again',
-      ],
+      ['ana: pay 3 payments of the batch again (inv-2, inv-7, inv-8): the accounts are open again'],
     );
+    // What she said of payments of two chunks stands among what is said of the run: nobody speaks past it.
+    const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+    const of = { client: stage.temporal.client, taskQueue, mode: 'SANDBOX', run: batch.name } as const;
+    const goOn = instruction({ kind: 'go-on', item: 'inv-2', by: 'ben' });
+    assert.equal(await refusedAs(recordInstruction(of, goOn, 0)), 'SAID_SINCE');
+    assert.equal(await refusedAs(recordInstruction({ ...of, chunk: 1 }, goOn, 0)), 'INSTRUCTION_INVALID');
     const twice = await payAgain(batch, '--pay-again', 'inv-7', 'inv-2', 'inv-8', ...ANA);
     assertExit(twice, 4);
     assert.match(twice.stdout, /PAYMENT_STANDS/);

@@ -7,6 +7,7 @@
 export const ON_DEV_SERVER = [
   'Reset many to the first event | run, plan, instructions, chunk',
   'Reset many to the last event | run, plan, instructions, chunk',
+  'Reset many to the first event, Reset many to the last event | turn, halt, scheduled',
   'Terminate | run',
   'Delete | run',
   'Start like this one | run',
@@ -26,14 +27,28 @@ export const ON_DEV_SERVER = [
   'Update | run, plan, instructions, chunk, turn, scheduled',
   'Start under another id | run, plan, instructions, chunk, turn, halt, scheduled',
   'Signal with start, Update with start | run, plan, instructions, chunk, turn',
+  'Signal with start, Update with start | halt, scheduled',
   'Update options | run, plan, instructions, chunk, turn',
+  'Update options | halt, scheduled',
 ] as const;
 export type OnDevServer = (typeof ON_DEV_SERVER)[number];
+
+/** Pressed in test/machines/buttons-of-runs.test.ts, in the middle of a payment. */
+export const ON_RUNS = [
+  'Reset | run',
+  'Cancel | run',
+  'Reset, Start like this one | plan',
+  'Delete | instructions',
+  'Reset, Cancel, Terminate | chunk',
+  'Update options, Complete, Fail | activity of run',
+] as const;
+export type OnRuns = (typeof ON_RUNS)[number];
 
 /** Pressed in test/machines/temporal-server.test.ts, on a server that can pause workflows. */
 export const ON_REAL_SERVER = [
   'Pause, Unpause | run, chunk',
   'Pause, Unpause | plan',
+  'Pause, Unpause | instructions',
   'Pause, Unpause | turn',
   'Pause, Unpause | halt',
   'Pause, Unpause | scheduled',
@@ -55,54 +70,12 @@ export const BESIDE = [
 ] as const;
 export type Beside = (typeof BESIDE)[number];
 
-type Shown = { readonly file: string; readonly title: string };
-
 /** Rows that tests of something larger press: each with words of the titles of these. */
-export const ELSEWHERE: Readonly<Record<string, readonly Shown[]>> = {
-  'Reset | run': [
-    { file: 'machines/run-again.test.ts', title: 'a completed run can be reset to every event' },
-    {
-      file: 'machines/run-again.test.ts',
-      title: 'a run that is ended and reset while createWithdrawal is held after its booking moves once',
-    },
-  ],
-  'Reset, Start like this one | plan': [
-    {
-      file: 'machines/run-again.test.ts',
-      title: 'a plan workflow that is reset, or started again with another policy, returns the first plan',
-    },
-  ],
-  'Reset, Cancel, Terminate | chunk': [
-    { file: 'machines/run-batch-resets.test.ts', title: 'resets of all of them at once pay nobody twice' },
-    { file: 'machines/run-batch-resets.test.ts', title: 'a cancel of a chunk alone changes nothing' },
-    {
-      file: 'machines/run-batch-resets.test.ts',
-      title: 'a chunk that is terminated is started again when the run is woken',
-    },
-  ],
-  'Cancel | run': [{ file: 'machines/run-cancels.test.ts', title: 'it is told truly, nothing else is sent' }],
-  'Pause, Unpause | instructions': [
-    {
-      file: 'machines/temporal-server.test.ts',
-      title: 'while somebody has paused what keeps the instructions of a run, nothing of it is sent',
-    },
-  ],
+export const ELSEWHERE: Readonly<
+  Record<string, readonly { readonly file: string; readonly title: string }[]>
+> = {
   'Pause, Unpause, Reset | activity of run': [
     { file: 'machines/run-buttons.test.ts', title: 'while the reply to ${operation} is on its way' },
     { file: 'machines/run-buttons.test.ts', title: 'reset when the worker of ${operation} was lost' },
-  ],
-  'Update options, Complete, Fail | activity of run': [
-    {
-      file: 'server/run-answers.test.ts',
-      title: 'temporal activity complete with the withdrawal of another run',
-    },
-    { file: 'server/run-answers.test.ts', title: 'temporal activity fail: the payment is looked up' },
-    { file: 'server/run-answers.test.ts', title: 'Update options with a schedule-to-close of a second' },
-  ],
-  'Delete | instructions': [
-    {
-      file: 'server/run-memory.test.ts',
-      title: 'it is gone for good while the plan is there: nothing is sent before somebody says what holds',
-    },
   ],
 };

@@ -11,7 +11,7 @@ type Loose<Whole, Left extends PropertyKey> = Whole extends unknown
   ? Omit<Whole, Left> & { readonly [Key in Extract<keyof Whole, Left>]?: Whole[Key] }
   : never;
 
-type Filled = 'id' | 'by' | 'why' | 'takesBack' | 'seenOfRun';
+type Filled = 'id' | 'by' | 'why' | 'takesBack';
 
 /** One that is kept, as far as a test is about it. */
 export type LooseRecorded = Loose<Recorded, Filled | 'atMs' | 'date' | 'number'>;
@@ -23,7 +23,7 @@ export type LooseInstruction = Loose<Instruction, Filled>;
 export function said(instruction: LooseInstruction, seen: readonly Instruction[] = []): Instruction {
   const whole = { id: randomUUID(), by: 'ana', why: 'seen', ...instruction };
   if (whole.kind === 'go-on') return { takesBack: whole.item === null ? newestCancel(seen) : null, ...whole };
-  return whole.kind === 'pay these again' ? { seenOfRun: 0, ...whole } : whole;
+  return whole;
 }
 
 /** As the workflow keeps one; accepted at `atMs` of `date`. */

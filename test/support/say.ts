@@ -6,9 +6,5 @@ import { said, type LooseInstruction } from './instructions.ts';
 
 export async function say(of: InstructionsOf, instruction: LooseInstruction): Promise<void> {
   const seen = (await readInstructions(of))?.instructions ?? [];
-  await recordInstruction(
-    of,
-    said(instruction, seen),
-    newestSaid(seen, of.chunk === undefined ? 'run' : 'chunk'),
-  );
+  await recordInstruction(of, said(instruction, seen), newestSaid(seen));
 }

@@ -13,7 +13,7 @@ import {
   type HaltScope,
   type HaltWord,
 } from '../../domain/halt.ts';
-import type { Recorded } from '../../domain/people/instructions.ts';
+import { spelledOut, type Recorded } from '../../domain/people/instructions.ts';
 import { auditDigest } from '../../config/audit-digest.ts';
 import { inActivity, instructionsOf, worker } from '../support/activities.ts';
 import { recorded, said } from '../support/instructions.ts';
@@ -43,37 +43,43 @@ function written(more: { readonly fails?: number } = {}) {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test('each word of people is one line, however often and for however many chunks it is read', () => {
+test('each word of people is one line, however often it is read, and one for the payments of each chunk that it means', () => {
   const { words, lines } = written();
   const cancel = recorded({ kind: 'cancel', id: 'c', by: 'ana', why: 'wrong file', atMs: NOW });
   const again = recorded({
     kind: 'pay these again',
     id: 'a',
-    items: [
-      ['inv-1', 1, 'wtd_1'],
-      ['inv-2', 1, null],
+    chunks: [
+      [1, 2],
+      [2, 2],
     ],
     number: 1,
     atMs: NOW,
   });
+  const listed = (...items: readonly string[]) => {
+    const list = {
+      kind: 'to pay again',
+      said: 'a',
+      items: items.map((item) => [item, 1, null] as const),
+    } as const;
+    return spelledOut({ instructions: [cancel, again], facts: [list] }).instructions;
+  };
   words.kept(RUN, [cancel]);
-  words.kept(RUN, [cancel, again]);
-  words.kept(RUN, [cancel]);
+  words.kept(RUN, listed('inv-1', 'inv-2'));
+  words.kept(RUN, listed('inv-501', 'inv-502'));
+  words.kept(RUN, listed('inv-1', 'inv-2'));
   const head = { kind: 'said', run: 'p.2026-11-21', number: 1, saidAt: AT };
   assert.deepEqual(lines, [
     { ...head, entry: 'c', what: 'cancel', items: [], recordId: null, by: 'ana', why: 'wrong file' },
-    {
-      ...head,
-      entry: 'a',
-      what: 'pay these again',
-      items: ['inv-1', 'inv-2'],
-      recordId: null,
-      by: 'ana',
-      why: 'seen',
-    },
+    ...[
+      ['inv-1', 'inv-2'],
+      ['inv-501', 'inv-502'],
+    ].map((items) => {
+      return { ...head, entry: 'a', what: 'pay these again', items, recordId: null, by: 'ana', why: 'seen' };
+    }),
   ]);
   words.kept({ ...RUN, id: '2026-11-22' }, [cancel]);
-  assert.equal(lines.length, 3);
+  assert.equal(lines.length, 4);
 });
 
 test('a word that is read again and says something else is one more line', () => {

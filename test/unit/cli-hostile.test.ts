@@ -140,6 +140,7 @@ test('no view of a run hands on what a terminal obeys, nor a line that only look
       assertHarmless(drawProgress({ name: `p${HOSTILE}`, ...drawing }));
       assertHarmless(
         listText([{ facts: FACTS, why: { code: HOSTILE, message: HOSTILE }, needs: [], isStuck: true }], {
+          pausedIds: new Set(),
           nowMs: NOW_MS,
           zone: 'UTC',
           width,

@@ -170,7 +170,12 @@ for (const width of [80, 60]) {
     } as const;
     const texts = [
       ...REPORTS.map((report) => reportText({ report, uiUrl: null, nowMs: NOW_MS, width, paint: PLAIN })),
-      listText([{ facts, why: null, needs: [], isStuck: false }], { nowMs: NOW_MS, zone: 'UTC', width }),
+      listText([{ facts, why: null, needs: [], isStuck: false }], {
+        nowMs: NOW_MS,
+        zone: 'UTC',
+        width,
+        pausedIds: new Set(),
+      }),
       drawProgress({
         name: 'mxn-supplier.2026-11-21',
         progress: PROGRESS,

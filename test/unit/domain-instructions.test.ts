@@ -9,9 +9,11 @@ import {
   isNamedIn,
   keptPage,
   newestSaid,
+  spelledOut,
   takeIn,
-  withWordsOfChunk,
+  wordsOf,
   type Fact,
+  type Instruction,
   type Kept,
   type Recorded,
   type Saying,
@@ -86,6 +88,7 @@ test('what lets something be sent is refused where a person has said something s
     { kind: 'not executed', item: 'supplier' },
     { kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1' },
     { kind: 'pay again', item: 'supplier', follows: 1, recordId: null },
+    { kind: 'pay these again', chunks: [[1, 2]] },
   ];
   for (const instruction of SENDS) {
     assert.equal(say(instruction, {}), 3, instruction.kind);
@@ -104,23 +107,22 @@ test('what lets something be sent is refused where a person has said something s
   );
   // Whoever looks after the run has said nothing about its money.
   const looked = kept({ kind: 'cancel' }, { kind: 'acknowledge', standing: 'HELD', needs: [] }).instructions;
-  assert.equal(newestSaid(looked, 'run'), 1);
+  assert.equal(newestSaid(looked), 1);
 });
 
-test('what the workflows of a run and of its chunk keep comes in the order in which people saw it', () => {
-  const ofRun = kept(
-    { kind: 'cancel' },
-    { kind: 'not executed', item: 'a' },
-    { kind: 'executed', item: 'a', recordId: 'w' },
-  );
-  const again = (seenOfRun: number) =>
-    ({ kind: 'pay these again', items: [['a', 1, null]], seenOfRun, atMs: 99 }) as const;
-  const ofChunk = kept(again(0), again(2), again(3));
-  assert.deepEqual(
-    withWordsOfChunk(ofRun, ofChunk).instructions.map(({ kind }) => kind),
-    ['pay these again', 'cancel', 'not executed', 'pay these again', 'executed', 'pay these again'],
-  );
-  assert.equal(newestSaid(withWordsOfChunk(ofRun, ofChunk).instructions, 'chunk'), 3);
+test('in a batch what people say about the run and about payments of its chunks has one order, and nobody speaks past the other', () => {
+  const again = said({ kind: 'pay these again', chunks: [[1, 1]] });
+  const decision = said({ kind: 'not executed', item: 'a' });
+  const taken = (before: readonly Recorded[], instruction: Instruction, seen: number) =>
+    takeIn(before, { ...instruction, atMs: 5, date: '2026-11-21' }, { seen, untilMs: 10 }, 5);
+  for (const [first, second] of [
+    [again, decision],
+    [decision, again],
+  ] as const) {
+    const { instructions } = kept(first);
+    assert.equal(taken(instructions, second, 0).kind, 'said since');
+    assert.equal(taken(instructions, second, 1).kind, 'kept');
+  }
 });
 
 test('of decisions about an item the last counts, and paying again makes it history', () => {
@@ -221,35 +223,52 @@ test('people are told what the service says in words, with its figures, never th
   assert.equal(explain(done(null)), 'The service accepted something else than was sent.');
 });
 
-test('one instruction about several payments says of each what one about it alone would say', () => {
-  const together = kept({
-    kind: 'pay these again',
-    items: [
-      ['supplier', 1, 'wtd_1'],
-      ['rent', 9, null],
-    ],
-    why: 'r',
-  });
-  const alone = kept({ kind: 'pay again', item: 'rent', follows: 9, recordId: null, why: 'r' });
+test('one instruction about payments of chunks says of each what one about it alone would say, once it is kept', () => {
+  const words = kept(
+    { kind: 'cancel' },
+    { kind: 'pay these again', chunks: [[1, 2]], id: 'these', why: 'r' },
+  );
+  const lists: readonly Fact[] = [
+    { kind: 'to pay again', said: 'these', items: [['supplier', 1, 'wtd_1']] },
+    { kind: 'to pay again', said: 'these', items: [['rent', 9, null]] },
+    // Its person was refused: somebody had said something since.
+    { kind: 'to pay again', said: 'refused', items: [['tax', 1, null]] },
+  ];
+  const together = spelledOut({ ...words, facts: lists });
+  const alone = kept({ kind: 'cancel' }, { kind: 'pay again', item: 'rent', follows: 9, recordId: null });
   const openings = (of: Kept, item: string) =>
-    instructionsAbout(of, item).eights.map(({ first, openedBy: { follows, recordId } }) => [
+    instructionsAbout(of, item).eights.map(({ first, openedBy: { follows, recordId, date } }) => [
       first,
       follows,
       recordId,
+      date,
     ]);
   assert.deepEqual(openings(together, 'rent'), openings(alone, 'rent'));
-  assert.deepEqual(openings(together, 'supplier'), [[9, 1, 'wtd_1']]);
-  assert.deepEqual(openings(together, 'nobody'), []);
+  assert.deepEqual(openings(together, 'supplier'), [[9, 1, 'wtd_1', '1970-01-01']]);
+  for (const item of ['tax', 'nobody']) assert.deepEqual(openings(together, item), []);
+  assert.equal(newestSaid(together.instructions), 2);
+  assert.deepEqual(
+    wordsOf(together.instructions).map(({ said: { kind }, items }) => [kind, items]),
+    [
+      ['cancel', []],
+      ['pay these again', ['supplier', 'rent']],
+    ],
+  );
+  // Where nothing lists what it means, it is still the newest of what people said.
+  assert.deepEqual(spelledOut(words), words);
 });
 
 test('what is kept is read in parts that Temporal likes to carry, nothing of it twice and nothing left out', () => {
   const items = Array.from({ length: 400 }, (_, index) => [`inv-${index}`, 1, `wtd_${index}`] as const);
   const { instructions } = kept(
-    ...Array.from({ length: 12 }, () => ({ kind: 'pay these again', items, why: 'r' }) as const),
+    ...items.map(([item]) => ({ kind: 'not executed', item, why: 'w'.repeat(400) }) as const),
   );
-  const facts = items.flatMap(([item]) =>
-    [9, 10, 11].map((generation) => ({ kind: 'opened', item, generation, atMs: 1 }) as const),
-  );
+  const facts: readonly Fact[] = [
+    ...['a', 'b', 'c'].map((id) => ({ kind: 'to pay again', said: id, items }) as const),
+    ...items.flatMap(([item]) =>
+      [9, 10, 11].map((generation) => ({ kind: 'opened', item, generation, atMs: 1 }) as const),
+    ),
+  ];
   const all: Kept = { instructions, facts };
   const pages: Kept[] = [];
   for (let next: number | null = 0; next !== null;) {

@@ -17,13 +17,14 @@ import { claimsOf } from '../../durable/other-runs/claims.ts';
 import { turnsOf } from '../../durable/other-runs/turn.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { keptAbout } from '../../operations/decide/keep-instruction.ts';
-import { pausedBesideRuns } from '../../operations/follow/paused.ts';
+import { pausedIn } from '../../operations/follow/paused.ts';
 import { readRun } from '../../operations/follow/read-run.ts';
 import { followRun } from '../../operations/follow/until-it-ends.ts';
 import { describeRun } from '../../operations/follow/runs.ts';
 import { standingOf } from '../../operations/follow/standing.ts';
 import type { Place } from '../../operations/place.ts';
-import { listAttention } from '../../operations/watch/attention.ts';
+import { listAll, listAttention } from '../../operations/watch/attention.ts';
+import { listText } from '../../cli/commands/list.ts';
 import { holdsQuery } from '../../workflows/names.ts';
 import { instructionsOf, worker } from '../support/activities.ts';
 import { kept } from '../support/instructions.ts';
@@ -228,22 +229,25 @@ test('a paused run needs attention, and so does whatever is paused beside a run'
     listed.map(({ facts, why }) => [facts.workflowId, why?.code]),
     [[ID, 'WORKFLOW_PAUSED']],
   );
-  const paused = await pausedBesideRuns(told.place);
-  assert.deepEqual(
-    paused.map(({ place, message }) => [place, message]),
-    [
-      [`${ID}/instructions`, MESSAGE],
-      ['sandbox/halt', MESSAGE],
-    ],
-  );
+  const { runs, besideRuns } = await pausedIn(told.place);
+  const named = (paused: typeof runs) => paused.map(({ place, message }) => [place, message]);
+  assert.deepEqual(named(runs), [[ID, MESSAGE]]);
+  assert.deepEqual(named(besideRuns), [
+    [`${ID}/instructions`, MESSAGE],
+    ['sandbox/halt', MESSAGE],
+  ]);
+  const times = { nowMs: Date.parse(SINCE), zone: 'UTC', width: 100 };
+  const all = await listAll(told.place, null);
+  assert.match(listText(all, { ...times, pausedIds: new Set(runs.map(({ place }) => place)) }), /PAUSED/);
+  assert.doesNotMatch(listText(all, { ...times, pausedIds: new Set() }), /PAUSED/);
 });
 
 test('a server that is too old to pause a workflow has paused none; any other trouble is no answer', async () => {
   const refused = (code: number): Error => Object.assign(new Error('no'), { code });
   PAUSED_RUN.refusal = new ServiceError('Failed to list', { cause: refused(3) });
-  assert.deepEqual(await pausedBesideRuns(PAUSED_RUN.place), []);
+  assert.deepEqual(await pausedIn(PAUSED_RUN.place), { runs: [], besideRuns: [] });
   PAUSED_RUN.refusal = new ServiceError('Failed to list', { cause: refused(14) });
-  await assert.rejects(pausedBesideRuns(PAUSED_RUN.place), ServiceError);
+  await assert.rejects(pausedIn(PAUSED_RUN.place), ServiceError);
   PAUSED_RUN.refusal = null;
 });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nextStart, type Next } from '../../domain/run/next-start.ts';
-import type { Recorded } from '../../domain/people/instructions.ts';
+import { spelledOut, type Recorded } from '../../domain/people/instructions.ts';
 import { triedAgainDocument, triedAgainLines } from '../../cli/views/next-start-text.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import type { Problem } from '../../domain/problems.ts';
@@ -51,16 +51,22 @@ function nextOf(
 test('a payment that a person has opened again is paid again, until the service has a record of it', () => {
   const failed = { outcome: 'NOT_PAID', withdrawalId: 'wtd_1', reference: 'r.d.p' } as const;
   const opened = recorded({ kind: 'pay again', item: 'p', follows: 1, recordId: 'wtd_1' });
-  const ofChunk = recorded({
-    kind: 'pay these again',
-    items: [
-      ['q', 1, null],
-      ['p', 1, 'wtd_1'],
+  const { instructions: ofBatch } = spelledOut({
+    instructions: [recorded({ kind: 'pay these again', id: 'these', chunks: [[1, 2]] })],
+    facts: [
+      {
+        kind: 'to pay again',
+        said: 'these',
+        items: [
+          ['q', 1, null],
+          ['p', 1, 'wtd_1'],
+        ],
+      },
     ],
   });
   assert.equal(nextOf(failed), 'left to --pay-again');
   assert.equal(nextOf(failed, [opened]), 'paid again');
-  assert.equal(nextOf(failed, [ofChunk]), 'paid again');
+  assert.equal(nextOf(failed, ofBatch), 'paid again');
   assert.equal(
     nextOf({ ...failed, reference: 'r.d.p~9' }, [opened]),
     'left to --pay-again',

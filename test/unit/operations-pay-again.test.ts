@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { payAgainLines } from '../../cli/views/pay-again-text.ts';
-import type { Instruction, Kept, PaidAgain } from '../../domain/people/instructions.ts';
+import { NOTHING_KEPT, type PaidAgain } from '../../domain/people/instructions.ts';
 import type { ReportPayment } from '../../domain/run/report.ts';
 import { nextStart } from '../../domain/run/next-start.ts';
 import { readWithdrawals } from '../../operations/decide/decisions.ts';
 import { goesOnWith, instructionsFor } from '../../operations/decide/pay-again.ts';
 import { mayBeAskedAgain, whyAgain } from '../../operations/decide/payable-again.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
-import { recorded } from '../support/instructions.ts';
 import { RUN, WITHDRAWAL, done } from '../support/scripts.ts';
 
 const failedWords = ['FAILED', 'RETURNED'];
@@ -55,46 +54,60 @@ const opening = (id: string, chunk: number | null, recordId: string | null = nul
   reference: `p.2026-11-21.${id}~9`,
   chunk,
   paidAgain: [id, 1, recordId] as PaidAgain,
-  kept: SEEN,
+  kept: NOTHING_KEPT,
 });
 
-/** What people had said: a chunk's newest entry has the number 2, and the run's the number 1. */
-const SEEN: Kept = {
-  instructions: [
-    recorded({ kind: 'cancel', number: 1 }),
-    recorded({ kind: 'pay these again', items: [['z', 1, null]], seenOfRun: 0, number: 2 }),
-  ],
-  facts: [],
-};
-
-test('what is said about payments of a batch is kept by chunk, each payment once; others have one instruction each', () => {
+test('what is said about payments of a batch is one instruction, with a list by chunk before it; others have one instruction each', () => {
   const said = { by: 'ana', why: 'r' };
-  const ofBatch = instructionsFor([opening('a', 2), opening('b', 1), opening('c', 2)], said, 7);
+  const { lists, instructions } = instructionsFor([opening('a', 2), opening('b', 1), opening('c', 2)], said);
+  const [word] = instructions;
+  assert.deepEqual(instructions, [
+    {
+      kind: 'pay these again',
+      id: word?.id,
+      ...said,
+      chunks: [
+        [1, 1],
+        [2, 2],
+      ],
+    },
+  ]);
+  assert.deepEqual(lists, [
+    { chunk: 1, facts: [{ kind: 'to pay again', said: word?.id, items: [['b', 1, null]] }] },
+    {
+      chunk: 2,
+      facts: [
+        {
+          kind: 'to pay again',
+          said: word?.id,
+          items: [
+            ['a', 1, null],
+            ['c', 1, null],
+          ],
+        },
+      ],
+    },
+  ]);
+  const others = instructionsFor([opening('a', null), opening('b', null)], said);
+  assert.deepEqual(others.lists, []);
   assert.deepEqual(
-    ofBatch.map(({ chunk, seen, instructions }) => [chunk, seen, instructions.map(told)]),
+    others.instructions.map((each) => [each.kind, 'item' in each && each.item]),
     [
-      [2, 2, [['pay these again', 7, 'a', 'c']]],
-      [1, 2, [['pay these again', 7, 'b']]],
+      ['pay again', 'a'],
+      ['pay again', 'b'],
     ],
   );
-  const [others, ...more] = instructionsFor([opening('a', null), opening('b', null)], said, 7);
-  assert.deepEqual(more, []);
-  assert.deepEqual([others?.seen, others?.instructions.map(told)], [7, [['pay again'], ['pay again']]]);
 });
 
-function told(said: Instruction): readonly unknown[] {
-  if (said.kind !== 'pay these again') return [said.kind];
-  return [said.kind, said.seenOfRun, ...said.items.map(([item]) => item)];
-}
-
-test('no instruction is larger than Temporal likes to carry four times', () => {
+test('no list is larger than Temporal likes to carry several times, and nothing of it is left out', () => {
   const long = (index: number): string => `${index}-${'x'.repeat(58)}`;
   const list = Array.from({ length: 500 }, (_, index) => opening(long(index), 1, `wtd_${'y'.repeat(150)}`));
-  const instructions = instructionsFor(list, { by: 'ana', why: 'r' }, 0).flatMap((kept) => kept.instructions);
-  assert.ok(instructions.length > 1);
-  for (const instruction of instructions) assert.ok(JSON.stringify(instruction).length < 34_000);
+  const { lists } = instructionsFor(list, { by: 'ana', why: 'r' });
+  const facts = lists.flatMap((of) => of.facts);
+  assert.ok(facts.length > 1);
+  for (const fact of facts) assert.ok(JSON.stringify(fact).length < 34_000);
   assert.deepEqual(
-    instructions.flatMap((said) => told(said).slice(2)),
+    facts.flatMap(({ items }) => items.map(([item]) => item)),
     list.map(({ paidAgain: [item] }) => item),
   );
 });

@@ -4,7 +4,12 @@
  * outside the run's own history; a run is woken when something was said.
  */
 import { equal } from '../../../domain/money.ts';
-import { newestCancel, newestSaid, type Instruction } from '../../../domain/people/instructions.ts';
+import {
+  newestCancel,
+  newestSaid,
+  type Instruction,
+  type PaidAgain,
+} from '../../../domain/people/instructions.ts';
 import { SUPERSEDED } from '../../../domain/replacement.ts';
 import { acceptedOf, legOutcome, paymentOutcome, type LegRecord } from '../../../domain/run/items.ts';
 import { generationIn } from './oracle.ts';
@@ -31,7 +36,7 @@ export class People {
 
   /** The number of the newest entry that a person sees who looks now. */
   #seen(): number {
-    return newestSaid(this.#temporal.kept.instructions, 'run');
+    return newestSaid(this.#temporal.kept.instructions);
   }
 
   /** Where nobody can be told, nothing is said. False: it is refused, because of what its person had not seen. */
@@ -176,11 +181,21 @@ export class People {
     if (temporal.standing() === 'terminated')
       this.#world.coverage.hit('event', 'pay again of a run that was ended');
     this.#afterPrompt(promptMs, async () => {
-      if (!this.#say({ kind: 'pay again', item, follows, recordId, ...this.#said() }, seen))
-        return this.payAgain(what);
+      if (!this.#sayPayAgain([item, follows, recordId], seen)) return this.payAgain(what);
       await temporal.start('go on');
       await temporal.wake();
     });
+  }
+
+  /** Of a batch, the workflow of the chunk keeps which payment is meant, before the instruction. */
+  #sayPayAgain([item, follows, recordId]: PaidAgain, seen: number): boolean {
+    const temporal = this.#temporal;
+    const said = this.#said();
+    if (temporal.ours.batch === null)
+      return this.#say({ kind: 'pay again', item, follows, recordId, ...said }, seen);
+    if (temporal.keeps())
+      temporal.note([{ kind: 'to pay again', said: said.id, items: [[item, follows, recordId]] }]);
+    return this.#say({ kind: 'pay these again', chunks: [[1, 1]], ...said }, seen);
   }
 
   /** No run is open, and every record of the item has failed. */

@@ -14,6 +14,7 @@ import type { Waiting } from '../../../domain/waits.ts';
 import { unionOf } from '../../../domain/people/instruction-shape.ts';
 import {
   PERSON_WAITS_MS,
+  spelledOut,
   takeIn,
   type Fact,
   type Instruction,
@@ -490,7 +491,11 @@ export class Temporal {
     const saying = { seen, untilMs: nowMs + PERSON_WAITS_MS };
     const taken = takeIn(instructions, { ...instruction, atMs, date }, saying, nowMs);
     if (taken.kind !== 'kept') return false;
-    this.kept = { instructions: [...instructions, { ...taken.said, keptAtMs: nowMs }], facts };
+    const added = spelledOut({ instructions: [taken.said], facts }).instructions;
+    this.kept = {
+      instructions: [...instructions, ...added.map((said) => ({ ...said, keptAtMs: nowMs }))],
+      facts,
+    };
     return true;
   }
 
