@@ -8,8 +8,8 @@ import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { Totals, whyOverCeiling, type Ceilings, type Spending } from '../domain/writes/ceilings.ts';
-import { normalise } from '../domain/money.ts';
 import { sidesOf } from '../domain/writes/lookups.ts';
+import { KEY_LIVES_MS, keyOf, type Send } from '../domain/writes/sent-before.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
@@ -20,19 +20,9 @@ const LISTED_MS = 60_000;
 /** A send near midnight counts on both days. */
 const NEAR_MIDNIGHT_MS = 120_000;
 const DAY_MS = 86_400_000;
-/** The service keeps the key of a payment for seven days. A day less, so that no clock is asked to agree. */
-const KEY_LIVES_MS = 6 * DAY_MS;
 
 /** Why a spending is not counted, as a part of a sentence. */
 type NotCounted = { readonly code: 'OVER_CEILING' | 'CEILING_UNKNOWN'; readonly why: string };
-
-/** A payment or a trade that is about to leave. */
-export type Send = {
-  readonly reference: string;
-  /** Null for a payment. */
-  readonly quoteId: string | null;
-  readonly spending: Spending;
-};
 
 type Listed = Spending & {
   readonly id: string;
@@ -106,10 +96,22 @@ export class CeilingTally {
     const why = whyOverCeiling(ceilings, spent, spending);
     if (why !== null) return { code: 'OVER_CEILING', why };
     if (!counts) return null;
-    const days = [...new Set([day, dayOf(nowMs + NEAR_MIDNIGHT_MS)])];
-    for (const each of days) on(this.#own, each).add(spending);
-    this.#sent.set(keyOf(send), { spending, days, underWay: 1, isSure: false });
+    this.#count(send, nowMs, false);
     return null;
+  }
+
+  /** What was sent before leaves once more, whatever the ceilings are. It counts, unless it is counted already. */
+  again(send: Send): void {
+    const nowMs = this.#options.clock.wallMs();
+    this.#forgetBefore(dayOf(nowMs) - DAY_MS, nowMs);
+    if (!this.#isCounted(send) && !this.#wasThere(send)) this.#count(send, nowMs, true);
+  }
+
+  #count(send: Send, nowMs: number, isSure: boolean): void {
+    const { spending } = send;
+    const days = [...new Set([dayOf(nowMs), dayOf(nowMs + NEAR_MIDNIGHT_MS)])];
+    for (const each of days) on(this.#own, each).add(spending);
+    this.#sent.set(keyOf(send), { spending, days, underWay: 1, isSure });
   }
 
   /** Something leaves that nobody counts, since there are no ceilings yet. Once there are, the lists must show it first. */
@@ -203,11 +205,9 @@ export class CeilingTally {
     for (const one of [...trades.records.map(ofTrade), ...withdrawals.records.map(ofWithdrawal)]) {
       if (one.policy === null) this.#note(one);
       else if (isFirst) {
-        this.#before.set(
-          keyOf({ reference: one.reference ?? '', quoteId: one.quoteId, spending: one }),
-          one.atMs,
-        );
-        on(this.#own, dayOf(one.atMs)).add(one);
+        const key = keyOf({ reference: one.reference ?? '', quoteId: one.quoteId, spending: one });
+        this.#before.set(key, one.atMs);
+        if (!this.#sent.has(key)) on(this.#own, dayOf(one.atMs)).add(one);
       }
     }
     return true;
@@ -216,18 +216,6 @@ export class CeilingTally {
 
 function unknown(why: string): NotCounted {
   return { code: 'CEILING_UNKNOWN', why };
-}
-
-/**
- * What the service takes for the same again. A quote fixes what its trade moves; a payment of another amount, or to another
- * account, is another payment.
- */
-function keyOf({ reference, quoteId, spending: { kind, account, amounts } }: Send): string {
-  const what =
-    quoteId === null
-      ? [account, ...amounts.map(({ value, currency }) => `${normalise(value)} ${currency}`)]
-      : [quoteId];
-  return JSON.stringify([kind, reference, ...what]);
 }
 
 function on(days: Map<number, Totals>, day: number): Totals {

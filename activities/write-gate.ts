@@ -1,6 +1,7 @@
 /**
  * The write gate of a worker with a folder of policies: before each quote, trade and withdrawal it asks what the folder says at
  * that time (`domain/writes/write-gate.ts`). What the folder does not allow is not sent. It is asked about again each minute.
+ * What was sent before, when the folder allowed it, may leave once more under its key, because that is a lookup.
  */
 import { decimalsOf } from '../domain/currencies.ts';
 import { runOf } from '../domain/references.ts';
@@ -10,7 +11,8 @@ import { movedBy, whyNotAllowed, type GatedWrite, type PoliciesRead } from '../d
 import type { TradedQuote } from '../domain/writes/step.ts';
 import type { Spending } from '../domain/writes/ceilings.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
-import type { CeilingTally, Send } from './ceiling-tally.ts';
+import { SentBefore, keyOf, type CameOfIt, type Send } from '../domain/writes/sent-before.ts';
+import type { CeilingTally } from './ceiling-tally.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
 
 type NotSent = Extract<Reply<never>, { kind: 'NOT_SENT' }>;
@@ -59,9 +61,13 @@ type Options = {
   readonly seal: (facts: readonly string[]) => string;
   /** What was moved today. */
   readonly tally: CeilingTally;
+  /** Whether the same was sent by a worker of this key before this one was started, as its journal shows. */
+  readonly sentEarlier: (key: string) => Promise<boolean>;
 };
 
-export function writeGate({ read, mode, decimals, clock, seal, tally }: Options): WriteGate {
+export function writeGate(options: Options): WriteGate {
+  const { read, mode, decimals, clock, seal, tally, sentEarlier } = options;
+  const sentHere = new SentBefore();
   let last: { readonly atMs: number; readonly folder: Promise<PoliciesRead> } | null = null;
   const folder = (): Promise<PoliciesRead> => {
     const nowMs = clock.monotonicMs();
@@ -107,13 +113,30 @@ export function writeGate({ read, mode, decimals, clock, seal, tally }: Options)
         );
       const gated = gatedOf(write);
       const leaving = sendOf(gated, write.kind === 'trade' ? write.quote.id : null);
+      const key = keyOf(leaving);
       const refusal = await whyNot(gated, leaving);
-      if (refusal !== null) return refusal;
+      if (refusal !== null) {
+        if (!sentHere.has(key, clock.wallMs()) && !(await sentEarlier(key))) return refusal;
+        tally.again(leaving);
+      }
+      const sentAtMs = clock.wallMs();
       const reply = await send();
+      sentHere.note(key, cameOf(reply), { sentAtMs, atMs: clock.wallMs() });
       tally.told(leaving, reply);
       return reply;
     },
   };
+}
+
+function cameOf(reply: Reply<unknown>): CameOfIt {
+  switch (reply.kind) {
+    case 'REFUSED':
+    case 'UNKNOWN':
+      return { result: reply.kind, code: reply.error?.code ?? null };
+    case 'DONE':
+    case 'NOT_SENT':
+      return { result: reply.kind, code: null };
+  }
 }
 
 function gatedOf(write: AskedWrite): GatedWrite {

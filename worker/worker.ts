@@ -33,6 +33,7 @@ import { turnsOf } from '../durable/other-runs/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { beginJournal, type AuditJournal } from './audit-journal.ts';
 import { connectWorker } from './connect.ts';
+import { sentInJournals } from './sent-in-journals.ts';
 import { createClient, createSealer, type Settings } from '../config/config.ts';
 import { ConfigurationError } from '../config/errors.ts';
 import { readFolderFile } from '../config/files-folder.ts';
@@ -89,7 +90,7 @@ async function gateOf(
   clock: TimedClock,
   note: (problem: string) => void,
 ): Promise<WriteGate> {
-  const { policiesFolder: folder, mode, facts } = settings;
+  const { policiesFolder: folder, auditFolder, mode, facts, key } = settings;
   if (folder === null) return OPEN_GATE;
   const read = policiesFolder(folder, facts.decimals);
   const { policies, troubles } = await read();
@@ -104,7 +105,11 @@ async function gateOf(
     ]);
   for (const trouble of troubles) note(`CAMBIST_POLICIES: ${trouble}`);
   const tally = new CeilingTally({ reader, facts, clock });
-  return writeGate({ read, mode, decimals: facts.decimals, clock, seal: createSealer(settings), tally });
+  const owner = { mode, organisation: key.organisation, keyName: key.name };
+  const sentEarlier =
+    auditFolder === null ? async () => false : sentInJournals(auditFolder, owner, { clock, note });
+  const seal = createSealer(settings);
+  return writeGate({ read, mode, decimals: facts.decimals, clock, seal, tally, sentEarlier });
 }
 
 /** Built by `npm run build`; no worker runs webpack when it starts. */

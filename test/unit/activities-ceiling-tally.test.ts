@@ -1,7 +1,8 @@
 /** What a worker counts against the ceilings of a day: its own sends, also those in doubt, and what others move (M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CeilingTally, type Send } from '../../activities/ceiling-tally.ts';
+import { CeilingTally } from '../../activities/ceiling-tally.ts';
+import type { Send } from '../../domain/writes/sent-before.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Spending } from '../../domain/writes/ceilings.ts';
