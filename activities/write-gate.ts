@@ -4,16 +4,25 @@
  * What was sent before, when the folder allowed it, may leave once more under its key, because that is a lookup.
  */
 import { decimalsOf } from '../domain/currencies.ts';
-import { runOf } from '../domain/references.ts';
-import type { Mode, Quote } from '../domain/service/records.ts';
+import { generationOf, runOf } from '../domain/references.ts';
+import type { ServiceFacts } from '../domain/service/facts.ts';
+import type { Mode, Quote, Trade } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import { movedBy, whyNotAllowed, type GatedWrite, type PoliciesRead } from '../domain/writes/write-gate.ts';
+import {
+  bringingLegOf,
+  movedBy,
+  whyNotAllowed,
+  type GatedWrite,
+  type PoliciesRead,
+} from '../domain/writes/write-gate.ts';
 import type { TradedQuote } from '../domain/writes/step.ts';
 import type { Spending } from '../domain/writes/ceilings.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
 import { SentBefore, keyOf, type CameOfIt, type Send } from '../domain/writes/sent-before.ts';
 import type { CeilingTally } from './ceiling-tally.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
+import type { ServiceReader } from '../service/client.ts';
+import { scanList } from '../service/list-scan.ts';
 
 type NotSent = Extract<Reply<never>, { kind: 'NOT_SENT' }>;
 type Quoted = Extract<GatedWrite, { kind: 'quote' }>;
@@ -54,7 +63,8 @@ type Options = {
   /** Reads the folder (`config/policies-folder.ts`). */
   readonly read: () => Promise<PoliciesRead>;
   readonly mode: Mode;
-  readonly decimals: Readonly<Record<string, number>>;
+  readonly reader: Pick<ServiceReader, 'listTrades'>;
+  readonly facts: Pick<ServiceFacts, 'decimals' | 'tradeStatuses'>;
   /** Milliseconds. */
   readonly clock: { readonly wallMs: () => number; readonly monotonicMs: () => number };
   /** Seals the facts of a quote with the API key of the worker, so that Temporal cannot change or invent them. */
@@ -66,7 +76,7 @@ type Options = {
 };
 
 export function writeGate(options: Options): WriteGate {
-  const { read, mode, decimals, clock, seal, tally, sentEarlier } = options;
+  const { read, mode, facts, clock, seal, tally, sentEarlier } = options;
   const sentHere = new SentBefore();
   let last: { readonly atMs: number; readonly folder: Promise<PoliciesRead> } | null = null;
   const folder = (): Promise<PoliciesRead> => {
@@ -77,12 +87,14 @@ export function writeGate(options: Options): WriteGate {
   /** What does not allow the write; null: the folder allows it. Counts it against the ceilings, unless it is a quote. */
   const whyNot = async (write: GatedWrite, send: Send): Promise<NotSent | null> => {
     const { policies, ceilings, troubles } = await folder();
+    const leg = bringingLegOf(policies, write);
     const gate = {
       policies,
       mode,
       nowMs: clock.wallMs(),
-      decimalsOf: (currency: string) => decimalsOf(currency, decimals),
+      decimalsOf: (currency: string) => decimalsOf(currency, facts.decimals),
       dateOf: dateOfRunId,
+      brought: leg === null ? null : await tradesOf(options, leg),
     };
     const why = whyNotAllowed(gate, write);
     if (why !== null) return notAllowed('NOT_ALLOWED', `${why}${restOf(troubles)}`);
@@ -126,6 +138,23 @@ export function writeGate(options: Options): WriteGate {
       return reply;
     },
   };
+}
+
+/** A run begins on its date in some zone; a lookup reads back a day further. */
+const LOOK_BACK_MS = 2 * 86_400_000;
+/** No payment is sent so long after the date of its run. */
+const WINDOW_MS = 8 * 86_400_000;
+
+/** The service's own records of the trade of this leg, by its reference; null: the list cannot be read whole. */
+async function tradesOf({ reader, facts, clock }: Options, leg: string): Promise<readonly Trade[] | null> {
+  const date = dateOfRunId(runOf(leg)?.id ?? '');
+  const sinceMs = date === null ? clock.wallMs() - WINDOW_MS : Date.parse(date) - LOOK_BACK_MS;
+  const { records, stopped } = await scanList(reader.listTrades, {
+    sinceMs,
+    wanted: ({ clientReferenceId, status }: Trade) =>
+      generationOf(leg, clientReferenceId ?? '') !== null && !facts.tradeStatuses.failed.includes(status),
+  });
+  return stopped === null ? records : null;
 }
 
 function cameOf(reply: Reply<unknown>): CameOfIt {

@@ -109,7 +109,7 @@ async function gateOf(
   const sentEarlier =
     auditFolder === null ? async () => false : sentInJournals(auditFolder, owner, { clock, note });
   const seal = createSealer(settings);
-  return writeGate({ read, mode, decimals: facts.decimals, clock, seal, tally, sentEarlier });
+  return writeGate({ read, mode, reader, facts, clock, seal, tally, sentEarlier });
 }
 
 /** Built by `npm run build`; no worker runs webpack when it starts. */

@@ -5,14 +5,23 @@
  */
 import { compare, isDecimal, isPositive } from '../money.ts';
 import type { Destinations } from '../destinations.ts';
-import { currenciesOf, type Limits, type Policy, type ReferenceRates } from '../policy.ts';
+import {
+  currenciesOf,
+  type ConvertPolicy,
+  type Limits,
+  type Policy,
+  type ReferenceRates,
+} from '../policy.ts';
+import { amountOf, bringerOf, legIdOf } from '../plan/amounts.ts';
+import { paymentsOfConvert } from '../plan/convert-items.ts';
 import { guardOf } from '../plan/leg-guard.ts';
 import { brokenPaymentLimit, brokenTradeLimit, type Gross } from '../plan/limits.ts';
 import { keepsGuard } from '../plan/price-bounds.ts';
 import { moneyText } from '../currencies.ts';
-import { firstReference, generationOf, runOf } from '../references.ts';
+import { firstReference, generationOf, reference, runOf } from '../references.ts';
 import type { Ceilings } from './ceilings.ts';
-import type { Mode } from '../service/records.ts';
+import type { Mode, Trade } from '../service/records.ts';
+import { sidesOf } from './lookups.ts';
 
 /** A policy of the folder. */
 export type AllowedPolicy = {
@@ -69,18 +78,37 @@ export type Gate = {
   readonly decimalsOf: (currency: string) => number;
   /** The business date with which the id of a run begins; null: it begins with none. */
   readonly dateOf: (runId: string) => string | null;
+  /** The trades of the leg that brings what a payment pays (`bringingLegOf`); null: they cannot be read, or no leg brings it. */
+  readonly brought: readonly Trade[] | null;
 };
+
+/**
+ * The leg whose trade says how much this payment pays, by its reference, as a policy of the folder has it; null: its amount is
+ * fixed, or it is none of a conversion.
+ */
+export function bringingLegOf(policies: readonly AllowedPolicy[], write: GatedWrite): string | null {
+  const run = runOf(write.reference);
+  if (run === null || write.kind !== 'withdrawal') return null;
+  const brings = policies.flatMap(({ policy }) => {
+    if (policy.name !== run.policy || policy.kind !== 'convert') return [];
+    const spec = policy.withdraw.find(({ id }) => id === itemOf(write.reference));
+    return spec === undefined || spec.amount.kind === 'fixed'
+      ? []
+      : [reference(run, legIdOf(policy.convert))];
+  });
+  return brings[0] ?? null;
+}
 
 /**
  * Why the folder does not allow the write, as a part of a sentence that begins with what it is about; null: it allows it. Of the
  * versions of a policy that a run may go by, one is enough.
  */
 export function whyNotAllowed(gate: Gate, write: GatedWrite): string | null {
-  const { reference } = write;
-  const run = runOf(reference);
+  const name = write.reference;
+  const run = runOf(name);
   // Under a form that no run makes, no lookup of ours would find the record.
-  if (run === null || generationOf(firstReference(reference), reference) === null)
-    return `"${reference}" is no reference of a run`;
+  if (run === null || generationOf(firstReference(name), name) === null)
+    return `"${name}" is no reference of a run`;
   const odd = movedBy(write).find(({ value }) => !isDecimal(value) || !isPositive(value))?.value;
   if (odd !== undefined) return `"${odd}" is no amount`;
   const named = gate.policies.filter(({ policy }) => policy.name === run.policy);
@@ -113,11 +141,12 @@ function whyNotBy(gate: Gate, version: AllowedPolicy, write: GatedWrite): string
   const name = `policy "${policy.name}"`;
   if (policy.environment !== gate.mode.toLowerCase())
     return `${name} of the folder is for ${policy.environment}`;
-  const why = write.kind === 'withdrawal' ? whyNotPaid(version, write) : whyNotTraded(gate, version, write);
+  const why =
+    write.kind === 'withdrawal' ? whyNotPaid(gate, version, write) : whyNotTraded(gate, version, write);
   return why === null ? null : `${name} of the folder ${why}`;
 }
 
-function whyNotPaid({ policy, destinations }: AllowedPolicy, write: Withdrawn): string | null {
+function whyNotPaid(gate: Gate, { policy, destinations }: AllowedPolicy, write: Withdrawn): string | null {
   const { account, currency, amount } = write;
   const limit = brokenPaymentLimit(policy.rules.limits, { value: amount, currency }, []);
   if (limit !== null) return `does not allow the amount: ${limit}`;
@@ -136,11 +165,45 @@ function whyNotPaid({ policy, destinations }: AllowedPolicy, write: Withdrawn): 
       if (spec.account !== account) return `pays "${item}" to another account than "${account}"`;
       if (currency !== policy.convert.buy)
         return `pays "${item}" in ${policy.convert.buy}, not in ${currency}`;
-      const { amount: planned } = spec;
-      if (planned.kind !== 'fixed' || compare(planned.value, amount) === 0) return null;
-      return `pays "${item}" ${moneyText(planned.value, currency)}, not ${moneyText(amount, currency)}`;
+      return whyNotAmountOf(gate, policy, write);
     }
   }
+}
+
+/** What a trade has brought is counted anew from the service's own record of it. */
+function whyNotAmountOf(gate: Gate, policy: ConvertPolicy, write: Withdrawn): string | null {
+  const run = runOf(write.reference);
+  if (run === null) return 'has no such payment';
+  const { decimalsOf } = gate;
+  const item = itemOf(write.reference);
+  const payments = paymentsOfConvert({ policy, run, decimalsOf }, true);
+  const payment = payments.find(({ id }) => id === item);
+  if (payment === undefined) return `has no payment "${item}"`;
+  const { sell, buy } = policy.convert;
+  const leg = bringerOf(payment);
+  const bought = leg === null ? ['0'] : boughtBy(gate, { sell, buy, leg: reference(run, leg) });
+  if (bought === null)
+    return `pays "${item}" what the trade has brought, and the list of trades cannot be read`;
+  const asked = bought.map((value) => amountOf(payment, payments, value));
+  if (asked.some((value) => compare(value, write.amount) === 0)) return null;
+  const [planned] = asked;
+  const what =
+    planned === undefined
+      ? `what trade "${leg ?? ''}" has brought, and the service shows no such trade under its reference`
+      : `${moneyText(planned, write.currency)}, not ${moneyText(write.amount, write.currency)}`;
+  return `pays "${item}" ${what}`;
+}
+
+/** What each trade of the leg has bought, by any of its generations. */
+function boughtBy(
+  { brought }: Gate,
+  { sell, buy, leg }: { readonly sell: string; readonly buy: string; readonly leg: string },
+): readonly string[] | null {
+  const own = brought?.filter(
+    ({ clientReferenceId, sellCurrency, buyCurrency }) =>
+      generationOf(leg, clientReferenceId ?? '') !== null && sellCurrency === sell && buyCurrency === buy,
+  );
+  return own?.map((trade) => sidesOf(trade).buyAmount) ?? null;
 }
 
 const NO_DESTINATIONS = 'names a file of destinations that is not in the folder, or cannot be read';

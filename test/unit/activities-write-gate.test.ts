@@ -42,6 +42,7 @@ withdraw:
   - { id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.00" } }
   - { id: rent, account: ${PAYMENT.account}, amount: rest, rounding: down }
 `;
+/** Pays what the fixed payment leaves of what the trade brings. */
 const RENT = { ...PAYMENT, id: 'rent', reference: 'p.2026-11-21.rent' };
 const KEY = (await makeKey()).key;
 
@@ -54,6 +55,7 @@ function gated(
   {
     key = KEY,
     ceilings = () => null,
+    listTrades = async () => page({ ...TRADE, executedAmount: '34500.00' }),
     sentEarlier = async () => false,
     ...scripted
   }: Scripted & {
@@ -82,15 +84,25 @@ function gated(
   const clock = { wallMs: () => NOW + ms, monotonicMs: () => ms };
   const tally = new CeilingTally({ reader: EMPTY, facts: DEFAULT_SERVICE_FACTS, clock });
   const seal = sealerOf(key);
-  const gate = writeGate({ read, mode: 'SANDBOX', decimals: {}, clock, seal, tally, sentEarlier });
+  const gate = writeGate({
+    read,
+    mode: 'SANDBOX',
+    reader: { listTrades },
+    facts: DEFAULT_SERVICE_FACTS,
+    clock,
+    seal,
+    tally,
+    sentEarlier,
+  });
   const balances = async () =>
     done({
       aggregateUsd: '1',
       balances: ['USD', 'MXN'].map((currency) => ({ currency, withdrawable: '99999', total: '99999' })),
     });
-  const createWithdrawal: Scripted['createWithdrawal'] = async ({ tag }) => done({ ...WITHDRAWAL, tag });
+  const createWithdrawal: Scripted['createWithdrawal'] = async ({ tag, amount }) =>
+    done({ ...WITHDRAWAL, tag, withdrawalAmount: amount });
   return {
-    ...worker({ balances, createWithdrawal, ...scripted }, { gate }),
+    ...worker({ balances, createWithdrawal, listTrades, ...scripted }, { gate }),
     passes: (more: number) => (ms += more),
   };
 }
@@ -295,4 +307,35 @@ test('what the journal of a worker before shows as sent passes, also above a cei
   assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
   passes(600_000);
   assertNotAllowed(await pays(deps, RENT), /left of the ceiling/, 'OVER_CEILING');
+});
+
+test('what a trade has brought is paid as the service’s own record of it says, whatever the run says', async () => {
+  const record = { ...TRADE, executedAmount: '17300.55' };
+  let trades: readonly Trade[] = [];
+  let isReadable = true;
+  const { deps, sent } = gated(() => [POLICY], {
+    listTrades: async () => (isReadable ? page(...trades) : NO_ANSWER),
+  });
+  assertNotAllowed(
+    await pays(deps, RENT, '50.55'),
+    /what trade "usd-mxn-1" has brought, and the service shows no/,
+  );
+  const others: readonly Trade[] = [
+    { ...record, clientReferenceId: 'p.2026-11-20.usd-mxn-1' },
+    { ...record, clientReferenceId: null },
+    { ...record, buyCurrency: 'EUR' },
+    { ...record, status: 'FAILED' },
+  ];
+  for (const other of others) {
+    trades = [other];
+    // One after the other.
+    assertNotAllowed(await pays(deps, RENT, '50.55'), /the service shows no such trade/);
+  }
+  trades = [record];
+  assertNotAllowed(await pays(deps, RENT, '50.56'), /pays "rent" 50\.55 MXN, not 50\.56 MXN/);
+  isReadable = false;
+  assertNotAllowed(await pays(deps, RENT, '50.55'), /the list of trades cannot be read/);
+  isReadable = true;
+  assert.equal((await pays(deps, RENT, '50.55'))?.kind, 'accepted');
+  assert.equal(sent('createWithdrawal').length, 1);
 });

@@ -10,7 +10,8 @@ import {
   type GatedWrite,
 } from '../../domain/writes/write-gate.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
-import { NOW } from '../support/scripts.ts';
+import type { Trade } from '../../domain/service/records.ts';
+import { NOW, TRADE } from '../support/scripts.ts';
 
 const CONVERT = `policy: 1
 kind: convert
@@ -46,6 +47,13 @@ shortfall: hold
 limits: { per_trade: "5000.00 USD", per_run: "5000.00 USD", per_payment: ["900.00 EUR"], paid_per_run: ["9000.00 EUR"] }
 `;
 
+/** What the trade of the run has brought: a payment of 500.00 leaves 17250.00 of it. */
+const BROUGHT: readonly Trade[] = ['p.2026-11-21', 'p.2026-11-20'].map((run) => ({
+  ...TRADE,
+  clientReferenceId: `${run}.usd-mxn-1`,
+  executedAmount: '17750.004',
+}));
+
 function policyOf(text: string): Policy {
   const loaded = loadPolicy(text, 'p.yaml');
   assert.ok(loaded.ok, JSON.stringify(loaded));
@@ -61,7 +69,14 @@ function whyNot(
   write: GatedWrite,
   more: Partial<Gate> = {},
 ): string | null {
-  const gate = { policies, mode: 'SANDBOX', nowMs: NOW, decimalsOf: () => 2, dateOf: dateOfRunId } as const;
+  const gate = {
+    policies,
+    mode: 'SANDBOX',
+    nowMs: NOW,
+    decimalsOf: () => 2,
+    dateOf: dateOfRunId,
+    brought: BROUGHT,
+  } as const;
   return whyNotAllowed({ ...gate, ...more }, write);
 }
 
@@ -142,7 +157,7 @@ describe('a conversion of the folder', () => {
   test('that was replaced still counts for runs of earlier dates, and for no others', () => {
     const replaced = allowed(CONVERT, { before: '2026-11-21' });
     const now = allowed(CONVERT.replace(SUPPLIER, OTHER));
-    const old = pay('supplier', SUPPLIER, '1');
+    const old = pay('supplier', SUPPLIER, '17250.00');
     const earlier = { ...old, reference: 'p.2026-11-20.supplier' };
     assert.match(whyNot([now, replaced], old) ?? '', /another account/);
     assert.equal(whyNot([now, replaced], earlier), null);
