@@ -273,6 +273,6 @@ function whyNotPrice(gate: Gate, { policy, referenceRates }: AllowedPolicy, writ
 }
 
 /** The item that a reference names. */
-function itemOf(reference: string): string {
-  return firstReference(reference).split('.')[2] ?? '';
+function itemOf(name: string): string {
+  return firstReference(name).split('.')[2] ?? '';
 }
