@@ -3,6 +3,7 @@
  * to leave until the service has refused them; what is in doubt stays counted. After its start a worker does not know what it had
  * sent before: it waits until the lists must show it, and then counts all records of the policies that day as its own.
  */
+import { dateOfRunId } from '../calendar/business-date.ts';
 import { runOf } from '../domain/references.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
@@ -269,6 +270,8 @@ function ofWithdrawal(record: Withdrawal): Listed {
   };
 }
 
+/** Null: the record is of no run of ours. Other tools may write dots into their references as well. */
 function policyOf(reference: string | null): string | null {
-  return runOf(reference ?? '')?.policy ?? null;
+  const run = runOf(reference ?? '');
+  return run === null || dateOfRunId(run.id) === null ? null : run.policy;
 }

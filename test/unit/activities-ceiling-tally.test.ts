@@ -226,6 +226,17 @@ test('what other tools move takes from the ceiling, failed records do not, and a
   assert.ok(await takes(worker, 'b', '400'));
 });
 
+test('what other tools move under references with dots is theirs, and counts', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  assert.ok(await takes(worker, 'a', '1'));
+  office.made('payroll.november.42', '500');
+  office.made('erp.2026.42', '300');
+  office.nowMs += 61_000;
+  assert.ok(!(await takes(worker, 'b', '199.01')));
+  assert.ok(await takes(worker, 'b', '199'));
+});
+
 test('where the lists cannot be read nothing leaves, and they are asked again', async () => {
   const office = new Office();
   const worker = office.settled();
