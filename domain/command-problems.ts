@@ -479,10 +479,17 @@ export const REFUSALS = {
       'CAMBIST_HALT_FILE names a file in a folder that is not there, so no person could halt this worker by it.',
     advice: 'Name a file in a folder that is on the disk of this machine, or unset the variable.',
   },
+  POLICIES_MISSING: {
+    ending: 'configuration',
+    sentence:
+      'A worker of live has no folder of policies, so that Temporal alone would decide what it sends.',
+    advice:
+      'Set CAMBIST_POLICIES of the worker to a folder on its machine, with the policies that it may carry out.',
+  },
   POLICIES_UNUSABLE: {
     ending: 'configuration',
     sentence:
-      'CAMBIST_POLICIES names a folder without a policy that can be used, so that the worker could send nothing.',
+      'CAMBIST_POLICIES names a folder without a policy of the mode that can be used, so that the worker could send nothing.',
     advice:
       'Name the folder of the policies that this worker may carry out. `npx cambist check` checks each of them.',
   },
