@@ -11,6 +11,7 @@ import type { Reply } from '../domain/service/reply.ts';
 import {
   bringingLegOf,
   movedBy,
+  needsBalances,
   whyNotAllowed,
   type GatedWrite,
   type PoliciesRead,
@@ -20,7 +21,10 @@ import type { Spending } from '../domain/writes/ceilings.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
 import { SentBefore, keyOf, type CameOfIt, type Send } from '../domain/writes/sent-before.ts';
 import type { CeilingTally } from './ceiling-tally.ts';
-import { dateOfRunId } from '../calendar/business-date.ts';
+import { dateOfRunId, settledAtTheLatestMs } from '../calendar/business-date.ts';
+import type { Held } from '../domain/plan/holding.ts';
+import { onTheWay } from '../domain/plan/on-the-way.ts';
+import { UNSETTLED_LOOK_BACK_MS } from '../service/observe.ts';
 import type { ServiceReader } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
 
@@ -63,8 +67,8 @@ type Options = {
   /** Reads the folder (`config/policies-folder.ts`). */
   readonly read: () => Promise<PoliciesRead>;
   readonly mode: Mode;
-  readonly reader: Pick<ServiceReader, 'listTrades'>;
-  readonly facts: Pick<ServiceFacts, 'decimals' | 'tradeStatuses'>;
+  readonly reader: Pick<ServiceReader, 'balances' | 'listTrades'>;
+  readonly facts: Pick<ServiceFacts, 'decimals' | 'tradeStatuses' | 'saleLeavesWithdrawable'>;
   /** Milliseconds. */
   readonly clock: { readonly wallMs: () => number; readonly monotonicMs: () => number };
   /** Seals the facts of a quote with the API key of the worker, so that Temporal cannot change or invent them. */
@@ -95,6 +99,7 @@ export function writeGate(options: Options): WriteGate {
       decimalsOf: (currency: string) => decimalsOf(currency, facts.decimals),
       dateOf: dateOfRunId,
       brought: leg === null ? null : await tradesOf(options, leg),
+      held: needsBalances(policies, write) ? await heldNow(options) : null,
     };
     const why = whyNotAllowed(gate, write);
     if (why !== null) return notAllowed('NOT_ALLOWED', `${why}${restOf(troubles)}`);
@@ -155,6 +160,22 @@ async function tradesOf({ reader, facts, clock }: Options, leg: string): Promise
       generationOf(leg, clientReferenceId ?? '') !== null && !facts.tradeStatuses.failed.includes(status),
   });
   return stopped === null ? records : null;
+}
+
+/** What is withdrawable, and what trades of the last days will still bring and take; null: it cannot be read whole. */
+async function heldNow({ reader, facts, clock }: Options): Promise<Held | null> {
+  const nowMs = clock.wallMs();
+  const { settled, failed } = facts.tradeStatuses;
+  const [balances, trades] = await Promise.all([
+    reader.balances(),
+    scanList(reader.listTrades, {
+      sinceMs: nowMs - UNSETTLED_LOOK_BACK_MS,
+      wanted: ({ status }: Trade) => ![...settled, ...failed].includes(status),
+    }),
+  ]);
+  if (balances.kind !== 'DONE' || trades.stopped !== null) return null;
+  const underWay = onTheWay(trades.records, facts, nowMs, settledAtTheLatestMs);
+  return { balances: balances.value, onTheWay: underWay, reserved: [] };
 }
 
 function cameOf(reply: Reply<unknown>): CameOfIt {

@@ -14,13 +14,16 @@ import {
 } from '../policy.ts';
 import { amountOf, bringerOf, legIdOf } from '../plan/amounts.ts';
 import { paymentsOfConvert } from '../plan/convert-items.ts';
+import { holdingOf, type Held } from '../plan/holding.ts';
 import { guardOf } from '../plan/leg-guard.ts';
+import { whyPastTarget } from '../plan/past-target.ts';
+import { ratesOf } from '../plan/rebalance-items.ts';
 import { brokenPaymentLimit, brokenTradeLimit, type Gross } from '../plan/limits.ts';
-import { keepsGuard } from '../plan/price-bounds.ts';
+import { keepsGuard, worthOf } from '../plan/price-bounds.ts';
 import { moneyText } from '../currencies.ts';
 import { firstReference, generationOf, reference, runOf } from '../references.ts';
 import type { Ceilings } from './ceilings.ts';
-import type { Mode, Trade } from '../service/records.ts';
+import type { Mode, SettlementWindow, Trade } from '../service/records.ts';
 import { sidesOf } from './lookups.ts';
 
 /** A policy of the folder. */
@@ -50,6 +53,8 @@ export type GatedWrite = { readonly reference: string } & (
       readonly sell: string;
       readonly buy: string;
       readonly amount: { readonly side: 'sell' | 'buy'; readonly value: string };
+      readonly validForSeconds: number;
+      readonly settlement: SettlementWindow;
     }
   | {
       readonly kind: 'trade';
@@ -80,7 +85,16 @@ export type Gate = {
   readonly dateOf: (runId: string) => string | null;
   /** The trades of the leg that brings what a payment pays (`bringingLegOf`); null: they cannot be read, or no leg brings it. */
   readonly brought: readonly Trade[] | null;
+  /** What is there and on its way (`needsBalances`); null: it cannot be read, or the write does not depend on it. */
+  readonly held: Held | null;
 };
+
+/** True when balances bind the write: it is a quote or trade of a rebalancing. */
+export function needsBalances(policies: readonly AllowedPolicy[], write: GatedWrite): boolean {
+  if (write.kind === 'withdrawal') return false;
+  const name = runOf(write.reference)?.policy;
+  return policies.some(({ policy }) => policy.name === name && policy.kind === 'rebalance');
+}
 
 /**
  * The leg whose trade says how much this payment pays, by its reference, as a policy of the folder has it; null: its amount is
@@ -213,7 +227,9 @@ function whyNotTraded(gate: Gate, version: AllowedPolicy, write: Quoted | Traded
   return (
     whyNotPair(version, write) ??
     whyNotAmount(policy, write) ??
+    (write.kind === 'quote' ? whyNotTerms(policy, write) : null) ??
     brokenLimit(policy.rules.limits, write) ??
+    whyNotOfTarget(gate, version, write) ??
     (write.kind === 'quote' ? null : whyNotPrice(gate, version, write))
   );
 }
@@ -238,6 +254,16 @@ function whyNotPair({ policy, destinations }: AllowedPolicy, { sell, buy }: Quot
   }
 }
 
+/** A trade is only made of a quote that the gate has let through, so that it has these terms too. */
+function whyNotTerms(policy: Policy, { validForSeconds, settlement }: Quoted): string | null {
+  const { quote } = policy.rules;
+  if (quote.settlement !== settlement)
+    return `takes quotes that settle ${quote.settlement}, not ${settlement}`;
+  return quote.validForSeconds === validForSeconds
+    ? null
+    : `takes quotes that are valid for ${quote.validForSeconds}s, not ${validForSeconds}s`;
+}
+
 /** Amounts that come from balances are bound by limits, and by what is there. */
 function whyNotAmount(policy: Policy, write: Quoted | Traded): string | null {
   if (policy.kind !== 'convert') return null;
@@ -249,6 +275,26 @@ function whyNotAmount(policy: Policy, write: Quoted | Traded): string | null {
   return asked.side === amount.kind && compare(asked.value, amount.value) === 0
     ? null
     : `${amount.kind}s ${planned}, not what was asked for`;
+}
+
+/** The legs of a rebalancing come from balances of another moment. They never lead past their target as balances stand now. */
+function whyNotOfTarget(gate: Gate, version: AllowedPolicy, write: Quoted | Traded): string | null {
+  const { policy } = version;
+  if (policy.kind !== 'rebalance') return null;
+  const { held, decimalsOf } = gate;
+  if (held === null) return 'trades by balances, and these cannot be read';
+  const base = policy.rebalance.base.currency;
+  const rates = ratesOf(version);
+  const side = write.buy === base ? 'sell' : 'buy';
+  const { value, side: asked } = write.kind === 'quote' ? write.amount : sideOf(write, side);
+  if (asked !== side) return `fixes the amount of ${write[side]}, not of ${base}`;
+  const input = {
+    rebalance: policy.rebalance,
+    holdingOf: (currency: string) => holdingOf(held, currency),
+    decimalsOf,
+    worthOf: (currency: string) => worthOf(rates, currency, base),
+  };
+  return whyPastTarget(input, { sell: write.sell, buy: write.buy, amount: value });
 }
 
 function sideOf({ sellAmount, buyAmount }: Traded, side: 'sell' | 'buy'): Quoted['amount'] {

@@ -87,7 +87,7 @@ function gated(
   const gate = writeGate({
     read,
     mode: 'SANDBOX',
-    reader: { listTrades },
+    reader: { listTrades, balances: async () => balances() },
     facts: DEFAULT_SERVICE_FACTS,
     clock,
     seal,
@@ -338,4 +338,33 @@ test('what a trade has brought is paid as the service’s own record of it says,
   isReadable = true;
   assert.equal((await pays(deps, RENT, '50.55'))?.kind, 'accepted');
   assert.equal(sent('createWithdrawal').length, 1);
+});
+
+const REBALANCE = `policy: 1
+kind: rebalance
+name: p
+environment: sandbox
+rebalance: { base: { currency: USD }, targets: { MXN: { min: "100999.00" } } }
+quote: { settlement: T0 }
+guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 25bps }
+`;
+
+test('a leg of a rebalancing that would lead past its target, as balances and trades under way stand now, is not quoted', async () => {
+  let trades: readonly Trade[] = [];
+  const { deps, sent } = gated(() => [REBALANCE], { listTrades: async () => page(...trades) });
+  const quoteOf = async (value: string) => {
+    const leg: LegCall['leg'] = { ...LEG, amount: { side: 'buy', value, fixed: false } };
+    return (await inActivity({}, () => requestQuote(deps)({ ...LEG_CALL, leg }))).step;
+  };
+  assertNotAllowed(
+    await quoteOf('1000.01'),
+    /buys MXN up to 100,?999\.00 MXN at most, and 99,?999\.00 MXN is/,
+  );
+  const bought = { ...TRADE, clientReferenceId: 'q.2026-11-21.usd-mxn-1', executedAmount: '0.01' };
+  trades = [bought];
+  assertNotAllowed(await quoteOf('1000.00'), /99,?999\.01 MXN is there or on its way/);
+  assert.equal(sent('createQuote').length, 0);
+  trades = [{ ...bought, status: 'SETTLED' }];
+  await quoteOf('1000.00');
+  assert.equal(sent('createQuote').length, 1);
 });
