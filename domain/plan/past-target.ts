@@ -17,9 +17,10 @@ export function whyPastTarget(input: TargetInput, { sell, buy, amount }: OfTarge
   const target = input.rebalance.targets.find((one) => one.currency === currency);
   if (target === undefined) return `has no target for ${currency}`;
   const { projected } = input.holdingOf(currency);
-  const end = endOf(target, isSale, input);
-  if (projected === null || end === 'unknown')
+  const known = endOf(target, isSale, input);
+  if (projected === null || known === null)
     return `cannot say how much ${currency} its targets ask for: balances, trades under way or rates do not tell it`;
+  const { end } = known;
   if (end === null) return `has no target to which ${currency} is ${isSale ? 'sold' : 'bought'}`;
   // A plan rounds what it buys up to a minimum.
   const room = round(
@@ -33,20 +34,23 @@ export function whyPastTarget(input: TargetInput, { sell, buy, amount }: OfTarge
   return `${what} at most, and ${money(projected)} is there or on its way: ${money(amount)} is too much`;
 }
 
-/** The farthest balance to which a trade may lead; null: the target asks for no such trade. */
-function endOf(target: Target, isSale: boolean, input: TargetInput): string | null | 'unknown' {
+/**
+ * The farthest balance to which a trade may lead; null: it is not known.
+ * @returns `end` null: the target asks for no such trade
+ */
+function endOf(target: Target, isSale: boolean, input: TargetInput): { readonly end: string | null } | null {
   const { goal } = target;
   switch (goal.kind) {
     case 'keep':
     case 'share': {
       const bounds = boundsOf(target, input, goal.kind === 'share' ? totalOf(input) : null);
-      return bounds === null ? 'unknown' : isSale ? bounds.low : bounds.high;
+      return bounds === null ? null : { end: isSale ? bounds.low : bounds.high };
     }
     case 'range': {
       const { min, max } = goal;
       const [own, other] = isSale ? [max, min] : [min, max];
       // Between the two nothing is traded, so that a trade may end there.
-      return own === null ? null : (other ?? own);
+      return { end: own === null ? null : (other ?? own) };
     }
   }
 }
