@@ -493,6 +493,17 @@ export const REFUSALS = {
     advice:
       'Name the folder of the policies that this worker may carry out. `npx cambist check` checks each of them.',
   },
+  POLICIES_DAMAGED: {
+    ending: 'configuration',
+    sentence:
+      'A file in the folder of policies of this machine cannot be used, and allows nothing (`doctor`).',
+    advice: 'Mend the file that it names. `npx cambist check` checks a policy.',
+  },
+  POLICIES_OVER: {
+    ending: 'configuration',
+    sentence: 'A replaced policy in the folder of policies counts for no run any more (`doctor`).',
+    advice: 'Delete it from `finishing/`, unless a payment of such a run is still to be paid again.',
+  },
   FILES_FOLDER_MISSING: {
     ending: 'configuration',
     sentence: 'A scheduled policy names a file, and the worker has no folder to read it from.',
