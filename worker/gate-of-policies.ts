@@ -1,4 +1,5 @@
 /** Makes the write gate of a worker from its folder of policies (CAMBIST_POLICIES). In live no worker starts without one. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CeilingTally } from '../activities/ceiling-tally.ts';
 import type { Clock, Deps } from '../activities/deps.ts';
 import { OPEN_GATE, writeGate, type WriteGate } from '../activities/write-gate.ts';
@@ -6,6 +7,9 @@ import { createSealer, type Settings } from '../config/config.ts';
 import { ConfigurationError } from '../config/errors.ts';
 import { policiesFolder } from '../config/policies-folder.ts';
 import { sentInJournals } from './sent-in-journals.ts';
+
+/** Keeps no process alive. */
+const unheld = (ms: number): Promise<unknown> => sleep(ms, undefined, { ref: false });
 
 type Parts = {
   readonly reader: Deps['reader'];
@@ -44,7 +48,7 @@ export async function gateOf(
       },
     ]);
   for (const trouble of troubles) note(`CAMBIST_POLICIES: ${trouble}`);
-  const tally = new CeilingTally({ reader, facts, clock });
+  const tally = new CeilingTally({ reader, facts, clock, wait: unheld });
   const owner = { mode, organisation: key.organisation, keyName: key.name };
   const sentEarlier =
     auditFolder === null ? async () => false : sentInJournals(auditFolder, owner, { clock, note });

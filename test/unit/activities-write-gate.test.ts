@@ -46,6 +46,9 @@ withdraw:
 const RENT = { ...PAYMENT, id: 'rent', reference: 'p.2026-11-21.rent' };
 const KEY = (await makeKey()).key;
 
+/** Nobody loses patience. */
+const NEVER = () => new Promise<never>(() => {});
+
 /** Lists that show nothing. */
 const EMPTY = { listTrades: async () => page<Trade>(), listWithdrawals: async () => page<Withdrawal>() };
 
@@ -82,7 +85,7 @@ function gated(
     troubles: [],
   });
   const clock = { wallMs: () => NOW + ms, monotonicMs: () => ms };
-  const tally = new CeilingTally({ reader: EMPTY, facts: DEFAULT_SERVICE_FACTS, clock });
+  const tally = new CeilingTally({ reader: EMPTY, facts: DEFAULT_SERVICE_FACTS, clock, wait: NEVER });
   const seal = sealerOf(key);
   const gate = writeGate({
     read,
