@@ -275,7 +275,7 @@ export class Driver {
         const { reference, sell, buy, amount, validForSeconds, settlement } = effect.request;
         const strange = this.#notOfRun(reference);
         if (strange !== null) return strange;
-        const quoted = { kind: 'quote', reference, sell, buy, amount } as const;
+        const quoted = { kind: 'quote', reference, sell, buy, amount, validForSeconds, settlement } as const;
         const request = {
           sellCurrency: sell,
           buyCurrency: buy,
