@@ -2,8 +2,9 @@
  * The amounts that open runs of ours have planned and the service has not yet taken. No other run plans with this money.
  * Pure.
  */
-import { add, compare, isPositive, multiply, notNegative, quotient, subtract } from '../money.ts';
+import { add, compare, isDecimal, isPositive, multiply, notNegative, quotient, subtract } from '../money.ts';
 import type { RunName } from '../references.ts';
+import { isFlag, isMoment, lineOf, listOf, misshapen, orNull, recordOf, type Field } from '../shape.ts';
 import type { Leg } from './plan.ts';
 
 /** What a run will still do in one currency; or the sums for several runs. */
@@ -38,6 +39,29 @@ export type OpenLeg = {
 export type Reservation = { readonly reserved: readonly Reserved[]; readonly legs: readonly OpenLeg[] };
 export const NOTHING_RESERVED: Reservation = Object.freeze({ reserved: [], legs: [] });
 export type OthersReserved = Reservation & { readonly run: RunName };
+
+const isAmount: Field = (value) => typeof value === 'string' && isDecimal(value);
+const RESERVED: { readonly [Name in keyof Required<Reserved>]: Field } = {
+  currency: lineOf(100),
+  takes: isAmount,
+  changes: isAmount,
+  isTold: isFlag,
+  untoldSinceMs: (value) => value === undefined || isMoment(value),
+  short: (value) => value === undefined || isAmount(value),
+};
+const OPEN_LEG: { readonly [Name in keyof OpenLeg]: Field } = {
+  reference: lineOf(300),
+  sides: listOf(recordOf({ currency: lineOf(100), most: orNull(isAmount) })),
+};
+const RESERVATION: { readonly [Name in keyof Reservation]: Field } = {
+  reserved: listOf(recordOf(RESERVED)),
+  legs: listOf(recordOf(OPEN_LEG)),
+};
+
+/** Another form of answer proves nothing: a run that gives it counts as one that does not answer. */
+export function isReservation(value: unknown): value is Reservation {
+  return misshapen(value, RESERVATION) === null;
+}
 
 /** A payment that the service has not accepted. `amount` null: it pays the proceeds of its leg. */
 export type Unsent = {

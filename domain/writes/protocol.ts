@@ -554,6 +554,29 @@ function* adoptNamed<State extends SendState, Found extends Trade | Withdrawal, 
   });
 }
 
+/** A record without a name of ours that no other item has, or is said to have. @param isNamed only a person says that it is the item's */
+export function* asNoOthers<Found extends Trade | Withdrawal>(
+  item: string,
+  record: Found,
+  isNamed: boolean,
+): Steps<Found | 'another’s' | 'unreadable'> {
+  const { claimed } = yield* ask<'read claims'>({ kind: 'read claims', records: [record] });
+  if (claimed.includes(record.id)) return 'another’s';
+  if (!isNamed) return record;
+  const isFree = yield* isNamedHereOnly(item, record);
+  return isFree === null ? 'unreadable' : isFree ? record : 'another’s';
+}
+
+/**
+ * Two people may name one record for two items at the same moment, before either run has taken it. What each has said was kept
+ * before its worker asks, so the worker that asks last finds both. Whoever finds the word of the other leaves the record to
+ * people. Null: that is not known now.
+ */
+export function* isNamedHereOnly(item: string, record: Trade | Withdrawal): Steps<boolean | null> {
+  const { named } = yield* ask<'read words'>({ kind: 'read words', item, record });
+  return named === null ? null : !named;
+}
+
 // Waits and problems that legs and payments share.
 
 export function waits<State>(

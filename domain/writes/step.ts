@@ -35,12 +35,12 @@ export type Effect =
   | { readonly kind: 'note facts'; readonly facts: readonly Fact[] }
   | { readonly kind: 'read balances' }
   /** Asks which of these records without a tag belong to another run of ours. */
-  | { readonly kind: 'read claims'; readonly records: readonly Withdrawal[] }
+  | { readonly kind: 'read claims'; readonly records: readonly Unnamed[] }
   /** Asks whether people have named this record for another item, of this run or another one. */
   | {
       readonly kind: 'read words';
       readonly item: string;
-      readonly record: Pick<Withdrawal, 'id' | 'createdAt'>;
+      readonly record: Unnamed;
     }
   /** Asks whether another run of the policy has done, or may still do, the item of this name on the same date. */
   | { readonly kind: 'read rival'; readonly item: string }
@@ -77,6 +77,9 @@ export type Effect =
       readonly buy: string;
     }
   | { readonly kind: 'send withdrawal'; readonly request: WithdrawalRequest };
+
+/** A record without a name of ours. */
+type Unnamed = Pick<Trade | Withdrawal, 'id' | 'createdAt'>;
 
 /** A quote as a trade takes it: what it sells and buys. */
 export type TradedQuote = {

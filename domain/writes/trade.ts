@@ -70,6 +70,7 @@ import {
 } from './leg-state.ts';
 import { OPEN, forPerson } from './phase.ts';
 import {
+  asNoOthers,
   beforeWrite,
   conclude,
   endUnsent,
@@ -326,13 +327,19 @@ function withoutForgottenQuote(context: Context, state: LegState): LegState {
 }
 
 /**
- * The trade with this id, if it agrees with the plan. It is read by its id, or from the list when that answer is not whole.
+ * The trade with this id, if it agrees with the plan. It is read by its id, or from the list when that answer is not whole. One
+ * without a reference must be that of no other leg.
  */
-function* readNamed(context: Context, leg: Leg, id: string): Steps<Trade | 'unreadable' | null> {
+function* readNamed(
+  context: Context,
+  leg: Leg,
+  id: string,
+): Steps<Trade | 'another’s' | 'unreadable' | null> {
   const { records, complete } = yield* tradeNamed(context, id);
   const [record] = records;
   if (record === undefined) return complete ? null : 'unreadable';
-  return isOwnEcho(leg, record) && tradeDifference(leg, record) === null ? record : null;
+  if (!isOwnEcho(leg, record) || tradeDifference(leg, record) !== null) return null;
+  return record.clientReferenceId === null ? yield* asNoOthers(leg.id, record, true) : record;
 }
 
 function* tradeNamed(context: Context, id: string): Steps<ListScan<Trade>> {

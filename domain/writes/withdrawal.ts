@@ -60,6 +60,8 @@ import {
 import { NOTHING_SENT, isNewStart, triedAgain, unknownSend, withoutDoubt, type SendState } from './doubt.ts';
 import { OPEN, forPerson, type PaymentPhase } from './phase.ts';
 import {
+  asNoOthers,
+  isNamedHereOnly,
   beforeWrite,
   conclude,
   countNotExecuted,
@@ -342,7 +344,7 @@ function* lookForPayment(
   const candidates = isOnlyNamed ? [look.record] : candidatesOf(identity, scan);
   if (candidates.length > MOST_CANDIDATES) return look;
   const { claimed: counted } = yield* ask<'read claims'>({ kind: 'read claims', records: candidates });
-  const isFree = !isOnlyNamed || (yield* isNamedHereOnly(payment, look.record)) === true;
+  const isFree = !isOnlyNamed || (yield* isNamedHereOnly(payment.id, look.record)) === true;
   const claimed = isFree ? counted : [...counted, ...candidates.map(({ id }) => id)];
   if (claimed.length === 0) return look;
   const ownIds = identity.ownIds.filter((id) => !claimed.includes(id));
@@ -362,21 +364,7 @@ function* readNamed(
   if (fetched.kind !== 'DONE' || !isOurs(identity, fetched.value)) return null;
   const record = fetched.value;
   if (record.tag !== null) return record;
-  const { claimed } = yield* ask<'read claims'>({ kind: 'read claims', records: [record] });
-  if (claimed.includes(id)) return 'another’s';
-  if (identity.namedId !== id) return record;
-  const isFree = yield* isNamedHereOnly(payment, record);
-  return isFree === null ? 'unreadable' : isFree ? record : 'another’s';
-}
-
-/**
- * Two people may name one record for two payments at the same moment, before either run has taken it. What each has said was
- * kept before its worker asks, so the worker that asks last finds both. Whoever finds the other's word leaves the record to
- * people. Null: that is not known now.
- */
-function* isNamedHereOnly({ id: item }: Payment, record: Withdrawal): Steps<boolean | null> {
-  const { named } = yield* ask<'read words'>({ kind: 'read words', item, record });
-  return named === null ? null : !named;
+  return yield* asNoOthers(payment.id, record, identity.namedId === id);
 }
 
 function isOurs(identity: PaymentIdentity, record: Withdrawal): boolean {

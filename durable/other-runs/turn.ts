@@ -5,7 +5,12 @@
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Mode } from '../../domain/service/records.ts';
 import { parseRunName, runName, workflowIdOf, type RunName } from '../../domain/references.ts';
-import { NOTHING_RESERVED, type OthersReserved, type Reservation } from '../../domain/plan/reserved.ts';
+import {
+  NOTHING_RESERVED,
+  isReservation,
+  type OthersReserved,
+  type Reservation,
+} from '../../domain/plan/reserved.ts';
 import { reservationOfPlan } from '../../domain/run/reserves.ts';
 import type { TurnAnswer } from '../../domain/turn.ts';
 import {
@@ -93,9 +98,10 @@ async function reservedOf({ client, mode }: TurnOf, run: RunName): Promise<Other
 
 async function askRun(client: Client, workflowId: string): Promise<Reservation | null | 'silent'> {
   try {
-    return await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
+    const told: unknown = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
       client.workflow.getHandle(workflowId).query(reservationQuery),
     );
+    return told === null || isReservation(told) ? told : 'silent';
   } catch {
     return 'silent';
   }

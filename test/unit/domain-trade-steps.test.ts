@@ -648,6 +648,25 @@ for (const [what, answer, adopted] of NAMED_TRADES)
     }
   });
 
+test('a trade without a reference that another leg has, or that people have named for another one too, is adopted by neither', () => {
+  const word = { kind: 'executed', item: LEG.id, recordId: 'tde_9', atMs: NOW } as const;
+  const script = {
+    'read instructions': [kept(word)],
+    'fetch trade': [done({ ...TRADE, id: 'tde_9', clientReferenceId: null })],
+    'scan trades': [seen<Trade>()],
+  };
+  for (const [more, end] of [
+    [{ 'read claims': [{ claimed: ['tde_9'] }] }, 'wait: person'],
+    [{ 'read words': [{ named: true }] }, 'wait: person'],
+    [{ 'read words': [{ named: null }] }, 'wait: service'],
+    [{}, 'traded'],
+  ] as const) {
+    const { result, effects } = trade({ ...script, ...more }, DOUBTFUL);
+    assert.equal(named(result), end, JSON.stringify(more));
+    assert.ok(!kindsOf(effects).includes('send trade'));
+  }
+});
+
 test('after a reset or a new start a leg that was computed from balances is traded only while the balances of then ask for at least as much', () => {
   const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
   const unread = { afterMs: 10_000, reason: 'outage', problem: unreadable('plan', 'balances') } as const;

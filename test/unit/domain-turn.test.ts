@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NOTHING_THERE } from '../support/plans.ts';
 import { holdingOf } from '../../domain/plan/holding.ts';
-import { reservedBy, reservedByAll } from '../../domain/plan/reserved.ts';
+import { isReservation, reservedBy, reservedByAll } from '../../domain/plan/reserved.ts';
 import {
   PRESENT_MS,
   TURN_MS,
@@ -211,6 +211,32 @@ test('a leg that is asked for by what it buys reserves the most that its guard l
       ['MXN', true],
     ],
   );
+});
+
+test('what an open run tells is read in its own form alone: in another one it counts as silent', () => {
+  const plan = {
+    ...context().plan,
+    legs: [{ ...LEG, guard: GUARD }],
+    payments: [PAYMENT],
+    positions: [],
+    batch: null,
+    policy: POLICY,
+  };
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', POLICY);
+  adoptPlan(state, plan);
+  const told = reservationIn(state, 'run-1') ?? assert.fail('It has a plan.');
+  assert.ok(told.legs.length > 0 && told.reserved.length > 0);
+  assert.ok(isReservation(structuredClone(told)));
+  const [reserved] = told.reserved;
+  const [leg] = told.legs;
+  for (const other of [
+    told.reserved,
+    { reserved: told.reserved },
+    { ...told, reserved: [{ ...reserved, takes: 'all' }] },
+    { ...told, legs: [{ ...leg, sides: [{ currency: 'USD', most: 1 }] }] },
+    'everything',
+  ])
+    assert.ok(!isReservation(other), JSON.stringify(other));
 });
 
 test('what a leg may have brought already is not counted on: it may be among the balances', () => {

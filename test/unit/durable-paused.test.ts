@@ -6,6 +6,7 @@ import { QueryRejectedError, ServiceError, WorkflowNotFoundError, type Client } 
 import { defaultDataConverter } from '@temporalio/common';
 import { keptOrNothing } from '../../activities/kept-or-nothing.ts';
 import { keptPlan } from '../../domain/plan/plan.ts';
+import { NOTHING_RESERVED } from '../../domain/plan/reserved.ts';
 import { NOTHING_KEPT } from '../../domain/people/instructions.ts';
 import { describe, pausedOf } from '../../durable/described.ts';
 import {
@@ -278,7 +279,7 @@ test('a paused run keeps what it has reserved, and its place', async () => {
     const told = new Told({ [ID]: { status } });
     const turns = turnsOf({ client: told.client, taskQueue: 'queue', mode: 'SANDBOX', organisation: 'org' });
     const reserved = await turns.readReserved(['p.2026-11-21']);
-    assert.deepEqual(reserved, isKept ? [{ run: RUN, reserved: [] }] : []);
+    assert.deepEqual(reserved, isKept ? [{ run: RUN, ...NOTHING_RESERVED }] : []);
     assert.deepEqual(told.signals, isKept ? [] : ['forget']);
   }
 });

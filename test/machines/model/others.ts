@@ -14,7 +14,10 @@ import type { Execution } from './execution.ts';
 import type { Temporal } from './temporal.ts';
 
 /** Whose these records are, as the payments of these runs say. */
-export function whose(runs: readonly Temporal[], records: readonly Withdrawal[]): readonly Claim[] {
+export function whose(
+  runs: readonly Temporal[],
+  records: readonly Pick<Withdrawal, 'id'>[],
+): readonly Claim[] {
   const answers = new Answers(records.map(({ id }) => id));
   for (const each of runs) {
     const { run } = each.ours.input;
