@@ -97,8 +97,9 @@ function outcomeOf(
     case 'REFUSED':
       return { result: 'REFUSED', recordId: null, why: reply.error.code };
     case 'NOT_SENT':
+      return { result: 'NOT_SENT', recordId: null, why: reply.reason };
     case 'UNKNOWN':
-      return { result: reply.kind, recordId: null, why: reply.reason };
+      return { result: 'UNKNOWN', recordId: null, why: reply.error?.code ?? reply.reason };
   }
 }
 

@@ -3,36 +3,29 @@
  * to leave until the service has refused them; what is in doubt stays counted. After its start a worker does not know what it had
  * sent before: it waits until the lists must show it, and then counts all records of the policies that day as its own.
  */
+import { dateOfRunId } from '../calendar/business-date.ts';
 import { runOf } from '../domain/references.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { Totals, whyOverCeiling, type Ceilings, type Spending } from '../domain/writes/ceilings.ts';
-import { normalise } from '../domain/money.ts';
 import { sidesOf } from '../domain/writes/lookups.ts';
+import { KEY_LIVES_MS, keyOf, type Send } from '../domain/writes/sent-before.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
 import type { ServiceClient } from '../service/client.ts';
-import { scanList } from '../service/list-scan.ts';
+import { Rereading } from '../service/rereading.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 
 /** So long a reading of the lists counts. */
 const LISTED_MS = 60_000;
+/** So long a send waits for a reading. An attempt has little more time before its send must leave. */
+const PATIENCE_MS = 5_000;
 /** A send near midnight counts on both days. */
 const NEAR_MIDNIGHT_MS = 120_000;
 const DAY_MS = 86_400_000;
-/** The service keeps the key of a payment for seven days. A day less, so that no clock is asked to agree. */
-const KEY_LIVES_MS = 6 * DAY_MS;
 
 /** Why a spending is not counted, as a part of a sentence. */
 type NotCounted = { readonly code: 'OVER_CEILING' | 'CEILING_UNKNOWN'; readonly why: string };
-
-/** A payment or a trade that is about to leave. */
-export type Send = {
-  readonly reference: string;
-  /** Null for a payment. */
-  readonly quoteId: string | null;
-  readonly spending: Spending;
-};
 
 type Listed = Spending & {
   readonly id: string;
@@ -49,11 +42,30 @@ type Own = {
   isSure: boolean;
 };
 
+/** How far a reading of the lists has come. */
+type ReadTo = 'its end' | 'under way' | 'a failure';
+
+const NOT_READ: Readonly<Record<Exclude<ReadTo, 'its end'>, string>> = {
+  'under way':
+    'the lists of the service, which show what was moved today, are long, and are still being read',
+  'a failure': 'the lists of the service, which show what was moved today, cannot be read',
+};
+
+/** `beganMs`: by the wall clock. */
+type DayReading = {
+  readonly beganMs: number;
+  readonly monotonicMs: number;
+  readonly trades: Rereading<Trade>;
+  readonly withdrawals: Rereading<Withdrawal>;
+};
+
 type Options = {
   readonly reader: Pick<ServiceClient, 'listTrades' | 'listWithdrawals'>;
   readonly facts: Pick<ServiceFacts, 'listLagMs' | 'tradeStatuses' | 'withdrawalStatuses'>;
   /** Milliseconds. */
   readonly clock: { readonly wallMs: () => number; readonly monotonicMs: () => number };
+  /** Resolves after so many milliseconds. */
+  readonly wait: (ms: number) => Promise<unknown>;
 };
 
 export class CeilingTally {
@@ -71,8 +83,11 @@ export class CeilingTally {
   readonly #foreign = new Map<number, Totals>();
   /** Records that the lists show, and that are of no policy of ours. */
   readonly #strange = new Map<string, Listed>();
-  /** The last reading, and when it began by the monotonic clock. */
-  #last: { readonly atMs: number; readonly isRead: Promise<boolean> } | null = null;
+  /** When the last whole reading began, by the monotonic clock. */
+  #wholeAtMs: number | null = null;
+  /** A reading that is not whole yet. */
+  #reading: DayReading | null = null;
+  #underWay: Promise<ReadTo> | null = null;
   #readBackToMs: number | null = null;
   #forgotBefore = 0;
 
@@ -95,8 +110,8 @@ export class CeilingTally {
       return unknown(
         'this worker has just begun to count, and waits until the lists show what it may have sent before',
       );
-    if (!(await this.#read()))
-      return unknown('the lists of the service, which show what was moved today, cannot be read');
+    const to = await this.#read();
+    if (to !== 'its end') return unknown(NOT_READ[to]);
     // No other send is counted between here and the end.
     const nowMs = clock.wallMs();
     const day = dayOf(nowMs);
@@ -106,10 +121,22 @@ export class CeilingTally {
     const why = whyOverCeiling(ceilings, spent, spending);
     if (why !== null) return { code: 'OVER_CEILING', why };
     if (!counts) return null;
-    const days = [...new Set([day, dayOf(nowMs + NEAR_MIDNIGHT_MS)])];
-    for (const each of days) on(this.#own, each).add(spending);
-    this.#sent.set(keyOf(send), { spending, days, underWay: 1, isSure: false });
+    this.#count(send, nowMs, false);
     return null;
+  }
+
+  /** What was sent before leaves once more, whatever the ceilings are. It counts, unless it is counted already. */
+  again(send: Send): void {
+    const nowMs = this.#options.clock.wallMs();
+    this.#forgetBefore(dayOf(nowMs) - DAY_MS, nowMs);
+    if (!this.#isCounted(send) && !this.#wasThere(send)) this.#count(send, nowMs, true);
+  }
+
+  #count(send: Send, nowMs: number, isSure: boolean): void {
+    const { spending } = send;
+    const days = [...new Set([dayOf(nowMs), dayOf(nowMs + NEAR_MIDNIGHT_MS)])];
+    for (const each of days) on(this.#own, each).add(spending);
+    this.#sent.set(keyOf(send), { spending, days, underWay: 1, isSure });
   }
 
   /** Something leaves that nobody counts, since there are no ceilings yet. Once there are, the lists must show it first. */
@@ -170,64 +197,61 @@ export class CeilingTally {
     for (const [id, atMs] of this.#ownIds) if (atMs < day) this.#ownIds.delete(id);
   }
 
-  /** Reads what the lists show of the day, unless a reading is young. False: they cannot be read. */
-  #read(): Promise<boolean> {
-    const { clock } = this.#options;
-    const nowMs = clock.monotonicMs();
-    if (this.#last === null || nowMs - this.#last.atMs > LISTED_MS) {
-      const beganMs = clock.wallMs();
-      const isRead = this.#readLists(this.#readBackToMs ?? dayOf(beganMs))
-        .catch(() => false)
-        .then((done) => {
-          if (done) this.#readBackToMs = beganMs - 2 * this.#options.facts.listLagMs - CLOCK_TOLERANCE_MS;
-          else this.#last = null;
-          return done;
-        });
-      this.#last = { atMs: nowMs, isRead };
+  /** Reads what the lists show of the day, unless a reading is young. It goes on also when nobody waits for it any more. */
+  async #read(): Promise<ReadTo> {
+    if (this.#isYoung()) return 'its end';
+    const late = this.#options.wait(PATIENCE_MS).then(() => 'under way' as const);
+    while (!this.#isYoung()) {
+      this.#underWay ??= this.#goOn().finally(() => (this.#underWay = null));
+      // One after the other: when a long reading ends, a short one brings it up to date.
+      const to = await Promise.race([this.#underWay, late]);
+      if (to !== 'its end') return to;
     }
-    return this.#last.isRead;
+    return 'its end';
   }
 
-  async #readLists(sinceMs: number): Promise<boolean> {
-    const { reader, facts } = this.#options;
+  #isYoung(): boolean {
+    return this.#wholeAtMs !== null && this.#options.clock.monotonicMs() - this.#wholeAtMs <= LISTED_MS;
+  }
+
+  /** Goes on where the last reading was stopped. A list of a busy day is longer than what can be read at a time. */
+  async #goOn(): Promise<ReadTo> {
+    const { clock, reader, facts } = this.#options;
+    const { tradeStatuses, withdrawalStatuses } = facts;
+    const beganMs = clock.wallMs();
+    const sinceMs = this.#readBackToMs ?? dayOf(beganMs);
+    this.#reading ??= {
+      beganMs,
+      monotonicMs: clock.monotonicMs(),
+      trades: new Rereading(reader.listTrades, sinceMs, tradeStatuses.failed),
+      withdrawals: new Rereading(reader.listWithdrawals, sinceMs, withdrawalStatuses.failed),
+    };
+    const { trades, withdrawals, ...began } = this.#reading;
+    const ends = await Promise.all([trades.goOn(), withdrawals.goOn()]);
+    if (ends.includes('a bound')) return 'under way';
+    if (ends.includes('a failure')) return 'a failure';
+    this.#take([...trades.records.map(ofTrade), ...withdrawals.records.map(ofWithdrawal)]);
+    this.#reading = null;
+    this.#wholeAtMs = began.monotonicMs;
+    this.#readBackToMs = began.beganMs - 2 * facts.listLagMs - CLOCK_TOLERANCE_MS;
+    return 'its end';
+  }
+
+  #take(records: readonly Listed[]): void {
     const isFirst = this.#readBackToMs === null;
-    const wants =
-      (failed: readonly string[]) =>
-      (record: { readonly createdAt: string; readonly status: string }): boolean =>
-        Date.parse(record.createdAt) >= sinceMs && !failed.includes(record.status);
-    const [trades, withdrawals] = await Promise.all([
-      scanList(reader.listTrades, { sinceMs, wanted: wants(facts.tradeStatuses.failed) }),
-      scanList(reader.listWithdrawals, { sinceMs, wanted: wants(facts.withdrawalStatuses.failed) }),
-    ]);
-    if (trades.stopped !== null || withdrawals.stopped !== null) return false;
-    for (const one of [...trades.records.map(ofTrade), ...withdrawals.records.map(ofWithdrawal)]) {
+    for (const one of records) {
       if (one.policy === null) this.#note(one);
       else if (isFirst) {
-        this.#before.set(
-          keyOf({ reference: one.reference ?? '', quoteId: one.quoteId, spending: one }),
-          one.atMs,
-        );
-        on(this.#own, dayOf(one.atMs)).add(one);
+        const key = keyOf({ reference: one.reference ?? '', quoteId: one.quoteId, spending: one });
+        this.#before.set(key, one.atMs);
+        if (!this.#sent.has(key)) on(this.#own, dayOf(one.atMs)).add(one);
       }
     }
-    return true;
   }
 }
 
 function unknown(why: string): NotCounted {
   return { code: 'CEILING_UNKNOWN', why };
-}
-
-/**
- * What the service takes for the same again. A quote fixes what its trade moves; a payment of another amount, or to another
- * account, is another payment.
- */
-function keyOf({ reference, quoteId, spending: { kind, account, amounts } }: Send): string {
-  const what =
-    quoteId === null
-      ? [account, ...amounts.map(({ value, currency }) => `${normalise(value)} ${currency}`)]
-      : [quoteId];
-  return JSON.stringify([kind, reference, ...what]);
 }
 
 function on(days: Map<number, Totals>, day: number): Totals {
@@ -281,6 +305,8 @@ function ofWithdrawal(record: Withdrawal): Listed {
   };
 }
 
+/** Null: the record is of no run of ours. Other tools may write dots into their references as well. */
 function policyOf(reference: string | null): string | null {
-  return runOf(reference ?? '')?.policy ?? null;
+  const run = runOf(reference ?? '');
+  return run === null || dateOfRunId(run.id) === null ? null : run.policy;
 }

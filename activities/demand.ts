@@ -5,22 +5,18 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { decimalsOf } from '../domain/currencies.ts';
-import { add, compare, isPositive, subtract, sum } from '../domain/money.ts';
+import { compare, isPositive, subtract, sum } from '../domain/money.ts';
 import type { Money, Policy } from '../domain/policy.ts';
 import { compilePlan } from '../domain/plan/compile.ts';
 import { plannedMoneyOf } from '../domain/plan/amounts.ts';
-import { brokenTradeLimit } from '../domain/plan/limits.ts';
 import type { Leg } from '../domain/plan/plan.ts';
-import { reservedBy, type OthersReserved, type Reserved } from '../domain/plan/reserved.ts';
-import { makeProblem, type Problem } from '../domain/problems.ts';
+import type { OthersReserved, Reserved } from '../domain/plan/reserved.ts';
 import { runName, runOf, type RunName } from '../domain/references.ts';
 import type { Observed } from '../domain/run/calls.ts';
 import type { Mode, Trade } from '../domain/service/records.ts';
-import { unreadable, type Demand } from '../domain/writes/step.ts';
-import type { Wait } from '../domain/waits.ts';
+import type { Demand } from '../domain/writes/step.ts';
 import { listsLag, type OwnTurn } from '../domain/turn.ts';
 import { scanList } from '../service/list-scan.ts';
-import { tradedIn } from '../service/observe.ts';
 import type { Deps } from './deps.ts';
 import {
   countedFor,
@@ -29,6 +25,7 @@ import {
   readInput,
   reservationUnknown,
   untoldIn,
+  withoutTurn,
   type ReadInput,
 } from './observing.ts';
 import { readBatch, tallyBatch } from './observing-batch.ts';
@@ -49,7 +46,7 @@ export async function readDemand(
   { mode, run, leg, turn }: DemandQuestion,
   read: () => Promise<ReadInput | null> = () => readOwnInput(deps, mode, run),
 ): Promise<Demand> {
-  if (turn === null) return { wait: withoutTurn(leg) };
+  if (turn === null) return { wait: withoutTurn(leg.id) };
   const lagMs = listsLagMs(deps, turn);
   if (lagMs > 0) return { wait: listsLag(lagMs, leg.id) };
   const own = await read();
@@ -76,8 +73,6 @@ export async function readDemand(
   const observed = await observeInTurn(deps, run, own, { isTaken: true, others }, batch);
   if (observed.kind === 'wait') return { wait: observed.wait };
   if (observed.kind !== 'observed') return NOTHING;
-  const broken = brokenDay(deps, observed, leg);
-  if (broken !== null) return { problem: broken };
   const { policy: asked, observation } = observed;
   const now = withoutSales(asked, leg);
   const askedBy = (one: Policy, reserved: readonly Reserved[]): string =>
@@ -139,9 +134,11 @@ function askedFor({
 /** The runs that have reserved what the leg trades, or, where none has, the other currency of the leg. */
 function takersOf(leg: Leg, others: readonly OthersReserved[]): readonly RunName[] {
   const inCurrency = (currency: string): readonly RunName[] =>
-    others.flatMap(({ run, reserved }) =>
-      reserved.some((one) => one.currency === currency && isPositive(add(one.takes, one.gross))) ? [run] : [],
-    );
+    others.flatMap(({ run, reserved, legs }) => {
+      const takes = reserved.some((one) => one.currency === currency && isPositive(one.takes));
+      const trades = legs.some(({ sides }) => sides.some((side) => side.currency === currency));
+      return takes || trades ? [run] : [];
+    });
   const own = plannedMoneyOf(leg)?.currency ?? leg.sell;
   const takers = inCurrency(own);
   return takers.length > 0 ? takers : inCurrency(own === leg.sell ? leg.buy : leg.sell);
@@ -175,17 +172,6 @@ async function readOwnInput(deps: Deps, mode: Mode, run: RunName): Promise<ReadI
   return own.kind === 'read' ? own : null;
 }
 
-/** What other runs have traded on the date since the plan was made counts against the limit of the day (M4). */
-function brokenDay({ facts }: Deps, { policy, observation }: Seen, leg: Leg): Problem | null {
-  const { limits } = policy.rules;
-  if (limits === null) return null;
-  const own = observation.trades.filter(({ status }) => !facts.tradeStatuses.failed.includes(status));
-  const gross = reservedBy([leg], []).map(({ currency, gross: value }) => ({ currency, value }));
-  const before = { inRun: tradedIn(own), onDate: observation.tradedOnDate };
-  const message = brokenTradeLimit({ ...limits, perTrade: null, perRun: null }, gross, before);
-  return message === null ? null : makeProblem('OVER_LIMIT', leg.id, { message });
-}
-
 /** Payments that are made already need no money. */
 function stillPayable({ batch, paid }: Seen): readonly Money[] {
   return (batch?.payable ?? []).flatMap(({ currency, value }) => {
@@ -193,9 +179,4 @@ function stillPayable({ batch, paid }: Seen): readonly Money[] {
     const left = subtract(value, gone);
     return isPositive(left) ? [{ currency, value: left }] : [];
   });
-}
-
-function withoutTurn({ id }: Leg): Wait {
-  const problem = unreadable(id, 'balances and trades are read in the turn of the run alone');
-  return { afterMs: 10_000, reason: 'outage', problem };
 }

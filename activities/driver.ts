@@ -38,6 +38,7 @@ import { WRITE_LIMITS } from '../workflows/limits.ts';
 import type { OwnTurn } from '../domain/turn.ts';
 import { clockSkew } from './clock-skew.ts';
 import { heldBesideNow } from './claims.ts';
+import { readDay } from './day.ts';
 import { readDemand } from './demand.ts';
 import { readFreeMoney } from './free-money.ts';
 import { isForTemporal, whatFailed } from './failures.ts';
@@ -223,6 +224,10 @@ export class Driver {
         const claims = await this.#deps.claims.whose(this.#ofRun, effect.records, CLAIMS_MS);
         return { claimed: accountedFor(claims) };
       }
+      case 'read words': {
+        const { item, record } = effect;
+        return { named: await this.#deps.claims.named({ ...this.#ofRun, item }, record, CLAIMS_MS) };
+      }
       case 'read rival': {
         // The go of the chunk already says what another batch has paid or may still pay.
         if (this.#call.chunk !== undefined) return { rival: null, silent: null };
@@ -233,6 +238,11 @@ export class Driver {
       case 'read demand': {
         const { leg } = effect;
         return readDemand(this.#deps, { ...this.#ofRun, leg, turn: this.#turn });
+      }
+      case 'read day': {
+        const { run, sendWindows } = this.#call.plan;
+        const onReply = (reply: Reply<unknown>): void => void this.#told(reply);
+        return readDay(this.#deps, { run, sendWindows, limit: effect.limit, turn: this.#turn, onReply });
       }
       case 'read lost runs':
         return { lostRuns: await heldBesideNow(this.#deps, this.#ofRun, effect.seen) };
@@ -265,7 +275,7 @@ export class Driver {
         const { reference, sell, buy, amount, validForSeconds, settlement } = effect.request;
         const strange = this.#notOfRun(reference);
         if (strange !== null) return strange;
-        const quoted = { kind: 'quote', reference, sell, buy, amount } as const;
+        const quoted = { kind: 'quote', reference, sell, buy, amount, validForSeconds, settlement } as const;
         const request = {
           sellCurrency: sell,
           buyCurrency: buy,

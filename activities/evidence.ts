@@ -7,7 +7,15 @@ import { nameOf, type Answer, type Effect } from '../domain/writes/step.ts';
 export function evidenceOf(item: string, effect: Effect, answer: Answer, nowMs: number): Evidence | null {
   if (typeof answer === 'boolean' || 'instructions' in answer || 'claimed' in answer || 'rival' in answer)
     return null;
-  if ('turn' in answer || 'demand' in answer || 'free' in answer || 'lostRuns' in answer) return null;
+  if (
+    'turn' in answer ||
+    'demand' in answer ||
+    'free' in answer ||
+    'onDate' in answer ||
+    'named' in answer ||
+    'lostRuns' in answer
+  )
+    return null;
   const at = new Date(nowMs).toISOString();
   if (!('kind' in answer)) {
     const found =

@@ -10,12 +10,12 @@ import type { OthersReserved } from '../domain/plan/reserved.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { listsLag, type OwnTurn } from '../domain/turn.ts';
 import type { Wait } from '../domain/waits.ts';
-import { unreadable, type FreeMoney } from '../domain/writes/step.ts';
+import type { FreeMoney } from '../domain/writes/step.ts';
 import { settledAtTheLatestMs } from '../calendar/business-date.ts';
 import { scanList } from '../service/list-scan.ts';
 import { UNSETTLED_LOOK_BACK_MS } from '../service/observe.ts';
 import type { Deps } from './deps.ts';
-import { listsLagMs, reservationUnknown, unreadableService, untoldIn } from './observing.ts';
+import { listsLagMs, reservationUnknown, unreadableService, untoldIn, withoutTurn } from './observing.ts';
 
 type FreeMoneyQuestion = {
   readonly currencies: readonly string[];
@@ -76,9 +76,4 @@ async function stillLeaving(
   });
   if (stopped !== null) return { wait: unreadableService(stopped) };
   return { trades: onTheWay(records, deps.facts, nowMs, settledAtTheLatestMs) };
-}
-
-function withoutTurn(): Wait {
-  const problem = unreadable('plan', 'balances are read in the turn of the run alone');
-  return { afterMs: 10_000, reason: 'outage', problem };
 }

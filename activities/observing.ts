@@ -6,7 +6,7 @@ import { sumsOf } from '../domain/plan/amounts.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import { makeProblem, type Problem } from '../domain/problems.ts';
 import type { Withdrawal } from '../domain/service/records.ts';
-import type { Wait } from '../domain/waits.ts';
+import { minuteText, type Wait } from '../domain/waits.ts';
 import { followUp, waitMs } from '../domain/service/reply-rules.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { reservedByAll, type OthersReserved, type Reserved } from '../domain/plan/reserved.ts';
@@ -22,7 +22,14 @@ import {
 } from '../domain/policy.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import { ADVICE, CLOCK_TOLERANCE_MS, configurationWait, problemOf, skewOf } from '../domain/writes/step.ts';
+import {
+  ADVICE,
+  CLOCK_TOLERANCE_MS,
+  configurationWait,
+  problemOf,
+  skewOf,
+  unreadable,
+} from '../domain/writes/step.ts';
 import { dateOfRunId, settledAtTheLatestMs, sendWindowsOf } from '../calendar/business-date.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
 import { hashWith } from '../language/policy/policy-hash.ts';
@@ -208,23 +215,25 @@ export function waitForOthers(
 export function untoldIn(currencies: readonly string[], others: readonly OthersReserved[]): Untold | null {
   for (const currency of currencies) {
     const isUntold = (one: Reserved): boolean => one.currency === currency && !one.isTold;
-    const run = others.find(({ reserved }) => reserved.some(isUntold))?.run;
-    if (run !== undefined) return { currency, run };
+    const other = others.find(({ reserved }) => reserved.some(isUntold));
+    if (other !== undefined) return { currency, other };
   }
   return null;
 }
 
-type Untold = { readonly currency: string; readonly run: RunName };
+type Untold = { readonly currency: string; readonly other: OthersReserved };
 
-export function reservationUnknown({ currency, run }: Untold): Wait {
-  const message = `Run ${runName(run)} may still take ${currency}, and it is not known yet how much.`;
+export function reservationUnknown({ currency, other: { run, reserved } }: Untold): Wait {
+  const sinceMs = reserved.find((one) => one.currency === currency)?.untoldSinceMs;
+  const since = sinceMs === undefined ? '' : `; it waits since ${minuteText(sinceMs)}`;
+  const message = `Run ${runName(run)} may still take ${currency}, and it is not known yet how much${since}.`;
   const problem = makeProblem('RESERVATION_UNKNOWN', null, { message });
   return { afterMs: 10_000, reason: 'doubt', problem };
 }
 
 /**
- * What other open runs of the policy may still trade on this date. It counts against the limit of the day as
- * if it were traded.
+ * The most that other open runs of the policy may still trade on this date. It counts against the limit of the day as
+ * if it were traded. What nothing bounds leaves nothing of the limit.
  */
 function stillOnDate(
   { name, rules }: Policy,
@@ -234,11 +243,23 @@ function stillOnDate(
   const perDay = rules.limits?.perDay ?? null;
   if (perDay === null) return [];
   const { currency, value } = perDay;
-  const sameDay = others.filter(({ run }) => run.policy === name && dateOfRunId(run.id) === date);
-  const all = reservedByAll(sameDay.map(({ reserved }) => reserved));
-  return all
-    .filter((one) => one.currency === currency)
-    .map(({ gross, isTold }) => ({ currency, value: isTold ? gross : value }));
+  return ofDay({ policy: name, date }, others)
+    .flatMap(({ legs }) => legs.flatMap(({ sides }) => sides))
+    .flatMap((side) => (side.currency === currency ? [{ currency, value: side.most ?? value }] : []));
+}
+
+/** The runs of the policy on this date. */
+export function ofDay(
+  { policy, date }: { readonly policy: string; readonly date: string },
+  others: readonly OthersReserved[],
+): readonly OthersReserved[] {
+  return others.filter(({ run }) => run.policy === policy && dateOfRunId(run.id) === date);
+}
+
+/** The wait of a question that only the run which has the turn may ask. */
+export function withoutTurn(item = 'plan'): Wait {
+  const problem = unreadable(item, 'balances and trades are read in the turn of the run alone');
+  return { afterMs: 10_000, reason: 'outage', problem };
 }
 
 export type Rates =

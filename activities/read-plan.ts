@@ -26,6 +26,12 @@ import { isFiles, wrongInput } from './run-input.ts';
 
 /** Most plans are made within this time. A plan that waits for something says so after it. */
 const PATIENCE_MS = 4_000;
+/**
+ * So many calls of a worker wait for a plan that is being made, half of what it does at a time. The others look once and come
+ * again later: whoever starts many runs that never get a plan keeps no worker from the runs of others.
+ */
+export const MOST_PATIENT = 50;
+let patient = 0;
 
 export const readPlan =
   (deps: Deps): Activities['readPlan'] =>
@@ -48,7 +54,7 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
   const otherThanBegun = begun === null ? null : otherPlace(run, begun, input);
   if (otherThanBegun !== null) return { kind: 'refused', problems: [otherThanBegun] };
   const startedRunId = await deps.plans.start(input, found);
-  const state = await deps.plans.read(mode, run, PATIENCE_MS, startedRunId);
+  const state = await readPatiently(deps, input, startedRunId);
   if (state.kind === 'plan') {
     const { plan } = state;
     const planned = plan.policy.hash;
@@ -74,6 +80,20 @@ async function answerOf(deps: Deps, input: PlanInput): Promise<PlanAnswer> {
   }
   const isUnwanted = state.kind === 'waiting' && (await isRunCancelled(deps, mode, run));
   return isUnwanted ? { kind: 'cancelled' } : state;
+}
+
+async function readPatiently(
+  { plans }: Deps,
+  { mode, run }: PlanInput,
+  startedRunId: string | null,
+): ReturnType<Deps['plans']['read']> {
+  const patienceMs = patient < MOST_PATIENT ? PATIENCE_MS : 0;
+  patient += 1;
+  try {
+    return await plans.read(mode, run, patienceMs, startedRunId);
+  } finally {
+    patient -= 1;
+  }
 }
 
 function buysNothing({ batch, legs }: Plan): boolean {

@@ -29,7 +29,7 @@ async function judged(driver: Driver, call: TradedCall): Promise<LegAnswer> {
   if (stop !== null) return stoppedLeg(call, stop, driver);
   const context = driver.context({
     othersAccepted: true,
-    tradedSoFar: [],
+    tradedSoFar: call.tradedSoFar,
     unwanted: null,
     otherWithdrawalIds: [],
   });

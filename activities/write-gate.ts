@@ -1,17 +1,32 @@
 /**
  * The write gate of a worker with a folder of policies: before each quote, trade and withdrawal it asks what the folder says at
  * that time (`domain/writes/write-gate.ts`). What the folder does not allow is not sent. It is asked about again each minute.
+ * What was sent before, when the folder allowed it, may leave once more under its key, because that is a lookup.
  */
 import { decimalsOf } from '../domain/currencies.ts';
-import { runOf } from '../domain/references.ts';
-import type { Mode, Quote } from '../domain/service/records.ts';
+import { generationOf, runOf } from '../domain/references.ts';
+import type { ServiceFacts } from '../domain/service/facts.ts';
+import type { Mode, Quote, Trade } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import { movedBy, whyNotAllowed, type GatedWrite, type PoliciesRead } from '../domain/writes/write-gate.ts';
+import {
+  bringingLegOf,
+  movedBy,
+  needsBalances,
+  whyNotAllowed,
+  type GatedWrite,
+  type PoliciesRead,
+} from '../domain/writes/write-gate.ts';
 import type { TradedQuote } from '../domain/writes/step.ts';
 import type { Spending } from '../domain/writes/ceilings.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
-import type { CeilingTally, Send } from './ceiling-tally.ts';
-import { dateOfRunId } from '../calendar/business-date.ts';
+import { SentBefore, keyOf, type CameOfIt, type Send } from '../domain/writes/sent-before.ts';
+import type { CeilingTally } from './ceiling-tally.ts';
+import { dateOfRunId, settledAtTheLatestMs } from '../calendar/business-date.ts';
+import type { Held } from '../domain/plan/holding.ts';
+import { onTheWay } from '../domain/plan/on-the-way.ts';
+import { UNSETTLED_LOOK_BACK_MS } from '../service/observe.ts';
+import type { ServiceReader } from '../service/client.ts';
+import { scanList } from '../service/list-scan.ts';
 
 type NotSent = Extract<Reply<never>, { kind: 'NOT_SENT' }>;
 type Quoted = Extract<GatedWrite, { kind: 'quote' }>;
@@ -52,16 +67,21 @@ type Options = {
   /** Reads the folder (`config/policies-folder.ts`). */
   readonly read: () => Promise<PoliciesRead>;
   readonly mode: Mode;
-  readonly decimals: Readonly<Record<string, number>>;
+  readonly reader: Pick<ServiceReader, 'balances' | 'listTrades'>;
+  readonly facts: Pick<ServiceFacts, 'decimals' | 'tradeStatuses' | 'saleLeavesWithdrawable'>;
   /** Milliseconds. */
   readonly clock: { readonly wallMs: () => number; readonly monotonicMs: () => number };
   /** Seals the facts of a quote with the API key of the worker, so that Temporal cannot change or invent them. */
   readonly seal: (facts: readonly string[]) => string;
   /** What was moved today. */
   readonly tally: CeilingTally;
+  /** Whether the same was sent by a worker of this key before this one was started, as its journal shows. */
+  readonly sentEarlier: (key: string) => Promise<boolean>;
 };
 
-export function writeGate({ read, mode, decimals, clock, seal, tally }: Options): WriteGate {
+export function writeGate(options: Options): WriteGate {
+  const { read, mode, facts, clock, seal, tally, sentEarlier } = options;
+  const sentHere = new SentBefore();
   let last: { readonly atMs: number; readonly folder: Promise<PoliciesRead> } | null = null;
   const folder = (): Promise<PoliciesRead> => {
     const nowMs = clock.monotonicMs();
@@ -71,12 +91,15 @@ export function writeGate({ read, mode, decimals, clock, seal, tally }: Options)
   /** What does not allow the write; null: the folder allows it. Counts it against the ceilings, unless it is a quote. */
   const whyNot = async (write: GatedWrite, send: Send): Promise<NotSent | null> => {
     const { policies, ceilings, troubles } = await folder();
+    const leg = bringingLegOf(policies, write);
     const gate = {
       policies,
       mode,
       nowMs: clock.wallMs(),
-      decimalsOf: (currency: string) => decimalsOf(currency, decimals),
+      decimalsOf: (currency: string) => decimalsOf(currency, facts.decimals),
       dateOf: dateOfRunId,
+      brought: leg === null ? null : await tradesOf(options, leg),
+      held: needsBalances(policies, write) ? await heldNow(options) : null,
     };
     const why = whyNotAllowed(gate, write);
     if (why !== null) return notAllowed('NOT_ALLOWED', `${why}${restOf(troubles)}`);
@@ -107,13 +130,63 @@ export function writeGate({ read, mode, decimals, clock, seal, tally }: Options)
         );
       const gated = gatedOf(write);
       const leaving = sendOf(gated, write.kind === 'trade' ? write.quote.id : null);
+      const key = keyOf(leaving);
       const refusal = await whyNot(gated, leaving);
-      if (refusal !== null) return refusal;
+      if (refusal !== null) {
+        if (!sentHere.has(key, clock.wallMs()) && !(await sentEarlier(key))) return refusal;
+        tally.again(leaving);
+      }
+      const sentAtMs = clock.wallMs();
       const reply = await send();
+      sentHere.note(key, cameOf(reply), { sentAtMs, atMs: clock.wallMs() });
       tally.told(leaving, reply);
       return reply;
     },
   };
+}
+
+/** A run begins on its date in some zone; a lookup reads back a day further. */
+const LOOK_BACK_MS = 2 * 86_400_000;
+/** No payment is sent so long after the date of its run. */
+const WINDOW_MS = 8 * 86_400_000;
+
+/** The service's own records of the trade of this leg, by its reference; null: the list cannot be read whole. */
+async function tradesOf({ reader, facts, clock }: Options, leg: string): Promise<readonly Trade[] | null> {
+  const date = dateOfRunId(runOf(leg)?.id ?? '');
+  const sinceMs = date === null ? clock.wallMs() - WINDOW_MS : Date.parse(date) - LOOK_BACK_MS;
+  const { records, stopped } = await scanList(reader.listTrades, {
+    sinceMs,
+    wanted: ({ clientReferenceId, status }: Trade) =>
+      generationOf(leg, clientReferenceId ?? '') !== null && !facts.tradeStatuses.failed.includes(status),
+  });
+  return stopped === null ? records : null;
+}
+
+/** What is withdrawable, and what trades of the last days will still bring and take; null: it cannot be read whole. */
+async function heldNow({ reader, facts, clock }: Options): Promise<Held | null> {
+  const nowMs = clock.wallMs();
+  const { settled, failed } = facts.tradeStatuses;
+  const [balances, trades] = await Promise.all([
+    reader.balances(),
+    scanList(reader.listTrades, {
+      sinceMs: nowMs - UNSETTLED_LOOK_BACK_MS,
+      wanted: ({ status }: Trade) => ![...settled, ...failed].includes(status),
+    }),
+  ]);
+  if (balances.kind !== 'DONE' || trades.stopped !== null) return null;
+  const underWay = onTheWay(trades.records, facts, nowMs, settledAtTheLatestMs);
+  return { balances: balances.value, onTheWay: underWay, reserved: [] };
+}
+
+function cameOf(reply: Reply<unknown>): CameOfIt {
+  switch (reply.kind) {
+    case 'REFUSED':
+    case 'UNKNOWN':
+      return { result: reply.kind, code: reply.error?.code ?? null };
+    case 'DONE':
+    case 'NOT_SENT':
+      return { result: reply.kind, code: null };
+  }
 }
 
 function gatedOf(write: AskedWrite): GatedWrite {

@@ -82,8 +82,8 @@ const SYSTEMS: readonly PaymentSystem[] = [
     ],
     weekend: 'next',
   },
-  // SIX Interbank Clearing, "Clearing Day Calendar", which SIX fixes each November for the next year: the bank holidays of Zurich that
-  // hold in every year.
+  // SIX Interbank Clearing, "Clearing Day Calendar" (six-group.com, Download Clearing Day Calendar), with which SIX announces the days of
+  // SIC, renewed daily: the bank holidays of Zurich that hold in every year. Labour Day is one of them, although only some cantons keep it.
   {
     name: 'sic',
     currency: 'CHF',

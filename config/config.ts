@@ -30,7 +30,7 @@ export type Settings = {
   readonly facts: ServiceFacts;
   /** Folder of reference files for scheduled policies; null when none is named. */
   readonly filesFolder: string | null;
-  /** Folder of the policies by which a worker sends; null: it sends what its runs plan. */
+  /** Folder of the policies by which a worker sends; null: it sends what its runs plan, and in live it does not start. */
   readonly policiesFolder: string | null;
   /** While this file is there, a worker sends nothing; null when none is named. */
   readonly haltFile: string | null;
@@ -106,7 +106,7 @@ export function createClient(
 }
 
 /** Seals facts with the worker's API key (`service/quote-seal.ts`). */
-export function createSealer({ key }: Settings): (facts: readonly string[]) => string {
+export function createSealer({ key }: Pick<Settings, 'key'>): (facts: readonly string[]) => string {
   return sealerOf(key);
 }
 

@@ -6,6 +6,7 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { accountsOf, DESTINATIONS_FILE_BYTES, type Destinations } from '../domain/destinations.ts';
 import { destinationsFileOf, referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import type { AllowedPolicy, PoliciesRead } from '../domain/writes/write-gate.ts';
@@ -26,21 +27,42 @@ const IS_POLICY = /\.ya?ml$/;
 const IS_CEILINGS = /^ceilings\.ya?ml$/i;
 const IS_REPLACED = /@([0-9]{4}-[0-9]{2}-[0-9]{2})\.ya?ml$/;
 
+/** Between two readings of a folder that has changed. An editor or a copy writes one file in less. */
+const SETTLES_MS = 300;
+const MOST_READINGS = 4;
+
 /**
  * Makes what reads the whole folder, each time as it stands then. What cannot be used is told, and allows nothing. Ceilings that
- * were there once must stay: a file that is missing for a moment, while somebody replaces it, must not set anything free. The
- * reader never throws.
+ * were there once must stay: a file that is missing for a moment, while somebody replaces it, must not set anything free. A folder
+ * that has changed counts once two readings are alike: a policy that is half written may lack its limits. The reader never throws.
  */
 export function policiesFolder(
   folder: string,
   decimals: Readonly<Record<string, number>>,
+  pause: (ms: number) => Promise<unknown> = sleep,
 ): () => Promise<PoliciesRead> {
   let hadCeilings = false;
+  let settled: string | null = null;
   return async () => {
-    const read = await readFolder(folder, decimals, hadCeilings);
-    hadCeilings ||= read.ceilings !== null;
-    return read;
+    let seen: string | null = null;
+    for (let nth = 1; nth <= MOST_READINGS; nth += 1) {
+      // One after the other.
+      if (nth > 1) await pause(SETTLES_MS);
+      const read = await readFolder(folder, decimals, hadCeilings);
+      const text = textOfRead(read);
+      if (text === settled || text === seen) {
+        settled = text;
+        hadCeilings ||= read.ceilings !== null;
+        return read;
+      }
+      seen = text;
+    }
+    return { policies: [], ceilings: null, troubles: [`folder "${folder}" is being changed`] };
   };
+}
+
+function textOfRead(read: PoliciesRead): string {
+  return JSON.stringify(read, (_, value: unknown) => (value instanceof Map ? [...value.entries()] : value));
 }
 
 async function readFolder(

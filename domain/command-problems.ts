@@ -479,12 +479,30 @@ export const REFUSALS = {
       'CAMBIST_HALT_FILE names a file in a folder that is not there, so no person could halt this worker by it.',
     advice: 'Name a file in a folder that is on the disk of this machine, or unset the variable.',
   },
+  POLICIES_MISSING: {
+    ending: 'configuration',
+    sentence:
+      'A worker of live has no folder of policies, so that Temporal alone would decide what it sends.',
+    advice:
+      'Set CAMBIST_POLICIES of the worker to a folder on its machine, with the policies that it may carry out.',
+  },
   POLICIES_UNUSABLE: {
     ending: 'configuration',
     sentence:
-      'CAMBIST_POLICIES names a folder without a policy that can be used, so that the worker could send nothing.',
+      'CAMBIST_POLICIES names a folder without a policy of the mode that can be used, so that the worker could send nothing.',
     advice:
       'Name the folder of the policies that this worker may carry out. `npx cambist check` checks each of them.',
+  },
+  POLICIES_DAMAGED: {
+    ending: 'configuration',
+    sentence:
+      'A file in the folder of policies of this machine cannot be used, and allows nothing (`doctor`).',
+    advice: 'Mend the file that it names. `npx cambist check` checks a policy.',
+  },
+  POLICIES_OVER: {
+    ending: 'configuration',
+    sentence: 'A replaced policy in the folder of policies counts for no run any more (`doctor`).',
+    advice: 'Delete it from `finishing/`, unless a payment of such a run is still to be paid again.',
   },
   FILES_FOLDER_MISSING: {
     ending: 'configuration',

@@ -143,6 +143,7 @@ async function raise(folder) {
     CAMBIST_KEY_FILE: keyFile,
     CAMBIST_SERVICE_FILE: serviceFile,
     CAMBIST_FILES: join(ROOT, 'policies'),
+    CAMBIST_POLICIES: join(ROOT, 'policies'),
     CAMBIST_APP_MODE: 'SANDBOX',
     CAMBIST_UI_URL: text(temporal.ready['uiUrl']),
   };

@@ -8,8 +8,6 @@ import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio
 import { auditedService } from '../activities/audited-service.ts';
 import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
-import { CeilingTally } from '../activities/ceiling-tally.ts';
-import { OPEN_GATE, writeGate, type WriteGate } from '../activities/write-gate.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
@@ -33,11 +31,10 @@ import { turnsOf } from '../durable/other-runs/turn.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { beginJournal, type AuditJournal } from './audit-journal.ts';
 import { connectWorker } from './connect.ts';
-import { createClient, createSealer, type Settings } from '../config/config.ts';
-import { ConfigurationError } from '../config/errors.ts';
+import { gateOf } from './gate-of-policies.ts';
+import { createClient, type Settings } from '../config/config.ts';
 import { readFolderFile } from '../config/files-folder.ts';
 import { haltFileAt } from '../config/halt-file.ts';
-import { policiesFolder } from '../config/policies-folder.ts';
 import { connectTemporal, readProfile, registerSearchAttributes, type Patience } from '../config/temporal.ts';
 
 export type WorkerOptions = {
@@ -82,31 +79,6 @@ async function journalOf(
   return beginJournal(auditFolder, { worker: identity, mode, organisation, keyName }, clock);
 }
 
-/** @throws ConfigurationError when the folder of policies gives no policy that could be used */
-async function gateOf(
-  settings: Settings,
-  reader: ReturnType<typeof createClient>,
-  clock: TimedClock,
-  note: (problem: string) => void,
-): Promise<WriteGate> {
-  const { policiesFolder: folder, mode, facts } = settings;
-  if (folder === null) return OPEN_GATE;
-  const read = policiesFolder(folder, facts.decimals);
-  const { policies, troubles } = await read();
-  if (policies.length === 0)
-    throw new ConfigurationError([
-      {
-        code: 'POLICIES_UNUSABLE',
-        item: null,
-        message: `CAMBIST_POLICIES is "${folder}", and it has no policy that can be used: ${troubles.join('; ') || 'it has no file *.yaml'}.`,
-        fix: 'Name the folder of the policies that this worker may carry out. `npx cambist check` checks each of them.',
-      },
-    ]);
-  for (const trouble of troubles) note(`CAMBIST_POLICIES: ${trouble}`);
-  const tally = new CeilingTally({ reader, facts, clock });
-  return writeGate({ read, mode, decimals: facts.decimals, clock, seal: createSealer(settings), tally });
-}
-
 /** Built by `npm run build`; no worker runs webpack when it starts. */
 const BUNDLE = fileURLToPath(
   new URL(
@@ -146,7 +118,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     },
   });
   await halts.look();
-  const gate = await gateOf(settings, reader, clock, note);
+  const gate = await gateOf(settings, { reader, clock, note });
   const looking = new AbortController();
   // The deployment has the same name as its task queue.
   const build = settings.buildId === null ? null : { deployment: taskQueue, id: settings.buildId };

@@ -10,7 +10,7 @@ import type { Go, PlanInput } from '../domain/run/calls.ts';
 import type { ChunkState } from '../domain/run/chunk-state.ts';
 import type { Holds } from '../domain/run/claims.ts';
 import type { ProgressPage, RunPage } from '../domain/run/progress.ts';
-import type { Reserved } from '../domain/plan/reserved.ts';
+import type { Reservation } from '../domain/plan/reserved.ts';
 import type { TurnAnswer, TurnState } from '../domain/turn.ts';
 import type { Halt, HaltSaid, ResumeSaid } from '../domain/halt.ts';
 import type { AboutDate } from '../domain/known-dates.ts';
@@ -207,7 +207,7 @@ export const stoppedSignal = defineSignal<[worker: string]>('stopped');
 /** Which run has the turn, which runs wait for it, and which may still take money. */
 export const turnQuery = defineQuery<TurnState>('turn');
 /** What a run will still take; null while it has no plan. */
-export const reservedQuery = defineQuery<readonly Reserved[] | null>('reserved');
+export const reservationQuery = defineQuery<Reservation | null>('reserved');
 /**
  * Header of a query to a workflow that has ended. No further workflow task follows, so that the answer cannot
  * be ahead of one.

@@ -15,7 +15,7 @@ import {
 import { holdsOf } from '../domain/run/claims.ts';
 import { workflowIdOf } from '../domain/references.ts';
 import { makeReport, statusOf } from '../domain/run/report.ts';
-import { reservedIn } from '../domain/run/reserves.ts';
+import { reservationIn } from '../domain/run/reserves.ts';
 import { newRunState, type RunState } from '../domain/run/state.ts';
 import {
   isChunksAnswer,
@@ -40,7 +40,7 @@ import {
   progressQuery,
   reportQuery,
   holdsQuery,
-  reservedQuery,
+  reservationQuery,
   runEndedSignal,
   stateAttribute,
   wakeSignal,
@@ -82,7 +82,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   setHandler(holdsQuery, (names) =>
     holdsOf(state, { runId: workflowInfo().runId, heard: null, isFirst: false }, names),
   );
-  setHandler(reservedQuery, () => reservedIn(state, workflowInfo().runId));
+  setHandler(reservationQuery, () => reservationIn(state, workflowInfo().runId));
   setHandler(goQuery, (number) => openRun.goFor(number));
   setHandler(newsSignal, (number) => openRun.noteNews(number));
   setHandler(wakeSignal, () => openRun.wake());
@@ -90,7 +90,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   void CancellationScope.current().cancelRequested.catch(() => {
     openRun.cancel();
     // This shows only the details. The state stays as it was until something changes.
-    showStanding(detailsOf(state, openRun.isAgain));
+    showStanding(detailsOf(state, openRun.isAgain, Date.now()));
   });
   // A cancel takes effect between steps, never in the middle of a write.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(openRun));
@@ -171,7 +171,7 @@ function temporalPorts(
     tellEnd: () => tellEnd(input),
     // Sets the current details, and one search attribute when it has changed.
     show: () => {
-      showStanding(detailsOf(state, isAgain()));
+      showStanding(detailsOf(state, isAgain(), Date.now()));
       const status = statusOf(state);
       if (shown === status) return;
       shown = status;

@@ -16,7 +16,7 @@ import type { Problem } from '../../domain/problems.ts';
 import { minuteText } from '../../domain/waits.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
 import { sentence } from '../../language/text/printable.ts';
-import { clockOf, type Clock } from '../terminal/clock.ts';
+import { clockOf, type Clock } from '../../domain/clock.ts';
 import { capital, count, wrap, type Paint } from '../terminal/text.ts';
 import { limitTexts, money, rateText } from './amount-text.ts';
 import { closedDayLines } from './closed-days-text.ts';
@@ -159,6 +159,9 @@ function remarksOf(plan: Plan, { policy, referenceRates, observation }: CompileI
         ]
       : []),
     ...farBounds(policy, referenceRates),
+    ...(rules.unusualGuard === null
+      ? []
+      : [`The policy says why its guard is unusual: "${rules.unusualGuard}".`]),
     ...closedDayLines(plan),
     ...pastCutoffs(
       policy,
@@ -263,7 +266,7 @@ function explainLeg(
     `Reference: ${leg.reference}`,
     `Withdrawable now: ${money(availableIn(input.observation, leg.sell), leg.sell)}. ${shortfallText(plan.rules)}`,
     quoteText(plan.rules),
-    ...priceLines(leg, input, prices),
+    ...priceLines(leg, plan, input, prices),
     guardText(leg),
     limitsText(plan.rules),
   ];
@@ -278,13 +281,16 @@ function quoteText({ quote }: PolicyRules): string {
   return `Quote: valid for ${validForSeconds} s, settles ${settlement}; at most ${maxQuotes} quotes, each under the same reference.`;
 }
 
-/** What is said of a quote, by the guard; empty where there is none. */
-function verdictOf({ guard }: Leg, { sellAmount, buyAmount }: Expected): string {
+/** What is said of a quote, by the guard; empty where there is none. A policy that says why its guard is unusual has answered. */
+function verdictOf(
+  { guard }: Leg,
+  { sellAmount, buyAmount }: Expected,
+  { unusualGuard }: PolicyRules,
+): string {
   const bound = guard?.bound ?? null;
   if (bound === null) return '';
-  return keepsGuard(bound, sellAmount, buyAmount)
-    ? TAKEN[distanceOf(bound, sellAmount, buyAmount)]
-    : ' The guard refuses it.';
+  if (!keepsGuard(bound, sellAmount, buyAmount)) return ' The guard refuses it.';
+  return TAKEN[unusualGuard === null ? distanceOf(bound, sellAmount, buyAmount) : 'near'];
 }
 
 /** What is said of a price that keeps the guard. */
@@ -297,7 +303,12 @@ const TAKEN: Readonly<Record<Distance, string>> = {
 };
 
 /** The price of a leg now, and whether the guard takes it; without a quote, the expected price. */
-function priceLines(leg: Leg, input: CompileInput, prices: readonly IndicativePrice[]): readonly string[] {
+function priceLines(
+  leg: Leg,
+  { rules }: Plan,
+  input: CompileInput,
+  prices: readonly IndicativePrice[],
+): readonly string[] {
   const { sell, buy } = leg;
   const why = noQuoteOf(leg, prices);
   const none = why === null ? [] : [`No price now: ${why}`];
@@ -314,7 +325,7 @@ function priceLines(leg: Leg, input: CompileInput, prices: readonly IndicativePr
     case 'worst rate':
       return none;
     case 'quote': {
-      const verdict = verdictOf(leg, expected);
+      const verdict = verdictOf(leg, expected, rules);
       const costs = cost === null ? '' : ` It costs ${costText(cost)} against the reference rates.`;
       return [`Price now: ${price}, by a quote that is not traded.${verdict}${costs}`];
     }
@@ -369,7 +380,7 @@ function tradesOfRebalancing(
     return why === null ? [] : [`No quote for ${leg.id}: ${why}`];
   });
   const odd = expected.flatMap(({ leg, expected: price }) => {
-    const verdict = price?.by === 'quote' ? verdictOf(leg, price) : '';
+    const verdict = price?.by === 'quote' ? verdictOf(leg, price, plan.rules) : '';
     return verdict === '' || verdict === TAKEN.near ? [] : [`The quote for ${leg.id}:${verdict}`];
   });
   return [

@@ -365,6 +365,20 @@ export function approvalIn({ instructions }: Kept): LookAlikeApproval | null {
   return lists.at(-1) ?? null;
 }
 
+/**
+ * Whether a person has named this record as that of an item, and no person has decided otherwise about that item since.
+ * @param besides the item of which it is not asked; null: any item counts
+ */
+export function isNamedIn(kept: Kept, recordId: string, besides: string | null): boolean {
+  return kept.instructions.some(
+    (said) =>
+      said.kind === 'executed' &&
+      said.recordId === recordId &&
+      said.item !== besides &&
+      instructionsAbout(kept, said.item).decision?.id === said.id,
+  );
+}
+
 /** The records that had failed when a person let the item be paid again. */
 export function closedIdsOf(eights: readonly Pick<Eight, 'openedBy'>[]): readonly string[] {
   return eights.flatMap(({ openedBy }) => openedBy.recordId ?? []);

@@ -23,7 +23,7 @@ export function plannedMoneyOf({ sell, buy, amount }: Leg): Money | null {
 }
 
 /** The amount that the plan fixes; null: it is known only after the trade of its leg. */
-export function fixedAmountOf({ amount }: Payment): string | null {
+export function fixedAmountOf({ amount }: Pick<Payment, 'amount'>): string | null {
   switch (amount.kind) {
     case 'fixed':
       return amount.value;
@@ -38,8 +38,11 @@ export function fixedAmountOf({ amount }: Payment): string | null {
  * amounts of the leg's other payments leave, whether or not these are paid. When they are more than was bought, the rest is
  * 0.
  */
-export function amountOf(payment: Payment, payments: readonly Payment[], bought: string): string {
-  const { amount } = payment;
+export function amountOf(
+  { amount }: Pick<Payment, 'amount'>,
+  payments: readonly Pick<Payment, 'amount' | 'dependsOn'>[],
+  bought: string,
+): string {
   switch (amount.kind) {
     case 'fixed':
       return amount.value;

@@ -82,7 +82,6 @@ export function compilePlan(input: CompileInput): CompileResult {
         ...input.lateAfterMs,
         ...(lateAfterMs !== null && { settlement: lateAfterMs }),
       },
-      tradedOnDate: observation.tradedOnDate,
       legs,
       notNeeded,
       positions,
@@ -109,7 +108,7 @@ function itemsOf(input: CompileInput, found: boolean): Items {
     case 'convert': {
       const own = { ...input, policy };
       const { legs, notNeeded } = legsOfConvert(own, found);
-      return { legs, notNeeded, positions: [], payments: paymentsOfConvert(own, legs) };
+      return { legs, notNeeded, positions: [], payments: paymentsOfConvert(own, legs.length > 0) };
     }
     case 'rebalance':
       return {

@@ -58,7 +58,10 @@ export function amountOfTrade(trade: Trade): LegAmount | null {
  * Every payment of the policy is in the plan, also when there is no leg (M3). Then only payments that pay the proceeds, or a
  * part of them, are left out.
  */
-export function paymentsOfConvert(input: CompileInput<ConvertPolicy>, legs: readonly Leg[]): Payment[] {
+export function paymentsOfConvert(
+  input: Pick<CompileInput<ConvertPolicy>, 'policy' | 'run' | 'decimalsOf'>,
+  hasLeg: boolean,
+): Payment[] {
   const leg = legIdOf(input.policy.convert);
   const currency = input.policy.convert.buy;
   return input.policy.withdraw.flatMap((spec): Payment[] => {
@@ -74,7 +77,7 @@ export function paymentsOfConvert(input: CompileInput<ConvertPolicy>, legs: read
         return [{ ...payment, amount: spec.amount }];
       case 'proceeds':
       case 'rest':
-        if (legs.length === 0) return [];
+        if (!hasLeg) return [];
         return [{ ...payment, amount: { ...spec.amount, leg, decimals: input.decimalsOf(currency) } }];
     }
   });

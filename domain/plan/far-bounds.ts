@@ -1,6 +1,6 @@
 /**
  * What a person should know of the worst rates of a policy: one that lies more than a fifth away from the reference rates is
- * most likely mistyped. It may be meant, so this stops nothing. Pure.
+ * most likely mistyped. It may be meant, so this stops nothing. A policy that says why its guard is unusual has answered. Pure.
  */
 import { divide } from '../money.ts';
 import { boundFromRate, distanceOf, worthOf, type Worth } from './price-bounds.ts';
@@ -8,10 +8,10 @@ import type { Policy, ReferenceRates, WorstRate } from '../policy.ts';
 
 /** One line for each worst rate that is far away. Where no reference rates value its two currencies, nothing is compared. */
 export function farBounds(
-  { guard }: Pick<Policy, 'guard'>,
+  { guard, rules }: Pick<Policy, 'guard' | 'rules'>,
   reference: ReferenceRates | null,
 ): readonly string[] {
-  if (guard === null || reference === null) return [];
+  if (guard === null || reference === null || rules.unusualGuard !== null) return [];
   return guard.worstRates.flatMap((worst) => {
     const worth = worthOf(reference.rates, worst.sell, worst.buy);
     const verdict = worth === null ? null : verdictOf(worst, worth);

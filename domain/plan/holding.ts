@@ -14,7 +14,10 @@ export type Holding =
 
 type Unknown = Extract<Restraint, 'status unknown' | 'other run'>;
 
-export function holdingOf({ balances, onTheWay, reserved }: Observation, currency: string): Holding {
+/** What of an observation tells what is held. */
+export type Held = Pick<Observation, 'balances' | 'onTheWay' | 'reserved'>;
+
+export function holdingOf({ balances, onTheWay, reserved }: Held, currency: string): Holding {
   const there = balances.balances.find((balance) => balance.currency === currency)?.withdrawable ?? '0';
   const moving = onTheWay.find((one) => one.currency === currency);
   const others = reserved.find((one) => one.currency === currency);

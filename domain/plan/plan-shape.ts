@@ -150,7 +150,6 @@ const VERSION_1 = {
   sendWindows: recordOf({ opensAtMs: isMoment, tradesUntilMs: isMoment, withdrawalsUntilMs: isMoment }),
   rules: recordOf(RULES),
   lateAfterMs: isRecord,
-  tradedOnDate: listOf(isMoney),
   legs: listOf(recordOf(LEG)),
   notNeeded: listOf(
     recordOf({ id: isName, sell: isCurrency, buy: isCurrency, available: lineOf(60), keep: isAmount }),

@@ -6,7 +6,7 @@ import type { PlanBatch } from '../batch.ts';
 import type { InPlace } from '../replacement.ts';
 import type { PriceBound, Worth } from './price-bounds.ts';
 import type { Restraint } from './restraints.ts';
-import type { Money, PolicyRules } from '../policy.ts';
+import type { PolicyRules } from '../policy.ts';
 import type { Mode } from '../service/records.ts';
 import { reference, type RunName } from '../references.ts';
 import type { ServiceFacts } from '../service/facts.ts';
@@ -153,11 +153,6 @@ export type Plan = InPlace & {
   readonly rules: PolicyRules;
   /** From when on the run says that settlement of a leg, or payment of an accepted withdrawal, is late. */
   readonly lateAfterMs: ServiceFacts['lateAfterMs'];
-  /**
-   * The amounts that other runs of the policy had traded on its date, which count against the limit of a day. Empty without
-   * such a limit.
-   */
-  readonly tradedOnDate: readonly Money[];
   readonly legs: readonly Leg[];
   readonly notNeeded: readonly LegNotNeeded[];
   /** Where each currency of a rebalancing stood, and what decided its trades; empty for other kinds. */

@@ -130,7 +130,15 @@ function missing({ rebalance, holdingOf, worthOf }: RebalanceInput): Restraint {
   return unknown?.unknown ?? 'no rate';
 }
 
-function boundsOf({ currency, goal }: Target, input: RebalanceInput, total: string | null): Bounds | null {
+/** What targets and balances say without any price. */
+export type TargetInput = Pick<RebalanceInput, 'rebalance' | 'holdingOf' | 'decimalsOf' | 'worthOf'>;
+
+/** The bounds of a target; null: a share of a total that cannot be computed. */
+export function boundsOf(
+  { currency, goal }: Target,
+  input: TargetInput,
+  total: string | null,
+): Bounds | null {
   switch (goal.kind) {
     case 'keep':
       return around(goal.keep, goal.band);
@@ -174,7 +182,7 @@ function around(keep: string, band: string): Bounds {
  * The total of all currencies that the policy names, valued in the base, and never less than zero. Null: it cannot be
  * computed.
  */
-function totalOf({ rebalance, holdingOf, worthOf }: RebalanceInput): string | null {
+export function totalOf({ rebalance, holdingOf, worthOf }: TargetInput): string | null {
   const all = currenciesOf(rebalance);
   const values = all.map((currency) => {
     const { projected } = holdingOf(currency);

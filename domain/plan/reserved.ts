@@ -2,7 +2,7 @@
  * The amounts that open runs of ours have planned and the service has not yet taken. No other run plans with this money.
  * Pure.
  */
-import { add, isPositive, multiply, notNegative, quotient, subtract } from '../money.ts';
+import { add, compare, isPositive, multiply, notNegative, quotient, subtract } from '../money.ts';
 import type { RunName } from '../references.ts';
 import type { Leg } from './plan.ts';
 
@@ -16,10 +16,10 @@ export type Reserved = {
   readonly takes: string;
   /** How the balance will have changed; negative when it will be lower. */
   readonly changes: string;
-  /** The amount that its legs sell and buy together, which counts against a limit. */
-  readonly gross: string;
   /** False: the amount is not known, so no run plans with the currency. */
   readonly isTold: boolean;
+  /** Since when an item of the run waits because of which it is not known, epoch milliseconds; absent: none waits. */
+  readonly untoldSinceMs?: number;
   /**
    * The part of `takes` for legs that wait for money which was not there. No run plans with this part. But another run that
    * also waits for money does not wait for this part too. Absent: nothing.
@@ -27,8 +27,17 @@ export type Reserved = {
   readonly short?: string;
 };
 
-/** What another open run will still do. */
-export type OthersReserved = { readonly run: RunName; readonly reserved: readonly Reserved[] };
+/** A leg that a run may still trade, as it counts against the limit of a day. */
+export type OpenLeg = {
+  readonly reference: string;
+  /** The most that it sells and buys. `most` null: it may be traded already, at a price that nothing bounds. */
+  readonly sides: readonly { readonly currency: string; readonly most: string | null }[];
+};
+
+/** What an open run will still do. */
+export type Reservation = { readonly reserved: readonly Reserved[]; readonly legs: readonly OpenLeg[] };
+export const NOTHING_RESERVED: Reservation = Object.freeze({ reserved: [], legs: [] });
+export type OthersReserved = Reservation & { readonly run: RunName };
 
 /** A payment that the service has not accepted. `amount` null: it pays the proceeds of its leg. */
 export type Unsent = {
@@ -40,7 +49,7 @@ export type Unsent = {
 /** Digits after the point of amounts that are computed from a price bound. */
 const BOUND_DECIMALS = 12;
 
-type Sides = { readonly out: string; readonly in: string; readonly gross: string; readonly isTold: boolean };
+type Sides = { readonly out: string; readonly in: string; readonly isTold: boolean };
 
 /**
  * @param legs the legs that may still be traded
@@ -53,22 +62,20 @@ export function reservedBy(
 ): readonly Reserved[] {
   const sums = new Map<string, Sides>();
   const note = (currency: string, change: Partial<Sides>): void => {
-    const known = sums.get(currency) ?? { out: '0', in: '0', gross: '0', isTold: true };
+    const known = sums.get(currency) ?? { out: '0', in: '0', isTold: true };
     sums.set(currency, {
       out: add(known.out, change.out ?? '0'),
       in: add(known.in, change.in ?? '0'),
-      gross: add(known.gross, change.gross ?? '0'),
       isTold: known.isTold && change.isTold !== false,
     });
   };
   for (const leg of legs) {
     if (leg.amount === null) continue;
     const [sold, bought] = [mostSold(leg), boughtBy(leg)];
-    note(leg.sell, { out: sold ?? '0', gross: sold ?? '0', isTold: sold !== null });
+    note(leg.sell, { out: sold ?? '0', isTold: sold !== null });
     const isPaidOut = payments.some(({ amount, dependsOn }) => amount === null && dependsOn === leg.id);
     // When all proceeds of a leg are paid out, it changes no balance, whatever it brings.
-    if (isPaidOut) note(leg.buy, { gross: bought ?? '0' });
-    else note(leg.buy, { in: bought ?? '0', gross: bought ?? '0', isTold: bought !== null });
+    note(leg.buy, isPaidOut ? {} : { in: bought ?? '0', isTold: bought !== null });
   }
   for (const { currency, amount } of payments) if (amount !== null) note(currency, { out: amount });
   for (const currency of untold) note(currency, { isTold: false });
@@ -76,7 +83,6 @@ export function reservedBy(
     currency,
     takes: notNegative(sides.isTold ? subtract(sides.out, sides.in) : sides.out),
     changes: subtract(sides.in, sides.out),
-    gross: sides.gross,
     isTold: sides.isTold,
   }));
 }
@@ -90,7 +96,6 @@ export function reservedByAll(all: readonly (readonly Reserved[])[]): readonly R
       currency: one.currency,
       takes: add(known?.takes ?? '0', one.takes),
       changes: add(known?.changes ?? '0', one.changes),
-      gross: add(known?.gross ?? '0', one.gross),
       isTold: (known?.isTold ?? true) && one.isTold,
     });
   }
@@ -111,4 +116,40 @@ function boughtBy({ amount, guard }: Leg): string | null {
   const bound = guard?.bound ?? null;
   if (bound === null || !isPositive(bound.buyFactor)) return null;
   return quotient(multiply(amount.value, bound.sellFactor), bound.buyFactor, BOUND_DECIMALS, 'down');
+}
+
+/**
+ * The leg as it counts against the limit of a day.
+ * @param isTold false: it may be traded already, so that no later check of its own keeps it to what is counted here
+ */
+export function openLeg(leg: Leg, isTold: boolean): OpenLeg {
+  const { reference, sell, buy, amount } = leg;
+  const isSale = amount?.side !== 'buy';
+  return {
+    reference,
+    sides: [
+      { currency: sell, most: mostSold(leg) },
+      { currency: buy, most: isSale && !isTold ? null : mostBought(leg) },
+    ],
+  };
+}
+
+/**
+ * The most that a leg buys. No guard bounds what a sale brings. So it counts at a price that is as much better than the
+ * reference as the guard lets it be worse; null: it has no bound.
+ */
+function mostBought(leg: Leg): string | null {
+  const { amount, guard } = leg;
+  const least = boughtBy(leg);
+  const bound = guard?.bound ?? null;
+  const worth = guard?.referenceRate ?? null;
+  if (least === null || amount === null || amount.side === 'buy' || bound === null || worth === null)
+    return least;
+  const better = quotient(
+    multiply(amount.value, multiply(multiply(worth.times, worth.times), bound.buyFactor)),
+    multiply(multiply(worth.over, worth.over), bound.sellFactor),
+    BOUND_DECIMALS,
+    'up',
+  );
+  return compare(better, least) > 0 ? better : least;
 }

@@ -6,6 +6,7 @@
  */
 import { isDecimal } from '../money.ts';
 import { isKeptPlan, isPlanHead } from '../plan/plan-shape.ts';
+import type { Money } from '../policy.ts';
 import type { Problem } from '../problems.ts';
 import type { Short, Wait } from '../waits.ts';
 import type { Doubt, SendState } from '../writes/doubt.ts';
@@ -108,9 +109,10 @@ const SEND_STATE = {
   phase: isPhase,
 } satisfies FieldsOf<SendState>;
 const SIDES = { sellAmount: isAmount, buyAmount: isAmount };
+const QUOTED = { ...SIDES, onDate: ifAny(listOf(shapeOf<Money>({ currency: isText, value: isAmount }))) };
 const isQuote = shapeOf<QuoteInHand>({
   id: isText,
-  ...SIDES,
+  ...QUOTED,
   usableUntilMs: isNumber,
   probed: isFlag,
   seal: ifAny(isText),
@@ -136,7 +138,7 @@ const isTraded = shapeOf<Traded>({
   tradeId: isTradeId,
   quoteId: isText,
   createdAtMs: isNumber,
-  quoted: orNull(shapeOf(SIDES)),
+  quoted: orNull(shapeOf(QUOTED)),
   status: isText,
 });
 const ACCEPTED = {

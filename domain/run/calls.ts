@@ -149,7 +149,7 @@ export type LegCall = Call & {
 /** `when done`: the other leg needs what this one brings, and goes on once this one has ended. */
 export type Follows = 'at once' | 'when done' | 'none';
 /** A leg whose trade came out worse than planned: whether people have accepted that. */
-export type TradedCall = Call & { readonly leg: Leg; readonly traded: Traded };
+export type TradedCall = Call & Pick<LegCall, 'leg' | 'tradedSoFar'> & { readonly traded: Traded };
 /**
  * Nothing may be asked or sent. The state of the item stays as it was, unless an earlier attempt of the call may have
  * sent something.

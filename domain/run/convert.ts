@@ -54,6 +54,7 @@ function isQuoting({ step }: LegAnswer): boolean {
 function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg): Promise<LegAnswer> {
   const { ports } = run;
   const { leg } = record;
+  const tradedSoFar = tradedBeside(run.state.legs, record);
   switch (stage.kind) {
     case 'converting': {
       const funding = fundingOf(run.state, record);
@@ -63,7 +64,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
         leg,
         state: stage.state,
         othersAccepted: run.othersAccepted(),
-        tradedSoFar: tradedBeside(run.state.legs, record),
+        tradedSoFar,
         unwanted: withoutItsSale(run.state.legs, record) ?? withoutItsBatch(run.state, record),
         follows: follows(run.state.legs, record),
         legs: run.state.legs.map((one) => one.leg.reference),
@@ -73,7 +74,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
       return stage.state.quote === null ? ports.requestQuote(call) : ports.executeTrade(call);
     }
     case 'traded':
-      return ports.requestQuote({ ...run.call(), leg, traded: stage.traded });
+      return ports.requestQuote({ ...run.call(), leg, tradedSoFar, traded: stage.traded });
   }
 }
 

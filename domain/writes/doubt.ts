@@ -55,7 +55,7 @@ export function isUnseen({ knownIn, sent }: Pick<SendState, 'knownIn' | 'sent'>)
 }
 
 /** A send can be accepted until its token has expired on the service's clock. */
-const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
+export const SEND_OUTLIVES_MS = TOKEN_LIFE_MS + CLOCK_TOLERANCE_MS;
 /**
  * No operator restores a backup faster than this. The time includes the twenty seconds by which a clock that agrees may be
  * set in the meantime. After more time, an operator may have restored a backup without our notice.

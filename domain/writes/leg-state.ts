@@ -1,4 +1,5 @@
 /** What is known of a leg between two calls, and the result of a call about it. */
+import type { Money } from '../policy.ts';
 import type { Problem } from '../problems.ts';
 import type { Trade } from '../service/records.ts';
 import type { Wait } from '../waits.ts';
@@ -10,6 +11,8 @@ import type { TradedQuote } from './step.ts';
 export type QuoteInHand = TradedQuote & {
   /** By our own clock, counted from just before the request left. So the service's clock does not matter. */
   readonly usableUntilMs: number;
+  /** What other runs of the day came to when it was asked for (`Day`); absent: no limit of a day counts them. */
+  readonly onDate?: readonly Money[];
   /** True when this quote, though already expired, was sent once more before doubt ended, and the service refused it. */
   readonly probed: boolean;
 };
@@ -54,13 +57,13 @@ export type Traded = {
   readonly buyAmount: string;
   /** When the service made the trade, by its own clock; epoch milliseconds. */
   readonly createdAtMs: number;
-  /** Both amounts of its quote; null when this run does not know the quote any more. */
-  readonly quoted: Pick<QuoteInHand, 'sellAmount' | 'buyAmount'> | null;
+  /** Its quote; null when this run does not know the quote any more. */
+  readonly quoted: Pick<QuoteInHand, 'sellAmount' | 'buyAmount' | 'onDate'> | null;
   /** The service's status when the record was read. */
   readonly status: string;
 };
 
-/** @param quoted the amounts of its quote, if they are known */
+/** @param quoted its quote, if it is known */
 export function tradedOf(record: Trade, quoted: Traded['quoted']): Traded {
   return {
     tradeId: record.id,

@@ -550,7 +550,7 @@ function* adoptNamed<State extends SendState, Found extends Trade | Withdrawal, 
   if (typeof record !== 'string') return subject.adopt(said, state, record);
   return waits(state, 'person', SLOW_LOOKUP_MS, {
     ...decisionUnproven(subject, recordId),
-    message: `A person has named record ${recordId} for ${subject.name}, but an item of another run has this record as its own.`,
+    message: `A person has named record ${recordId} for ${subject.name}, but another item has this record as its own, or a person has named it for that item too.`,
   });
 }
 

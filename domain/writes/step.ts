@@ -36,12 +36,20 @@ export type Effect =
   | { readonly kind: 'read balances' }
   /** Asks which of these records without a tag belong to another run of ours. */
   | { readonly kind: 'read claims'; readonly records: readonly Withdrawal[] }
+  /** Asks whether people have named this record for another item, of this run or another one. */
+  | {
+      readonly kind: 'read words';
+      readonly item: string;
+      readonly record: Pick<Withdrawal, 'id' | 'createdAt'>;
+    }
   /** Asks whether another run of the policy has done, or may still do, the item of this name on the same date. */
   | { readonly kind: 'read rival'; readonly item: string }
   /** Waits a little for the turn of the run. No other run may spend the balances that the run reads in its turn. */
   | { readonly kind: 'take turn' }
   /** Asks how much of the leg the policy still asks for by the balances of now, in the turn of the run. */
   | { readonly kind: 'read demand'; readonly leg: Leg }
+  /** Asks in the turn of the run what the date of the policy has come to, for its limit of a day. */
+  | { readonly kind: 'read day'; readonly limit: Money }
   /** Asks whether a person must look first, because Temporal has lost runs of the policy of which a lookup has shown trades. */
   | { readonly kind: 'read lost runs'; readonly seen: SeenRuns }
   /** Asks how much of these currencies the run may spend in its turn: withdrawable, and not reserved by another run. */
@@ -104,9 +112,12 @@ type Answers = {
   'note facts': boolean;
   'read balances': Reply<Balances>;
   'read claims': { readonly claimed: readonly string[] };
+  /** Null: not all that people have said could be read. */
+  'read words': { readonly named: boolean | null };
   'read rival': Rival;
   'take turn': TurnAnswer | { readonly turn: 'silent' };
   'read demand': Demand;
+  'read day': Day;
   'read lost runs': { readonly lostRuns: Wait | null };
   'read free money': FreeMoney;
   'fetch trade': Reply<Trade>;
@@ -118,10 +129,7 @@ type Answers = {
   'send withdrawal': Reply<Withdrawal>;
 };
 
-/**
- * The amount that is still asked for, on the side that the leg fixes; or why it is not known now; or why the leg is not
- * traded at all.
- */
+/** The amount that is still asked for, on the side that the leg fixes; or why it is not known now. */
 export type Demand =
   | {
       readonly demand: string;
@@ -130,8 +138,13 @@ export type Demand =
       /** The policy asks for more, and the money for it must come from sales that are not made yet. */
       readonly needsSales: boolean;
     }
-  | { readonly wait: Wait }
-  | { readonly problem: Problem };
+  | { readonly wait: Wait };
+
+/**
+ * What the other runs of the policy have traded on its date, and the most that they may still trade; or why it is not known
+ * now.
+ */
+export type Day = { readonly onDate: readonly Money[] } | { readonly wait: Wait };
 
 /** The free money by currency; or why it is not known now. */
 export type FreeMoney = { readonly free: Readonly<Record<string, string>> } | { readonly wait: Wait };

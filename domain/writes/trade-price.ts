@@ -5,6 +5,7 @@ import { decimalsOf, moneyText } from '../currencies.ts';
 import { PROBLEMS, makeProblem, type Problem } from '../problems.ts';
 import { brokenTradeLimit, type TradedBefore } from '../plan/limits.ts';
 import type { Leg } from '../plan/plan.ts';
+import type { Money } from '../policy.ts';
 import { besideGuard, distanceOf, keepsGuard, type PriceBound } from '../plan/price-bounds.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { QuoteInHand, Traded } from './leg-state.ts';
@@ -34,12 +35,9 @@ export function oddQuote(context: Context, leg: Leg, quote: Quote, replayed: boo
   };
 }
 
-/**
- * The amounts that count against the limits besides this trade: the other legs of the run, and the trades of the date that
- * the plan has found.
- */
-function tradedBefore({ tradedSoFar, plan }: Context): TradedBefore {
-  return { inRun: tradedSoFar, onDate: plan.tradedOnDate };
+/** The amounts that count against the limits besides this trade: the other legs of the run, and the other runs of the day. */
+function tradedBefore({ tradedSoFar }: Context, quote: Pick<QuoteInHand, 'onDate'> | null): TradedBefore {
+  return { inRun: tradedSoFar, onDate: quote?.onDate ?? [] };
 }
 
 /** The problem when the quote breaks the price guard or a limit (M4); null when it keeps all of them. */
@@ -48,7 +46,7 @@ export function outsideBounds(context: Context, leg: Leg, quote: QuoteInHand): P
   const { guard } = leg;
   const sold = { value: quote.sellAmount, currency: leg.sell };
   const bought = { value: quote.buyAmount, currency: leg.buy };
-  const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context));
+  const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context, quote));
   if (broken !== null) {
     return {
       code: 'OVER_LIMIT',
@@ -90,8 +88,15 @@ export function quotedSides({
   return { sellAmount: sellAmount ?? quoteAmount, buyAmount: buyAmount ?? quoteAmount };
 }
 
-/** Takes a quote in hand. It lives as long as the service grants, counted by our clock from just before the request left. */
-export function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteInHand {
+/**
+ * Takes a quote in hand. It lives as long as the service grants, counted by our clock from just before the request left.
+ * @param onDate null: the policy has no limit of a day
+ */
+export function inHand(
+  context: Context,
+  quote: Quote,
+  { sentAtMs, onDate }: { readonly sentAtMs: number; readonly onDate: readonly Money[] | null },
+): QuoteInHand {
   const asked = context.plan.rules.quote.validForSeconds * 1000;
   const granted =
     quote.expiresAt === null ? asked : Date.parse(quote.expiresAt) - Date.parse(quote.createdAt);
@@ -101,6 +106,7 @@ export function inHand(context: Context, quote: Quote, sentAtMs: number): QuoteI
     ...quotedSides(quote),
     usableUntilMs: sentAtMs + lifeMs,
     probed: false,
+    ...(onDate !== null && { onDate }),
     ...(quote.seal !== undefined && { seal: quote.seal }),
   };
 }
@@ -122,7 +128,7 @@ export function isQuotedAmount(leg: Leg, quote: QuoteInHand, trade: Trade): bool
 export function executedWorse(context: Context, leg: Leg, trade: Traded): Problem | null {
   const { limits } = context.plan.rules;
   const { guard } = leg;
-  const { tradeId, sellAmount, buyAmount } = trade;
+  const { tradeId, sellAmount, buyAmount, quoted } = trade;
   const fix =
     'Ask the operator of the service why the trade differs from its quote. A person may accept the trade by its id.';
   const gave = `Trade ${tradeId} gave ${moneyText(buyAmount, leg.buy)} for ${moneyText(sellAmount, leg.sell)}`;
@@ -133,10 +139,9 @@ export function executedWorse(context: Context, leg: Leg, trade: Traded): Proble
   }
   const sold = { value: sellAmount, currency: leg.sell };
   const bought = { value: buyAmount, currency: leg.buy };
-  const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context));
+  const broken = brokenTradeLimit(limits, [sold, bought], tradedBefore(context, quoted));
   if (broken !== null)
     return { code: 'EXECUTED_OVER_LIMIT', item: leg.id, message: `${gave}: ${broken}`, fix };
-  const { quoted } = trade;
   if (quoted === null) return null;
   // A quote may have more decimals than its currency. A booked amount has not.
   const decimals = (currency: string): number => decimalsOf(currency, context.facts.decimals);

@@ -26,6 +26,7 @@ import {
 import { compare } from '../money.ts';
 import { isFromBalances, type Leg } from '../plan/plan.ts';
 import { SeenRuns } from './lost-runs.ts';
+import type { Money } from '../policy.ts';
 import type { Quote, Trade } from '../service/records.ts';
 import type { Reply } from '../service/reply.ts';
 import {
@@ -180,15 +181,15 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
   const lost = yield* besideLostRuns(item, state);
   if (lost !== null) return lost;
 
-  let isAsPlanned = true;
+  let inTurn: InTurn = { isAsPlanned: true, onDate: null };
   if (isFromBalances(leg)) {
     const turn = yield* itsTurn(item, state, leg.amount.value);
     if (turn.kind === 'stop') return turn.step;
-    isAsPlanned = turn.isAsPlanned;
+    inTurn = turn;
   }
 
   // The money was there when the plan was made, and no other run has spent it since.
-  const isThere = isAsPlanned && context.funding?.wasThere === true && state.phase.kind !== 'short';
+  const isThere = inTurn.isAsPlanned && context.funding?.wasThere === true && state.phase.kind !== 'short';
   const short = isThere
     ? ({ kind: 'go on', available: null } as const)
     : yield* lookForMoney(context, leg, state);
@@ -226,7 +227,7 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
 
   const odd = oddQuote(context, leg, reply.value, reply.facts.replayed);
   if (odd !== null) return yield* end(item, after, odd);
-  const quote = inHand(context, reply.value, sentAtMs);
+  const quote = inHand(context, reply.value, { sentAtMs, onDate: inTurn.onDate });
   const bad = outsideBounds(context, leg, quote);
   if (bad !== null) return yield* end(item, after, bad);
   return { kind: 'quoted', state: { ...after, quote, tries: 0, held: false, phase: OPEN } };
@@ -561,8 +562,9 @@ function traded(
   said: InstructionsAbout,
   { quote, record }: { readonly quote: QuoteInHand | null; readonly record: Trade },
 ): LegStep {
-  const quoted =
-    quote?.id === record.quoteId ? { sellAmount: quote.sellAmount, buyAmount: quote.buyAmount } : null;
+  if (quote?.id !== record.quoteId) return asTraded(context, leg, said, tradedOf(record, null));
+  const { sellAmount, buyAmount, onDate } = quote;
+  const quoted = { sellAmount, buyAmount, ...(onDate !== undefined && { onDate }) };
   return asTraded(context, leg, said, tradedOf(record, quoted));
 }
 
@@ -601,34 +603,45 @@ function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<
 }
 
 /**
- * A leg that was computed from balances may ask for a quote only in the turn of its run. Since its plan was made, other runs
- * may have traded or spent what it asks for. `isAsPlanned`: no other run has had the turn since, so that the plan is still
- * right.
+ * What the turn of the run has shown. `isAsPlanned`: no other run has had the turn since the plan was made, so that the plan is
+ * still right. `onDate`: what the other runs of the day come to; null: the policy has no limit of a day.
  */
-function* itsTurn(
-  item: Item,
-  state: LegState,
-  amount: string,
-): Steps<
-  | { readonly kind: 'stop'; readonly step: LegStep }
-  | { readonly kind: 'go on'; readonly isAsPlanned: boolean }
-> {
+type InTurn = { readonly isAsPlanned: boolean; readonly onDate: readonly Money[] | null };
+type Turned = { readonly kind: 'stop'; readonly step: LegStep } | ({ readonly kind: 'go on' } & InTurn);
+
+/**
+ * A leg that was computed from balances may ask for a quote only in the turn of its run. Since its plan was made, other runs
+ * may have traded or spent what it asks for.
+ */
+function* itsTurn(item: Item, state: LegState, amount: string): Steps<Turned> {
   const { context, leg } = item;
   const stop = (step: LegStep) => ({ kind: 'stop', step }) as const;
   const turn = yield* ask<'take turn'>({ kind: 'take turn' });
   const notNow = notOurTurn(leg, turn);
   if (notNow !== null) return stop(wait(state, notNow));
   const hasLapsed = turn.turn === 'ours' && turn.hasLapsed;
-  if (!hasLapsed && !isNewStart(context)) return { kind: 'go on', isAsPlanned: true };
+  if (!hasLapsed && !isNewStart(context)) return yield* readDay(item, state, true);
   const told = yield* ask<'read demand'>({ kind: 'read demand', leg });
   if ('wait' in told)
     return stop(wait(state, { ...told.wait, problem: { ...told.wait.problem, item: leg.id } }));
-  if ('problem' in told) return stop(yield* end(item, state, told.problem));
   const { demand, needsSales } = told;
-  if (compare(demand, amount) >= 0) return { kind: 'go on', isAsPlanned: false };
+  if (compare(demand, amount) >= 0) return yield* readDay(item, state, false);
   if (needsSales && context.sale !== undefined)
     return stop(wait(state, { afterMs: 10_000, reason: 'sale', problem: afterSale(leg, context.sale) }));
   return stop(yield* end(item, state, balancesChanged(context, leg, told)));
+}
+
+/**
+ * Reads what the day has come to, in the turn. No other run trades before this one gives the turn back, so that no two runs
+ * pass the limit of the day together (M4).
+ */
+function* readDay({ context, leg }: Item, state: LegState, isAsPlanned: boolean): Steps<Turned> {
+  const limit = context.plan.rules.limits?.perDay ?? null;
+  if (limit === null) return { kind: 'go on', isAsPlanned, onDate: null };
+  const told = yield* ask<'read day'>({ kind: 'read day', limit });
+  if ('onDate' in told) return { kind: 'go on', isAsPlanned, onDate: told.onDate };
+  const problem = { ...told.wait.problem, item: leg.id };
+  return { kind: 'stop', step: wait(state, { ...told.wait, problem }) };
 }
 
 /**

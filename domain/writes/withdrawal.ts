@@ -267,10 +267,10 @@ function subjectOf(
     windowUntilMs: (said) => Math.max(...eightsOf(context, said).map(({ windowUntilMs }) => windowUntilMs)),
     windowPassed: (untilMs) => windowPassed(payment, untilMs),
     looksAlways: false,
-    lookUp: (said, state) => lookForPayment(context, said, identify(said, state)),
+    lookUp: (said, state) => lookForPayment(context, payment, said, identify(said, state)),
     adopt: (said, state, record) => adopted({ context, payment, said }, state, record),
     end: (state, problem) => ({ kind: 'not paid', state, problem }),
-    readNamed: (said, id) => readNamed({ ...identify(said, NEW_PAYMENT), ownIds: [id] }, id),
+    readNamed: (said, id) => readNamed(payment, { ...identify(said, NEW_PAYMENT), ownIds: [id] }, id),
     // The leg is not known to be traded. Only an earlier run that knew of its trade can have paid, and the lists show that
     // soon enough.
     settleDoubtMs: amount === null ? 2 * facts.listLagMs : facts.settleDoubtMs.withdrawal,
@@ -315,6 +315,7 @@ function identityOf(
 
 function* lookForPayment(
   context: Context,
+  payment: Payment,
   { eights, recordIds }: InstructionsAbout,
   identity: PaymentIdentity,
 ): Steps<Look<Withdrawal>> {
@@ -340,7 +341,9 @@ function* lookForPayment(
   // Two runs may pay the same amount to the same account on one day. A record of the other run is no reason for doubt here.
   const candidates = isOnlyNamed ? [look.record] : candidatesOf(identity, scan);
   if (candidates.length > MOST_CANDIDATES) return look;
-  const { claimed } = yield* ask<'read claims'>({ kind: 'read claims', records: candidates });
+  const { claimed: counted } = yield* ask<'read claims'>({ kind: 'read claims', records: candidates });
+  const isFree = !isOnlyNamed || (yield* isNamedHereOnly(payment, look.record)) === true;
+  const claimed = isFree ? counted : [...counted, ...candidates.map(({ id }) => id)];
   if (claimed.length === 0) return look;
   const ownIds = identity.ownIds.filter((id) => !claimed.includes(id));
   return lookForWithdrawal({ ...identity, ownIds, otherIds: [...identity.otherIds, ...claimed] }, scan);
@@ -350,13 +353,30 @@ function* lookForPayment(
  * Reads the record with this id. The record must agree with the plan, and must not belong to another payment by its tag or
  * id. A record without a tag must be that of no other run: two people may have named it for two payments.
  */
-function* readNamed(identity: PaymentIdentity, id: string): Steps<Withdrawal | 'another’s' | null> {
+function* readNamed(
+  payment: Payment,
+  identity: PaymentIdentity,
+  id: string,
+): Steps<Withdrawal | 'another’s' | 'unreadable' | null> {
   const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id });
   if (fetched.kind !== 'DONE' || !isOurs(identity, fetched.value)) return null;
   const record = fetched.value;
   if (record.tag !== null) return record;
   const { claimed } = yield* ask<'read claims'>({ kind: 'read claims', records: [record] });
-  return claimed.includes(id) ? 'another’s' : record;
+  if (claimed.includes(id)) return 'another’s';
+  if (identity.namedId !== id) return record;
+  const isFree = yield* isNamedHereOnly(payment, record);
+  return isFree === null ? 'unreadable' : isFree ? record : 'another’s';
+}
+
+/**
+ * Two people may name one record for two payments at the same moment, before either run has taken it. What each has said was
+ * kept before its worker asks, so the worker that asks last finds both. Whoever finds the other's word leaves the record to
+ * people. Null: that is not known now.
+ */
+function* isNamedHereOnly({ id: item }: Payment, record: Withdrawal): Steps<boolean | null> {
+  const { named } = yield* ask<'read words'>({ kind: 'read words', item, record });
+  return named === null ? null : !named;
 }
 
 function isOurs(identity: PaymentIdentity, record: Withdrawal): boolean {

@@ -5,14 +5,26 @@
  */
 import { compare, isDecimal, isPositive } from '../money.ts';
 import type { Destinations } from '../destinations.ts';
-import { currenciesOf, type Limits, type Policy, type ReferenceRates } from '../policy.ts';
+import {
+  currenciesOf,
+  type ConvertPolicy,
+  type Limits,
+  type Policy,
+  type ReferenceRates,
+} from '../policy.ts';
+import { amountOf, bringerOf, legIdOf } from '../plan/amounts.ts';
+import { paymentsOfConvert } from '../plan/convert-items.ts';
+import { holdingOf, type Held } from '../plan/holding.ts';
 import { guardOf } from '../plan/leg-guard.ts';
+import { whyPastTarget } from '../plan/past-target.ts';
+import { ratesOf } from '../plan/rebalance-items.ts';
 import { brokenPaymentLimit, brokenTradeLimit, type Gross } from '../plan/limits.ts';
-import { keepsGuard } from '../plan/price-bounds.ts';
+import { keepsGuard, worthOf } from '../plan/price-bounds.ts';
 import { moneyText } from '../currencies.ts';
-import { firstReference, generationOf, runOf } from '../references.ts';
+import { firstReference, generationOf, reference, runOf } from '../references.ts';
 import type { Ceilings } from './ceilings.ts';
-import type { Mode } from '../service/records.ts';
+import type { Mode, SettlementWindow, Trade } from '../service/records.ts';
+import { sidesOf } from './lookups.ts';
 
 /** A policy of the folder. */
 export type AllowedPolicy = {
@@ -41,6 +53,8 @@ export type GatedWrite = { readonly reference: string } & (
       readonly sell: string;
       readonly buy: string;
       readonly amount: { readonly side: 'sell' | 'buy'; readonly value: string };
+      readonly validForSeconds: number;
+      readonly settlement: SettlementWindow;
     }
   | {
       readonly kind: 'trade';
@@ -69,18 +83,46 @@ export type Gate = {
   readonly decimalsOf: (currency: string) => number;
   /** The business date with which the id of a run begins; null: it begins with none. */
   readonly dateOf: (runId: string) => string | null;
+  /** The trades of the leg that brings what a payment pays (`bringingLegOf`); null: they cannot be read, or no leg brings it. */
+  readonly brought: readonly Trade[] | null;
+  /** What is there and on its way (`needsBalances`); null: it cannot be read, or the write does not depend on it. */
+  readonly held: Held | null;
 };
+
+/** True when balances bind the write: it is a quote or trade of a rebalancing. */
+export function needsBalances(policies: readonly AllowedPolicy[], write: GatedWrite): boolean {
+  if (write.kind === 'withdrawal') return false;
+  const name = runOf(write.reference)?.policy;
+  return policies.some(({ policy }) => policy.name === name && policy.kind === 'rebalance');
+}
+
+/**
+ * The leg whose trade says how much this payment pays, by its reference, as a policy of the folder has it; null: its amount is
+ * fixed, or it is none of a conversion.
+ */
+export function bringingLegOf(policies: readonly AllowedPolicy[], write: GatedWrite): string | null {
+  const run = runOf(write.reference);
+  if (run === null || write.kind !== 'withdrawal') return null;
+  const brings = policies.flatMap(({ policy }) => {
+    if (policy.name !== run.policy || policy.kind !== 'convert') return [];
+    const spec = policy.withdraw.find(({ id }) => id === itemOf(write.reference));
+    return spec === undefined || spec.amount.kind === 'fixed'
+      ? []
+      : [reference(run, legIdOf(policy.convert))];
+  });
+  return brings[0] ?? null;
+}
 
 /**
  * Why the folder does not allow the write, as a part of a sentence that begins with what it is about; null: it allows it. Of the
  * versions of a policy that a run may go by, one is enough.
  */
 export function whyNotAllowed(gate: Gate, write: GatedWrite): string | null {
-  const { reference } = write;
-  const run = runOf(reference);
+  const name = write.reference;
+  const run = runOf(name);
   // Under a form that no run makes, no lookup of ours would find the record.
-  if (run === null || generationOf(firstReference(reference), reference) === null)
-    return `"${reference}" is no reference of a run`;
+  if (run === null || generationOf(firstReference(name), name) === null)
+    return `"${name}" is no reference of a run`;
   const odd = movedBy(write).find(({ value }) => !isDecimal(value) || !isPositive(value))?.value;
   if (odd !== undefined) return `"${odd}" is no amount`;
   const named = gate.policies.filter(({ policy }) => policy.name === run.policy);
@@ -113,11 +155,12 @@ function whyNotBy(gate: Gate, version: AllowedPolicy, write: GatedWrite): string
   const name = `policy "${policy.name}"`;
   if (policy.environment !== gate.mode.toLowerCase())
     return `${name} of the folder is for ${policy.environment}`;
-  const why = write.kind === 'withdrawal' ? whyNotPaid(version, write) : whyNotTraded(gate, version, write);
+  const why =
+    write.kind === 'withdrawal' ? whyNotPaid(gate, version, write) : whyNotTraded(gate, version, write);
   return why === null ? null : `${name} of the folder ${why}`;
 }
 
-function whyNotPaid({ policy, destinations }: AllowedPolicy, write: Withdrawn): string | null {
+function whyNotPaid(gate: Gate, { policy, destinations }: AllowedPolicy, write: Withdrawn): string | null {
   const { account, currency, amount } = write;
   const limit = brokenPaymentLimit(policy.rules.limits, { value: amount, currency }, []);
   if (limit !== null) return `does not allow the amount: ${limit}`;
@@ -136,11 +179,45 @@ function whyNotPaid({ policy, destinations }: AllowedPolicy, write: Withdrawn): 
       if (spec.account !== account) return `pays "${item}" to another account than "${account}"`;
       if (currency !== policy.convert.buy)
         return `pays "${item}" in ${policy.convert.buy}, not in ${currency}`;
-      const { amount: planned } = spec;
-      if (planned.kind !== 'fixed' || compare(planned.value, amount) === 0) return null;
-      return `pays "${item}" ${moneyText(planned.value, currency)}, not ${moneyText(amount, currency)}`;
+      return whyNotAmountOf(gate, policy, write);
     }
   }
+}
+
+/** What a trade has brought is counted anew from the service's own record of it. */
+function whyNotAmountOf(gate: Gate, policy: ConvertPolicy, write: Withdrawn): string | null {
+  const run = runOf(write.reference);
+  if (run === null) return 'has no such payment';
+  const { decimalsOf } = gate;
+  const item = itemOf(write.reference);
+  const payments = paymentsOfConvert({ policy, run, decimalsOf }, true);
+  const payment = payments.find(({ id }) => id === item);
+  if (payment === undefined) return `has no payment "${item}"`;
+  const { sell, buy } = policy.convert;
+  const leg = bringerOf(payment);
+  const bought = leg === null ? ['0'] : boughtBy(gate, { sell, buy, leg: reference(run, leg) });
+  if (bought === null)
+    return `pays "${item}" what the trade has brought, and the list of trades cannot be read`;
+  const asked = bought.map((value) => amountOf(payment, payments, value));
+  if (asked.some((value) => compare(value, write.amount) === 0)) return null;
+  const [planned] = asked;
+  const what =
+    planned === undefined
+      ? `what trade "${leg ?? ''}" has brought, and the service shows no such trade under its reference`
+      : `${moneyText(planned, write.currency)}, not ${moneyText(write.amount, write.currency)}`;
+  return `pays "${item}" ${what}`;
+}
+
+/** What each trade of the leg has bought, by any of its generations. */
+function boughtBy(
+  { brought }: Gate,
+  { sell, buy, leg }: { readonly sell: string; readonly buy: string; readonly leg: string },
+): readonly string[] | null {
+  const own = brought?.filter(
+    ({ clientReferenceId, sellCurrency, buyCurrency }) =>
+      generationOf(leg, clientReferenceId ?? '') !== null && sellCurrency === sell && buyCurrency === buy,
+  );
+  return own?.map((trade) => sidesOf(trade).buyAmount) ?? null;
 }
 
 const NO_DESTINATIONS = 'names a file of destinations that is not in the folder, or cannot be read';
@@ -150,7 +227,9 @@ function whyNotTraded(gate: Gate, version: AllowedPolicy, write: Quoted | Traded
   return (
     whyNotPair(version, write) ??
     whyNotAmount(policy, write) ??
+    (write.kind === 'quote' ? whyNotTerms(policy, write) : null) ??
     brokenLimit(policy.rules.limits, write) ??
+    whyNotOfTarget(gate, version, write) ??
     (write.kind === 'quote' ? null : whyNotPrice(gate, version, write))
   );
 }
@@ -175,6 +254,16 @@ function whyNotPair({ policy, destinations }: AllowedPolicy, { sell, buy }: Quot
   }
 }
 
+/** A trade is only made of a quote that the gate has let through, so that it has these terms too. */
+function whyNotTerms(policy: Policy, { validForSeconds, settlement }: Quoted): string | null {
+  const { quote } = policy.rules;
+  if (quote.settlement !== settlement)
+    return `takes quotes that settle ${quote.settlement}, not ${settlement}`;
+  return quote.validForSeconds === validForSeconds
+    ? null
+    : `takes quotes that are valid for ${quote.validForSeconds}s, not ${validForSeconds}s`;
+}
+
 /** Amounts that come from balances are bound by limits, and by what is there. */
 function whyNotAmount(policy: Policy, write: Quoted | Traded): string | null {
   if (policy.kind !== 'convert') return null;
@@ -186,6 +275,26 @@ function whyNotAmount(policy: Policy, write: Quoted | Traded): string | null {
   return asked.side === amount.kind && compare(asked.value, amount.value) === 0
     ? null
     : `${amount.kind}s ${planned}, not what was asked for`;
+}
+
+/** The legs of a rebalancing come from balances of another moment. They never lead past their target as balances stand now. */
+function whyNotOfTarget(gate: Gate, version: AllowedPolicy, write: Quoted | Traded): string | null {
+  const { policy } = version;
+  if (policy.kind !== 'rebalance') return null;
+  const { held, decimalsOf } = gate;
+  if (held === null) return 'trades by balances, and these cannot be read';
+  const base = policy.rebalance.base.currency;
+  const rates = ratesOf(version);
+  const side = write.buy === base ? 'sell' : 'buy';
+  const { value, side: asked } = write.kind === 'quote' ? write.amount : sideOf(write, side);
+  if (asked !== side) return `fixes the amount of ${write[side]}, not of ${base}`;
+  const input = {
+    rebalance: policy.rebalance,
+    holdingOf: (currency: string) => holdingOf(held, currency),
+    decimalsOf,
+    worthOf: (currency: string) => worthOf(rates, currency, base),
+  };
+  return whyPastTarget(input, { sell: write.sell, buy: write.buy, amount: value });
 }
 
 function sideOf({ sellAmount, buyAmount }: Traded, side: 'sell' | 'buy'): Quoted['amount'] {
@@ -210,6 +319,6 @@ function whyNotPrice(gate: Gate, { policy, referenceRates }: AllowedPolicy, writ
 }
 
 /** The item that a reference names. */
-function itemOf(reference: string): string {
-  return firstReference(reference).split('.')[2] ?? '';
+function itemOf(name: string): string {
+  return firstReference(name).split('.')[2] ?? '';
 }

@@ -5,6 +5,7 @@
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { nameOfPayment } from '../../domain/batch.ts';
+import { isNamedIn } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import {
   Answers,
@@ -43,6 +44,7 @@ import { readChunk } from '../batches/submitted-chunk.ts';
 import { describe, hasEndedByItself, isOpen } from '../described.ts';
 import { fewAtOnce } from '../few-at-once.ts';
 import { IS_OPEN, completedOfId, keepNewest, listed } from '../listed.ts';
+import { readInstructions } from '../instructions/read.ts';
 import { isPlanMade, readPlan } from '../plans.ts';
 import { keptForMs } from '../retention.ts';
 import { readAllHolds, readHolds } from './holds.ts';
@@ -70,6 +72,7 @@ export type Claims = ReturnType<typeof claimsOf>;
 export function claimsOf(client: Client) {
   return {
     whose: whose.bind(null, client),
+    named: isNamedElsewhere.bind(null, client),
     rival: rivalOf.bind(null, client),
     suspects: suspectsOf.bind(null, client),
     holders: holdersOf.bind(null, client),
@@ -91,7 +94,6 @@ async function whose(
   withinMs: number,
 ): Promise<readonly Claim[]> {
   const untilMs = performance.now() + withinMs;
-  const sinceMs = Math.min(...records.map(({ createdAt }) => Date.parse(createdAt))) - CREATED_SLACK_MS;
   const answers = new Answers(records.map(({ id }) => id));
   const ask = async (infos: readonly WorkflowExecutionInfo[], atOnce: number): Promise<void> => {
     for await (const { info, holds } of readAllHolds(client, infos, { names: null, untilMs, atOnce })) {
@@ -100,14 +102,51 @@ async function whose(
       if (answers.areEnough) return;
     }
   };
-  const newest = new Newest();
-  const also = [`(CloseTime >= '${new Date(sinceMs).toISOString()}' OR ${IS_OPEN})`];
-  for await (const info of listed(client, { types: [RUN_TYPE, CHUNK_TYPE], mode, also })) newest.note(info);
+  const createdAt = records.map((record) => record.createdAt);
+  const newest = await newestSince(client, mode, [RUN_TYPE, CHUNK_TYPE], ...createdAt);
   const all = newest.others(workflowIdOf(mode, run));
   const ofType = (wanted: string) => all.filter(({ type }) => type === wanted);
   // Side by side, so that neither uses up the other's time.
   await Promise.all([ask(ofType(RUN_TYPE), AT_ONCE.runs), ask(ofType(CHUNK_TYPE), AT_ONCE.chunks)]);
   return answers.claims;
+}
+
+/** The newest Temporal run of each workflow of these types that was open when the first of these records was made, or since. */
+async function newestSince(
+  client: Client,
+  mode: Mode,
+  types: readonly string[],
+  ...createdAt: readonly string[]
+): Promise<Newest> {
+  const sinceMs = Math.min(...createdAt.map((moment) => Date.parse(moment))) - CREATED_SLACK_MS;
+  const newest = new Newest();
+  const also = [`(CloseTime >= '${new Date(sinceMs).toISOString()}' OR ${IS_OPEN})`];
+  for await (const info of listed(client, { types, mode, also })) newest.note(info);
+  return newest;
+}
+
+/**
+ * Whether people have named this record for another item, of this run or another one. What they say of the payments of a batch is
+ * kept with its run. Null: what people have said of some run could not be read in time.
+ */
+async function isNamedElsewhere(
+  client: Client,
+  { mode, run, item }: Of & { readonly item: string },
+  { id, createdAt }: Unnamed,
+  withinMs: number,
+): Promise<boolean | null> {
+  const untilMs = performance.now() + withinMs;
+  const newest = await newestSince(client, mode, [RUN_TYPE], createdAt);
+  const others = newest
+    .others(workflowIdOf(mode, run))
+    .flatMap(({ workflowId }) => runOfWorkflowId(workflowId) ?? []);
+  const told = await fewAtOnce([run, ...others], AT_ONCE.runs, async (each) => {
+    if (performance.now() > untilMs) return null;
+    const kept = await readInstructions({ client, mode, run: each }).catch(() => undefined);
+    if (kept === undefined) return null;
+    return kept !== null && isNamedIn(kept, id, each === run ? item : null);
+  });
+  return told.includes(true) ? true : told.includes(null) ? null : false;
 }
 
 /**

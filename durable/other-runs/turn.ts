@@ -5,15 +5,15 @@
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Mode } from '../../domain/service/records.ts';
 import { parseRunName, runName, workflowIdOf, type RunName } from '../../domain/references.ts';
-import type { OthersReserved, Reserved } from '../../domain/plan/reserved.ts';
-import { reservedOfPlan } from '../../domain/run/reserves.ts';
+import { NOTHING_RESERVED, type OthersReserved, type Reservation } from '../../domain/plan/reserved.ts';
+import { reservationOfPlan } from '../../domain/run/reserves.ts';
 import type { TurnAnswer } from '../../domain/turn.ts';
 import {
   TURN_TYPE,
   forgetRunsSignal,
   giveTurnBackSignal,
   reopenRunSignal,
-  reservedQuery,
+  reservationQuery,
   takeTurnUpdate,
   turnIdOf,
 } from '../../workflows/names.ts';
@@ -82,19 +82,19 @@ async function readReserved(of: TurnOf, others: readonly string[]): Promise<read
 
 async function reservedOf({ client, mode }: TurnOf, run: RunName): Promise<OthersReserved> {
   const told = await askRun(client, workflowIdOf(mode, run));
-  if (told !== 'silent' && told !== null) return { run, reserved: told };
+  if (told !== 'silent' && told !== null) return { run, ...told };
   // The run has read no plan yet, or does not answer. Its plan, if there is one, says what it may take.
-  if (!(await isPlanMade(client, mode, run))) return { run, reserved: [] };
+  if (!(await isPlanMade(client, mode, run))) return { run, ...NOTHING_RESERVED };
   const state = await readPlan(client, mode, run, 0);
-  if (state.kind !== 'plan') return { run, reserved: [] };
+  if (state.kind !== 'plan') return { run, ...NOTHING_RESERVED };
   const runId = told === null ? await openRunOf(client, workflowIdOf(mode, run)) : null;
-  return { run, reserved: reservedOfPlan(state.plan, runId) };
+  return { run, ...reservationOfPlan(state.plan, runId) };
 }
 
-async function askRun(client: Client, workflowId: string): Promise<readonly Reserved[] | null | 'silent'> {
+async function askRun(client: Client, workflowId: string): Promise<Reservation | null | 'silent'> {
   try {
     return await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, () =>
-      client.workflow.getHandle(workflowId).query(reservedQuery),
+      client.workflow.getHandle(workflowId).query(reservationQuery),
     );
   } catch {
     return 'silent';

@@ -28,6 +28,7 @@ import { todayIn } from '../../calendar/business-date.ts';
 import { runningOutOf, type RunningOut } from '../../calendar/running-out.ts';
 import { modeOf, type Caller, type Place } from '../place.ts';
 import { checkService } from '../preflight.ts';
+import { lookAtPolicies } from './own-policies.ts';
 import { readPollers } from './pollers.ts';
 import { viewSchedules, type ScheduleView } from '../schedules/starts.ts';
 import { readScheduleFiles } from '../schedules/files.ts';
@@ -76,11 +77,12 @@ export async function diagnose(
   const env = await withDevEnvironment(caller.env, caller.cwd);
   const { settings, checks } = await checkSettings(caller);
   const asked = { now: caller.now, version, endsAtMs };
-  const [service, temporal] = await Promise.all([
+  const [policies, service, temporal] = await Promise.all([
+    settings === null ? [] : checkPolicies(settings, asked),
     settings === null ? [] : checkKeys(settings, asked),
     checkTemporal(env, settings, asked, (place) => checkFiles(caller, place, paths)),
   ]);
-  return [...checks, ...service, ...temporal];
+  return [...checks, ...policies, ...service, ...temporal];
 }
 
 async function checkSettings({
@@ -102,6 +104,25 @@ async function checkSettings({
     };
   } catch (error) {
     return { settings: null, checks: failed('configuration', error) };
+  }
+}
+
+/** The folder by which workers of this machine send; nothing where none is named. */
+async function checkPolicies(
+  { policiesFolder: folder, mode, facts }: Settings,
+  { now, endsAtMs }: CheckUp,
+): Promise<readonly Check[]> {
+  const name = 'policies folder';
+  if (folder === null) return [];
+  try {
+    const looked = lookAtPolicies(folder, { mode, decimals: facts.decimals, nowMs: now() });
+    const { policies, troubles } = await within(endsAtMs, name, looked);
+    if (troubles.length === 0) return [ok(name, `${policies} of ${mode}, all of which can be used`)];
+    return troubles.map((trouble) =>
+      trouble.code === 'POLICIES_UNUSABLE' ? wrong(name, trouble) : warned(name, trouble),
+    );
+  } catch (error) {
+    return failed(name, error);
   }
 }
 

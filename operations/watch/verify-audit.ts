@@ -4,21 +4,13 @@
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StringDecoder } from 'node:string_decoder';
-import {
-  NOTHING_WRITTEN,
-  readLine,
-  type AuditEnd,
-  type AuditLine,
-  type AuditOf,
-} from '../../domain/audit.ts';
+import type { AuditLine, AuditOf } from '../../domain/audit.ts';
 import { normalise } from '../../domain/money.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import type { ServiceClient } from '../../service/client.ts';
 import { scanList } from '../../service/list-scan.ts';
-import { auditDigest } from '../../config/audit-digest.ts';
-import { openByteFile } from '../../config/read-text-file.ts';
+import { journalLines } from '../../config/journal-lines.ts';
 import { CommandFailure } from '../failure.ts';
 import { serviceFailure } from '../preflight.ts';
 
@@ -85,70 +77,42 @@ function notFound(path: string, message: string): CommandFailure {
 }
 
 async function readJournal(path: string): Promise<ReadJournal | Trouble> {
-  const opened = await openByteFile(path);
-  if (!opened.ok) return unread(path, opened.message);
-  try {
-    return await readLines(path, opened.chunks);
-  } catch (error) {
-    return unread(path, error instanceof Error ? error.message : String(error));
-  }
-}
-
-async function readLines(path: string, chunks: AsyncIterable<Uint8Array>): Promise<ReadJournal | Trouble> {
-  let end: AuditEnd = NOTHING_WRITTEN;
   let begin: AuditOf<'begin'> | null = null;
   let last: AuditLine | null = null;
   let [fromMs, untilMs] = [Infinity, -Infinity];
   const sends = new Map<number, Sent>();
   const words: Word[] = [];
   let isCut = false;
-  for await (const { text, isWhole } of linesOf(chunks)) {
-    isCut = !isWhole;
-    // By a line that is not whole on the disk nothing was sent.
-    if (isCut) break;
-    const read = readLine(end, text, auditDigest);
-    if (typeof read === 'string') return changed(path, end.n + 1, read);
-    const { line } = read;
-    end = read.end;
-    last = line;
-    fromMs = Math.min(fromMs, Date.parse(line.at));
-    untilMs = Math.max(untilMs, Date.parse(line.at));
-    if (line.kind === 'begin') begin = line;
-    if (line.kind === 'send') sends.set(line.n, { ...line, outcome: null });
-    if (line.kind === 'said' || line.kind === 'halt' || line.kind === 'resume') words.push(line);
-    const of = line.kind === 'outcome' ? sends.get(line.of) : undefined;
-    if (line.kind === 'outcome' && of !== undefined) of.outcome = line;
+  try {
+    for await (const read of journalLines(path)) {
+      if (read.kind === 'cut') isCut = true;
+      if (read.kind === 'changed') return changed(path, read.n, read.why);
+      if (read.kind === 'unreadable') return unread(path, read.why);
+      if (read.kind !== 'line') break;
+      const { line } = read;
+      last = line;
+      fromMs = Math.min(fromMs, Date.parse(line.at));
+      untilMs = Math.max(untilMs, Date.parse(line.at));
+      if (line.kind === 'begin') begin = line;
+      if (line.kind === 'send') sends.set(line.n, { ...line, outcome: null });
+      if (line.kind === 'said' || line.kind === 'halt' || line.kind === 'resume') words.push(line);
+      const of = line.kind === 'outcome' ? sends.get(line.of) : undefined;
+      if (line.kind === 'outcome' && of !== undefined) of.outcome = line;
+    }
+  } catch (error) {
+    return unread(path, error instanceof Error ? error.message : String(error));
   }
   if (begin === null || last === null) return changed(path, 1, 'Its first line does not say who writes it.');
   return {
     path,
     begin,
-    lines: end.n,
+    lines: last.n,
     sends: [...sends.values()],
     words,
     from: new Date(fromMs).toISOString(),
     until: new Date(untilMs).toISOString(),
     hasEnded: last.kind === 'end' && !isCut,
   };
-}
-
-/** Longer than any line of a journal. */
-const LONGEST_LINE = 1_000_000;
-
-/** `isWhole`: false for what comes after the last line end. A text that is too long for a line is cut. */
-async function* linesOf(
-  chunks: AsyncIterable<Uint8Array>,
-): AsyncGenerator<{ readonly text: string; readonly isWhole: boolean }> {
-  const decoder = new StringDecoder('utf8');
-  let rest = '';
-  for await (const chunk of chunks) {
-    const texts = `${rest}${decoder.write(chunk)}`.split('\n');
-    rest = texts.pop() ?? '';
-    for (const text of texts) yield { text, isWhole: true };
-    if (rest.length > LONGEST_LINE) return yield { text: rest, isWhole: true };
-  }
-  rest += decoder.end();
-  if (rest !== '') yield { text: rest, isWhole: false };
 }
 
 function changed(path: string, line: number, why: string): Trouble {

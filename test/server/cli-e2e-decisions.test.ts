@@ -2,7 +2,9 @@
  * What people decide, end to end: resolving an item that the machine cannot tell, paying again, and a report held
  * against the service. Each test has a run of its own on one stage; the ledger is the judge.
  */
+import { parseRunName } from '../../domain/references.ts';
 import { readReport } from '../../domain/run/report.ts';
+import { claimsOf } from '../../durable/other-runs/claims.ts';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -362,6 +364,18 @@ describe('what people decide', { concurrency: 8 }, () => {
       'RECORD_DIFFERS',
       new RegExp(`another item, ${policy.runText.replaceAll('.', '\\.')} supplier`),
     );
+    // A worker that would take it is told the same by what people have said, before any run has the record.
+    const createdAt = new Date().toISOString();
+    const isNamed = ({ runText }: PolicyOnStage) => {
+      const asks = {
+        mode: 'SANDBOX',
+        run: parseRunName(runText) ?? assert.fail(runText),
+        item: 'supplier',
+      } as const;
+      return claimsOf(stage.temporal.client).named(asks, { id: byHand, createdAt }, 60_000);
+    };
+    assert.equal(await isNamed(twin), true);
+    assert.equal(await isNamed(policy), false);
     await runNow(twin).terminate('the test is over');
   });
 

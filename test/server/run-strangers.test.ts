@@ -154,9 +154,9 @@ describe('state that nobody handed on', AT_ONCE, () => {
   });
 });
 
-test('60 starts by a stranger, of runs and of what stands in the place of their plans, keep no worker from a real run', async () => {
+test('200 starts by a stranger, of runs and of what stands in the place of their plans, keep no worker from a real run', async () => {
   const nobody = uniqueName('nobody');
-  const strange = Array.from({ length: 30 }, () => stage.find(convertPolicy(), {}));
+  const strange = Array.from({ length: 100 }, () => stage.find(convertPolicy(), {}));
   // All at once. None of these runs gets a plan, so that all of them go on asking for it.
   await Promise.all(
     strange.map(async (run) => {

@@ -60,7 +60,7 @@ test(
       CAMBIST_APP_MODE: 'LIVE',
       TEMPORAL_CONFIG_FILE: temporal.profile,
     };
-    await serve(['worker'], live);
+    await serve(['worker'], { ...live, CAMBIST_POLICIES: folder });
     const place = { folder, env: { ...env, ...live } };
     const examined = await commandProcess(place, ['doctor']);
     assertExit(examined, 0);

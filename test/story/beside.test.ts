@@ -68,3 +68,36 @@ test('given a rebalancing that begins anew, when another one has bought with its
     [['USDEUR'], ['MXNUSD', 'USDGBP']],
   );
 });
+
+/** The first run waits for a halt before it sells pesos; another one of the policy buys euros meanwhile, beside a limit of the day. */
+function besideOnOneDay(price: string) {
+  const startsWith = { USD: '5000', EUR: '1000', GBP: '400', MXN: '60000' };
+  const rebalance = { ...TWO_LEGS, startsWith, perDay: '5000', maxTrades: 1, other: 'run' } as const;
+  return story({ ...PLAIN_DAY, rebalance })
+    .given({ service: { prices: ['17.25', price] }, secondAfterMs: MINUTE_MS })
+    .when(START, { kind: 'halt', policy: null, currency: 'MXN', forMs: 10 * MINUTE_MS })
+    .play();
+}
+
+test('given a limit of the day, when a sale that waited for a halt brings more than another run of the policy has counted for it, then it is not made', async () => {
+  const { runs } = await besideOnOneDay('18');
+  const [first, second] = runs;
+  assert.equal(second?.report.status, 'COMPLETED');
+  assert.equal(second.trades.length, 1);
+  assert.deepEqual(first?.trades, []);
+  assert.deepEqual(
+    first.report.problems.map(({ code }) => code),
+    ['OVER_LIMIT'],
+  );
+});
+
+test('given a limit of the day, when a sale that waited for a halt brings a little more than the reference rate, then another run of the policy has left it room', async () => {
+  const { runs } = await besideOnOneDay('17.26');
+  assert.deepEqual(
+    runs.map(({ report, trades }) => [report.status, trades.length]),
+    [
+      ['COMPLETED', 1],
+      ['COMPLETED', 1],
+    ],
+  );
+});

@@ -1,7 +1,15 @@
 /** What people say while something is on its way: it is heeded, and never hides what was done. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { after, assertDoneOnce, before, late, story } from '../machines/model/story.ts';
+import {
+  LOST_REPLY,
+  LOST_REQUEST,
+  after,
+  assertDoneOnce,
+  before,
+  late,
+  story,
+} from '../machines/model/story.ts';
 
 const MINUTE_MS = 60_000;
 const CANCEL = { kind: 'cancel', how: 'both' } as const;
@@ -42,4 +50,20 @@ test('given a request that is slow on its way, when a person says "not executed"
     ])
     .play();
   assertDoneOnce(end);
+});
+
+test('given two runs that pay the same to the same account, when two people name one record for both at the same moment, then it pays at most one of them', async () => {
+  const named = (claim: 'true' | 'other') => ({ kind: 'executed', item: 1, claim, promptMs: 0 }) as const;
+  const end = await story()
+    .given({
+      service: { metadataInLists: 'never' },
+      policy: { pays: 'fixed' },
+      withdrawal: [LOST_REPLY, LOST_REQUEST],
+      secondAfterMs: 0,
+    })
+    .when(after('send withdrawal', { nth: 1 }), named('true'))
+    .when(after('send withdrawal', { nth: 1 }), named('other'), 1)
+    .play();
+  const ids = end.runs.flatMap(({ report }) => report.payments.map(({ withdrawalId }) => withdrawalId));
+  assert.equal(new Set(ids).size, 2, ids.join());
 });

@@ -80,6 +80,7 @@ export function client(requests: Request[], scripted: Scripted = {}): ServiceCli
 /** Of which nobody needs to hear. */
 export const NO_OTHER_RUNS: Deps['claims'] = {
   whose: async () => [],
+  named: async () => false,
   rival: async () => ({ rival: null, silent: null }),
   suspects: async () => [],
   holders: async () => ({ held: new Map(), silent: null }),

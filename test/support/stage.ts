@@ -5,7 +5,7 @@
  */
 import { readReport } from '../../domain/run/report.ts';
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
@@ -27,6 +27,7 @@ import { startWorker, type RunningWorker, type WorkerOptions } from '../../worke
 import { RUN_TYPE, chunkIdOf, modeAttribute, policyAttribute, reportQuery } from '../../workflows/names.ts';
 import type { RunInput } from '../../domain/run/calls.ts';
 import { testServerAddress, uniqueName } from './dev-server.ts';
+import { ROOT } from './root.ts';
 import { openTlsDoor } from './tls-door.ts';
 import { PassingTime, wakeable } from './passing-time.ts';
 import { Patience } from './patience.ts';
@@ -198,6 +199,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     CAMBIST_SERVICE_FILE: facts,
     CAMBIST_TASK_QUEUE: uniqueName('queue'),
     TEMPORAL_ADDRESS: plainAddress,
+    ...(mode === 'LIVE' && (await ownPolicies(folder))),
     ...door?.place,
     ...door?.identity,
   };
@@ -263,6 +265,12 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     },
   };
   return stage;
+}
+
+/** The folder of the stage is also the one by which its workers send. A worker does not start where it has no policy. */
+async function ownPolicies(folder: string): Promise<NodeJS.ProcessEnv> {
+  await copyFile(join(ROOT, 'policies/live-shaped.yaml'), join(folder, 'live-shaped.yaml'));
+  return { CAMBIST_POLICIES: folder };
 }
 
 /** Nobody serves them any more: others on the same server would ask them in vain. */

@@ -1,7 +1,8 @@
 /** What a worker counts against the ceilings of a day: its own sends, also those in doubt, and what others move (M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CeilingTally, type Send } from '../../activities/ceiling-tally.ts';
+import { CeilingTally } from '../../activities/ceiling-tally.ts';
+import type { Send } from '../../domain/writes/sent-before.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Spending } from '../../domain/writes/ceilings.ts';
@@ -26,20 +27,33 @@ class Office {
   breaks = false;
   nowMs = NOW;
   reads = 0;
+  /** So many pages of the list show nothing of it. */
+  pagesBefore = 0;
+  /** Nobody loses it, unless a test says so. */
+  patience: Promise<unknown> = new Promise<never>(() => {});
+  /** What happens between a question for the list of withdrawals and its answer. */
+  meanwhile: () => Promise<void> = async () => {};
 
   worker(): CeilingTally {
     const startedMs = this.nowMs;
     return new CeilingTally({
       facts: DEFAULT_SERVICE_FACTS,
+      wait: () => this.patience,
       clock: { wallMs: () => this.nowMs, monotonicMs: () => this.nowMs - startedMs },
       reader: {
         listTrades: async () => {
           if (this.breaks) throw new Error('It is broken.');
           return page(...this.trades);
         },
-        listWithdrawals: async () => {
+        listWithdrawals: async ({ startingAfter = '0' } = {}) => {
           this.reads += 1;
-          return this.isReadable ? page(...this.records.toReversed()) : NO_ANSWER;
+          const records = this.records.toReversed();
+          await this.meanwhile();
+          if (!this.isReadable) return NO_ANSWER;
+          const nth = Number(startingAfter);
+          return nth < this.pagesBefore
+            ? done({ items: [], nextCursor: String(nth + 1), prevCursor: null })
+            : page(...records);
         },
       },
     });
@@ -225,6 +239,17 @@ test('what other tools move takes from the ceiling, failed records do not, and a
   assert.ok(await takes(worker, 'b', '400'));
 });
 
+test('what other tools move under references with dots is theirs, and counts', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  assert.ok(await takes(worker, 'a', '1'));
+  office.made('payroll.november.42', '500');
+  office.made('erp.2026.42', '300');
+  office.nowMs += 61_000;
+  assert.ok(!(await takes(worker, 'b', '199.01')));
+  assert.ok(await takes(worker, 'b', '199'));
+});
+
 test('where the lists cannot be read nothing leaves, and they are asked again', async () => {
   const office = new Office();
   const worker = office.settled();
@@ -253,4 +278,44 @@ test('a hundred sends read the lists once', async () => {
     assert.ok(await takes(worker, `n${number}`, '1'));
   }
   assert.equal(office.reads, 1);
+});
+
+test('a send does not wait for a long reading; it goes on, and the next send finds what it has read', async () => {
+  const office = new Office();
+  office.made(ref('a'), '700');
+  const worker = office.settled();
+  let go = (): void => {};
+  office.meanwhile = () => new Promise((resolve) => (go = resolve));
+  office.patience = Promise.resolve();
+  const told = await worker.take(ceilings(1), pay('b', '1'), true);
+  assert.equal(told?.code, 'CEILING_UNKNOWN');
+  assert.match(told.why, /are still being read/);
+  go();
+  office.patience = new Promise<never>(() => {});
+  assert.ok(!(await takes(worker, 'b', '300.01')));
+  assert.ok(await takes(worker, 'b', '300'));
+  assert.equal(office.reads, 1);
+});
+
+test('a list that is longer than what is read at a time counts nothing before its end', async () => {
+  const office = new Office();
+  office.made(ref('a'), '700');
+  office.pagesBefore = 2_000;
+  const worker = office.settled();
+  const told = await worker.take(ceilings(1), pay('b', '1'), true);
+  assert.match(told?.why ?? '', /are still being read/);
+  assert.ok(!(await takes(worker, 'b', '300.01')));
+  assert.ok(await takes(worker, 'b', '300'));
+});
+
+test('a reading that took longer than it counts is brought up to date before it counts', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  office.meanwhile = async () => {
+    office.meanwhile = async () => {};
+    office.nowMs += 90_000;
+    office.made('another tool', '900');
+  };
+  assert.ok(!(await takes(worker, 'a', '100.01')));
+  assert.equal(office.reads, 2);
 });

@@ -5,7 +5,7 @@ import { readDemand } from '../../activities/demand.ts';
 import type { Reserved } from '../../domain/plan/reserved.ts';
 import type { PlanInput } from '../../domain/run/calls.ts';
 import type { Deps } from '../../activities/deps.ts';
-import { runName, type RunName } from '../../domain/references.ts';
+import { runName } from '../../domain/references.ts';
 import type { OwnTurn } from '../../domain/turn.ts';
 import type { Demand } from '../../domain/writes/step.ts';
 import { NO_OTHER_RUNS, inActivity, planInputOf, page, worker } from '../support/activities.ts';
@@ -45,8 +45,6 @@ type DemandCase = {
   readonly turn?: OwnTurn | null;
   readonly usd?: string;
   readonly reserved?: readonly Reserved[];
-  /** That has reserved it. */
-  readonly run?: RunName;
   readonly scripted?: Parameters<typeof worker>[0];
   readonly claims?: Deps['claims'];
 };
@@ -80,7 +78,7 @@ async function asked({
       },
       turn: {
         ...worker().deps.turn,
-        readReserved: async () => [{ run: more.run ?? { policy: 'q', id: '2026-11-21' }, reserved }],
+        readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
       },
     },
   );
@@ -88,8 +86,7 @@ async function asked({
   return { told, requests };
 }
 
-const amountOf = (told: Demand): string =>
-  'demand' in told ? told.demand : ('wait' in told ? told.wait : told).problem.code;
+const amountOf = (told: Demand): string => ('demand' in told ? told.demand : told.wait.problem.code);
 
 test('a leg is asked for by the balances of now, whatever the run has sent, and whatever its limits are', async () => {
   for (const policyText of [SELL_ALL, TREASURY])
@@ -104,27 +101,8 @@ test('a leg is asked for by the balances of now, whatever the run has sent, and 
   assert.equal(amountOf((await asked({ scripted: sent })).told), '1000');
 });
 
-test('the limit of a day counts what others have traded since the plan was made, and what the run has', async () => {
-  // The leg may bring 16900 MXN by its guard.
-  const limited = `${TREASURY}limits: { per_day: "25350.00 MXN" }\n`;
-  const traded = (run: string, more: Partial<typeof TRADE> = {}) => {
-    const clientReferenceId = `${RUN.policy}.${run}.other`;
-    const sold = { ...TRADE, clientReferenceId, executedAmount: '8450.01', ...more };
-    return amountOfAsked({ policyText: limited, scripted: { listTrades: async () => page(sold) } });
-  };
-  const amountOfAsked = async (more: DemandCase) => amountOf((await asked(more)).told);
-  assert.equal(await traded('2026-11-21-b'), 'OVER_LIMIT');
-  assert.equal(await traded('2026-11-21-b', { executedAmount: '8450.00' }), '1000');
-  assert.equal(await traded('2026-11-21-b', { status: 'FAILED' }), '1000');
-  assert.equal(await traded('2026-11-20'), '1000');
-  assert.equal(await traded(RUN.id), 'OVER_LIMIT');
-  const gross = { currency: 'MXN', takes: '0', changes: '0', gross: '8450.01', isTold: true };
-  const run = { policy: RUN.policy, id: '2026-11-21-b' };
-  assert.equal(await amountOfAsked({ policyText: limited, reserved: [gross], run }), 'OVER_LIMIT');
-});
-
 test('what other runs have reserved is not asked for; where that cannot be told, the leg waits', async () => {
-  const reserved = { currency: 'USD', takes: '300', changes: '-300', gross: '300', isTold: true };
+  const reserved = { currency: 'USD', takes: '300', changes: '-300', isTold: true };
   assert.equal(amountOf((await asked({ reserved: [reserved] })).told), '700');
   assert.equal(
     amountOf((await asked({ reserved: [{ ...reserved, isTold: false }] })).told),
@@ -143,7 +121,7 @@ test('a leg that is asked for less because of another open run names that run', 
     assert.ok('demand' in told, JSON.stringify(told));
     return [told.demand, ...told.takenBy.map(runName)];
   };
-  const reserved = { currency: 'USD', takes: '300', changes: '-300', gross: '300', isTold: true };
+  const reserved = { currency: 'USD', takes: '300', changes: '-300', isTold: true };
   assert.deepEqual(await takers({ reserved: [reserved] }), ['700', 'q.2026-11-21']);
   // It has traded, and the trade may still fail; one of its own, or one that has settled, names nobody.
   const sold = {
@@ -164,7 +142,7 @@ test('a leg that is asked for less because of another open run names that run', 
   // It has reserved some, and enough is left.
   assert.deepEqual(await takers({ reserved: [reserved], usd: '1800' }), ['1000']);
   // Without it there would be as little.
-  const none = { ...reserved, takes: '0', changes: '0', gross: '0' };
+  const none = { ...reserved, takes: '0', changes: '0' };
   assert.deepEqual(await takers({ reserved: [none], usd: '600' }), ['100']);
 });
 
@@ -183,7 +161,7 @@ shortfall: hold
     batch: { payments: 1, totals: [], chunks: [{ payments: 1, hash: 'h' }] },
   };
   for (const currency of ['USD', 'MXN']) {
-    const reserved = { currency, takes: '0', changes: '0', gross: '0', isTold: false };
+    const reserved = { currency, takes: '0', changes: '0', isTold: false };
     assert.equal(amountOf((await asked({ input, reserved: [reserved] })).told), 'RESERVATION_UNKNOWN');
   }
 });

@@ -16,7 +16,7 @@ const OURS: OwnTurn = {
   tradedAgoMs: null,
   tradedAtMs: null,
 };
-const TAKES: Reserved = { currency: 'USD', takes: '300', changes: '-300', gross: '300', isTold: true };
+const TAKES: Reserved = { currency: 'USD', takes: '300', changes: '-300', isTold: true };
 
 type More = {
   readonly turn?: OwnTurn | null;
@@ -43,7 +43,7 @@ async function asked(
       },
       turn: {
         ...worker().deps.turn,
-        readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
+        readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
       },
     },
   );

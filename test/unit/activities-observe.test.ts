@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { observe } from '../../activities/observe.ts';
 import type { Deps } from '../../activities/deps.ts';
-import { readPlan } from '../../activities/read-plan.ts';
+import { MOST_PATIENT, readPlan } from '../../activities/read-plan.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
@@ -117,7 +117,7 @@ test('whoever plans with balances reads them in its turn, and what others have r
   const steps: string[] = [];
   let tradedAgoMs: number | null = null;
   let tradedAtMs: number | null = null;
-  const reserved = [{ currency: 'USD', takes: '5', changes: '-5', gross: '5', isTold: true }];
+  const reserved = [{ currency: 'USD', takes: '5', changes: '-5', isTold: true }];
   const turn = {
     take: async () => {
       steps.push('turn');
@@ -131,7 +131,7 @@ test('whoever plans with balances reads them in its turn, and what others have r
     },
     readReserved: async () => {
       steps.push('reserved');
-      return [{ run: { policy: 'q', id: '2026-11-21' }, reserved }];
+      return [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }];
     },
     giveBack: async () => void steps.push('given back'),
     reopen: async () => {},
@@ -175,12 +175,11 @@ test('whoever plans with balances reads them in its turn, and what others have r
 });
 
 test('what another open run of the policy may still trade on its date counts against the limit of a day', async () => {
-  const usd = (gross: string, isTold = true) => [
-    { currency: 'USD', takes: '0', changes: '0', gross, isTold },
-  ];
-  const other = (policy: string, id: string, reserved: ReturnType<typeof usd>) => ({
+  const usd = (most: string | null) => [{ reference: 'r', sides: [{ currency: 'USD', most }] }];
+  const other = (policy: string, id: string, legs: ReturnType<typeof usd>) => ({
     run: { policy, id },
-    reserved,
+    reserved: [],
+    legs,
   });
   const date = RUN.id.slice(0, 10);
   const counted = async (others: readonly ReturnType<typeof other>[]) => {
@@ -202,7 +201,7 @@ test('what another open run of the policy may still trade on its date counts aga
   ];
   assert.deepEqual(await counted(mixed), [{ currency: 'USD', value: '30' }]);
   // What cannot be told leaves nothing of the limit.
-  assert.deepEqual(await counted([other(RUN.policy, `${date}-b`, usd('0', false))]), [
+  assert.deepEqual(await counted([other(RUN.policy, `${date}-b`, usd(null))]), [
     { currency: 'USD', value: '100.00' },
   ]);
 });
@@ -215,12 +214,14 @@ const SHARES = TREASURY.replace('min: "1.00"', 'share: 10%, band: 1%').replace(
 
 test('what another run may take of a currency that the plan counts, and nobody can tell how much, is waited for', async () => {
   const asked = async (currency: string, policyText = SELL_ALL) => {
-    const reserved = [{ currency, takes: '0', changes: '0', gross: '0', isTold: false }];
+    const reserved = [
+      { currency, takes: '0', changes: '0', isTold: false, untoldSinceMs: Date.UTC(2026, 10, 21, 9, 5) },
+    ];
     const given: string[] = [];
     const turn = {
       take: async () =>
         ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
-      readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
+      readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
       giveBack: async () => void given.push('back'),
       reopen: async () => {},
     };
@@ -229,7 +230,10 @@ test('what another run may take of a currency that the plan counts, and nobody c
   const { answer, requests, given } = await asked('USD');
   assert.ok(answer.kind === 'wait', JSON.stringify(answer));
   assert.deepEqual([answer.wait.reason, answer.wait.problem.code], ['doubt', 'RESERVATION_UNKNOWN']);
-  assert.match(answer.wait.problem.message, /^Run q\.2026-11-21 may still take USD, and /);
+  assert.equal(
+    answer.wait.problem.message,
+    'Run q.2026-11-21 may still take USD, and it is not known yet how much; it waits since 2026-11-21 09:05 UTC.',
+  );
   assert.deepEqual(given, ['back']);
   // Whose trades the list shows is all that it has looked at.
   assert.deepEqual(
@@ -248,11 +252,11 @@ test('what another run may take of a currency that the plan counts, and nobody c
 });
 
 test('shortly before nothing may be traded any more, a rebalancing leaves what another run may still take, and plans the rest', async () => {
-  const reserved = [{ currency: 'EUR', takes: '0', changes: '0', gross: '0', isTold: false }];
+  const reserved = [{ currency: 'EUR', takes: '0', changes: '0', isTold: false }];
   const turn = {
     take: async () =>
       ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
-    readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved }],
+    readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
     giveBack: async () => {},
     reopen: async () => {},
   };
@@ -335,6 +339,42 @@ test('no plan is read for an input that Cambist did not make, or of the other mo
   assert.equal(live.kind === 'waiting' ? live.waiting?.problem.code : live.kind, 'MODE_DIFFERS');
   // The run takes no answer of another shape, and could not say what it waits for.
   assert.ok(isPlanAnswer(live));
+});
+
+test('only so many calls of a worker wait for a plan that is being made; the others look once', async () => {
+  const patience: number[] = [];
+  let areAsked = (): void => {};
+  const allAsked = new Promise<void>((resolve) => (areAsked = resolve));
+  const { deps } = worker(
+    {},
+    {
+      instructions: { ...instructionsOf(), open: async () => {} },
+      plans: {
+        find: async () => null,
+        start: async () => null,
+        read: async (_mode, _run, patienceMs) => {
+          if (patience.push(patienceMs) === MOST_PATIENT + 3) areAsked();
+          // All of them are asked before the first is answered.
+          await allAsked;
+          return { kind: 'waiting', waiting: null };
+        },
+        readEarlier: () => assert.fail('No earlier plan is asked for here.'),
+      },
+    },
+  );
+  const { askedBy: _askedBy, ...input } = planInputOf(POLICY);
+  const asks = Array.from({ length: MOST_PATIENT + 3 }, () => inActivity({}, () => readPlan(deps)(input)));
+  for (const { kind } of await Promise.all(asks)) assert.equal(kind, 'waiting');
+  assert.deepEqual(
+    [...new Set(patience)].map((ms) => [ms > 0, patience.filter((one) => one === ms).length]),
+    [
+      [true, MOST_PATIENT],
+      [false, 3],
+    ],
+  );
+  // Whoever asks after them waits again.
+  await inActivity({}, () => readPlan(deps)(input));
+  assert.ok((patience.at(-1) ?? 0) > 0);
 });
 
 test('a plan that is not what a person was shown leaves its turn to others, if nothing of it can have been sent', async () => {

@@ -17,7 +17,19 @@ import { sealerOf } from '../../service/quote-seal.ts';
 import type { ApiKey } from '../../service/key.ts';
 import { inActivity, page, worker, type Scripted } from '../support/activities.ts';
 import { makeKey } from '../support/service-fixture.ts';
-import { IN_HAND, LEG, NOW, PAYMENT, QUOTE, TRADE, context, done } from '../support/scripts.ts';
+import {
+  IN_HAND,
+  LEG,
+  NOW,
+  NO_ANSWER,
+  PAYMENT,
+  QUOTE,
+  TRADE,
+  WITHDRAWAL,
+  context,
+  done,
+  failed,
+} from '../support/scripts.ts';
 
 const POLICY = `policy: 1
 kind: convert
@@ -26,9 +38,16 @@ environment: sandbox
 convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
 quote: { settlement: T0 }
 guard: { worst_rate: "17.25 MXN per USD" }
-withdraw: [{ id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.00" } }]
+withdraw:
+  - { id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.00" } }
+  - { id: rent, account: ${PAYMENT.account}, amount: rest, rounding: down }
 `;
+/** Pays what the fixed payment leaves of what the trade brings. */
+const RENT = { ...PAYMENT, id: 'rent', reference: 'p.2026-11-21.rent' };
 const KEY = (await makeKey()).key;
+
+/** Nobody loses patience. */
+const NEVER = () => new Promise<never>(() => {});
 
 /** Lists that show nothing. */
 const EMPTY = { listTrades: async () => page<Trade>(), listWithdrawals: async () => page<Withdrawal>() };
@@ -39,8 +58,14 @@ function gated(
   {
     key = KEY,
     ceilings = () => null,
+    listTrades = async () => page({ ...TRADE, executedAmount: '34500.00' }),
+    sentEarlier = async () => false,
     ...scripted
-  }: Scripted & { readonly key?: ApiKey; readonly ceilings?: () => string | null } = {},
+  }: Scripted & {
+    readonly key?: ApiKey;
+    readonly ceilings?: () => string | null;
+    readonly sentEarlier?: (key: string) => Promise<boolean>;
+  } = {},
 ) {
   let ms = 0;
   const ceilingsNow = () => {
@@ -53,21 +78,36 @@ function gated(
   const read = async () => ({
     policies: texts().map((text) => {
       const loaded = loadPolicy(text, 'p.yaml');
-      assert.ok(loaded.ok);
+      assert.ok(loaded.ok, JSON.stringify(loaded));
       return { policy: loaded.policy, destinations: null, referenceRates: null, before: null };
     }),
     ceilings: ceilingsNow(),
     troubles: [],
   });
-  const clock = { wallMs: () => NOW, monotonicMs: () => ms };
-  const tally = new CeilingTally({ reader: EMPTY, facts: DEFAULT_SERVICE_FACTS, clock });
-  const gate = writeGate({ read, mode: 'SANDBOX', decimals: {}, clock, seal: sealerOf(key), tally });
+  const clock = { wallMs: () => NOW + ms, monotonicMs: () => ms };
+  const tally = new CeilingTally({ reader: EMPTY, facts: DEFAULT_SERVICE_FACTS, clock, wait: NEVER });
+  const seal = sealerOf(key);
+  const gate = writeGate({
+    read,
+    mode: 'SANDBOX',
+    reader: { listTrades, balances: async () => balances() },
+    facts: DEFAULT_SERVICE_FACTS,
+    clock,
+    seal,
+    tally,
+    sentEarlier,
+  });
   const balances = async () =>
     done({
       aggregateUsd: '1',
       balances: ['USD', 'MXN'].map((currency) => ({ currency, withdrawable: '99999', total: '99999' })),
     });
-  return { ...worker({ balances, ...scripted }, { gate }), passes: (more: number) => (ms += more) };
+  const createWithdrawal: Scripted['createWithdrawal'] = async ({ tag, amount }) =>
+    done({ ...WITHDRAWAL, tag, withdrawalAmount: amount });
+  return {
+    ...worker({ balances, createWithdrawal, listTrades, ...scripted }, { gate }),
+    passes: (more: number) => (ms += more),
+  };
 }
 
 const HEAD = { plan: context().plan };
@@ -120,7 +160,7 @@ test('what the folder does not allow goes on once it does, and the folder is rea
   assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
   texts = [];
   passes(1_001);
-  assertNotAllowed(await pays(deps, PAYMENT), /has no policy "p"/);
+  assertNotAllowed(await pays(deps, RENT), /has no policy "p"/);
 });
 
 test('a quote of another amount or pair is not asked for; one of the policy is, and a worker with the same key trades it', async () => {
@@ -195,7 +235,7 @@ traded: { per_day: ["1000.00 USD"] }
 `;
 
 test('a quote of a bought amount is asked for, and its trade made, under a ceiling of what it sells', async () => {
-  const bought = POLICY.replace('{ sell: "1000.00" }', '{ buy: "17250.00" }');
+  const bought = POLICY.replace('{ sell: "1000.00" }', '{ buy: "17250.00" }').replace(/^.*id: rent.*\n/m, '');
   const leg = { ...LEG, amount: { side: 'buy', value: '17250.00', fixed: true } } as const;
   const reply = done({ ...QUOTE, sellAmount: null, buyAmount: '17250.00', quoteAmount: '1000.00' });
   const trade = done({ ...TRADE, sellAmount: null, buyAmount: '17250.00', executedAmount: '1000.00' });
@@ -219,8 +259,115 @@ test('ceilings that are new in the folder wait until the lists show what has lef
   assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
   ceilings = CEILINGS;
   passes(1_001);
-  assertNotAllowed(await pays(deps, PAYMENT), /has just begun to count/, 'CEILING_UNKNOWN');
+  assertNotAllowed(await pays(deps, RENT), /has just begun to count/, 'CEILING_UNKNOWN');
   passes(600_000);
+  assert.equal((await pays(deps, RENT))?.kind, 'accepted');
+  assert.equal(sent('createWithdrawal').length, 2);
+});
+
+/** Answers one after the other; the last one counts from then on. */
+function answers<T>(...replies: readonly [T, ...T[]]): () => Promise<T> {
+  let nth = 0;
+  return async () => replies[Math.min(nth++, replies.length - 1)] ?? replies[0];
+}
+
+test('what may have been executed is sent again under its key after the folder has changed, and nothing else of it', async () => {
+  let texts: readonly string[] = [POLICY];
+  const { deps, passes, sent } = gated(() => texts, {
+    createWithdrawal: answers(NO_ANSWER, done(WITHDRAWAL)),
+  });
+  assert.equal((await pays(deps, PAYMENT))?.kind, 'wait');
+  texts = [];
+  passes(1_001);
+  const more = { ...PAYMENT, amount: { kind: 'fixed', value: '17250.01' } } as const;
+  assertNotAllowed(await pays(deps, more, '17250.01'), /has no policy "p"/);
+  assertNotAllowed(await pays(deps, { ...PAYMENT, account: 'wac_Strangers' }), /has no policy "p"/);
+  assertNotAllowed(await pays(deps, RENT), /has no policy "p"/);
   assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
   assert.equal(sent('createWithdrawal').length, 2);
+});
+
+test('a payment that the service has judged and refused, or that never left, waits for the folder as a new one', async () => {
+  const short = failed('WITHDRAWAL_INSUFFICIENT_BALANCE', {});
+  const limited = failed('RATE_LIMIT_EXCEEDED', {});
+  for (const reply of [short, limited]) {
+    let texts: readonly string[] = [POLICY];
+    const { deps, passes } = gated(() => texts, { createWithdrawal: async () => reply });
+    // One after the other.
+    await pays(deps, PAYMENT);
+    texts = [];
+    passes(1_001);
+    assertNotAllowed(await pays(deps, PAYMENT), /has no policy "p"/);
+  }
+});
+
+test('what the journal of a worker before shows as sent passes, also above a ceiling that is not known yet, and counts', async () => {
+  const key = '["paid","p.2026-11-21.supplier","' + PAYMENT.account + '","17250 MXN"]';
+  const { deps, passes } = gated(() => [POLICY], {
+    ceilings: () => CEILINGS,
+    sentEarlier: async (asked) => asked === key,
+  });
+  assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
+  passes(600_000);
+  assertNotAllowed(await pays(deps, RENT), /left of the ceiling/, 'OVER_CEILING');
+});
+
+test('what a trade has brought is paid as the service’s own record of it says, whatever the run says', async () => {
+  const record = { ...TRADE, executedAmount: '17300.55' };
+  let trades: readonly Trade[] = [];
+  let isReadable = true;
+  const { deps, sent } = gated(() => [POLICY], {
+    listTrades: async () => (isReadable ? page(...trades) : NO_ANSWER),
+  });
+  assertNotAllowed(
+    await pays(deps, RENT, '50.55'),
+    /what trade "usd-mxn-1" has brought, and the service shows no/,
+  );
+  const others: readonly Trade[] = [
+    { ...record, clientReferenceId: 'p.2026-11-20.usd-mxn-1' },
+    { ...record, clientReferenceId: null },
+    { ...record, buyCurrency: 'EUR' },
+    { ...record, status: 'FAILED' },
+  ];
+  for (const other of others) {
+    trades = [other];
+    // One after the other.
+    assertNotAllowed(await pays(deps, RENT, '50.55'), /the service shows no such trade/);
+  }
+  trades = [record];
+  assertNotAllowed(await pays(deps, RENT, '50.56'), /pays "rent" 50\.55 MXN, not 50\.56 MXN/);
+  isReadable = false;
+  assertNotAllowed(await pays(deps, RENT, '50.55'), /the list of trades cannot be read/);
+  isReadable = true;
+  assert.equal((await pays(deps, RENT, '50.55'))?.kind, 'accepted');
+  assert.equal(sent('createWithdrawal').length, 1);
+});
+
+const REBALANCE = `policy: 1
+kind: rebalance
+name: p
+environment: sandbox
+rebalance: { base: { currency: USD }, targets: { MXN: { min: "100999.00" } } }
+quote: { settlement: T0 }
+guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 25bps }
+`;
+
+test('a leg of a rebalancing that would lead past its target, as balances and trades under way stand now, is not quoted', async () => {
+  let trades: readonly Trade[] = [];
+  const { deps, sent } = gated(() => [REBALANCE], { listTrades: async () => page(...trades) });
+  const quoteOf = async (value: string) => {
+    const leg: LegCall['leg'] = { ...LEG, amount: { side: 'buy', value, fixed: false } };
+    return (await inActivity({}, () => requestQuote(deps)({ ...LEG_CALL, leg }))).step;
+  };
+  assertNotAllowed(
+    await quoteOf('1000.01'),
+    /buys MXN up to 100,?999\.00 MXN at most, and 99,?999\.00 MXN is/,
+  );
+  const bought = { ...TRADE, clientReferenceId: 'q.2026-11-21.usd-mxn-1', executedAmount: '0.01' };
+  trades = [bought];
+  assertNotAllowed(await quoteOf('1000.00'), /99,?999\.01 MXN is there or on its way/);
+  assert.equal(sent('createQuote').length, 0);
+  trades = [{ ...bought, status: 'SETTLED' }];
+  await quoteOf('1000.00');
+  assert.equal(sent('createQuote').length, 1);
 });

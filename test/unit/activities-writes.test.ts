@@ -13,7 +13,7 @@ import { requestQuote } from '../../activities/request-quote.ts';
 import { InstructionsPaused } from '../../durable/instructions/read.ts';
 import { ask } from '../../domain/writes/step.ts';
 import { makeProblem } from '../../domain/problems.ts';
-import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
+import { NEW_LEG, tradedOf, type LegState } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import type { TurnAnswer } from '../../domain/turn.ts';
 import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
@@ -672,4 +672,28 @@ test('a leg that needs no turn takes none, and tells when it has traded', async 
   const traded = turnTold(worker({ createTrade: async () => done(TRADE) }).deps);
   await inActivity({}, () => executeTrade(traded.deps)({ ...LEG_CALL, follows: 'at once' }));
   assert.deepEqual(traded.told, [true]);
+});
+
+test('a trade that came out above a limit of the run, with what its other legs have traded, is held until a person accepts it', async () => {
+  const { deps } = worker();
+  const { plan, leg } = LEG_CALL;
+  const perRun = { value: '1500', currency: 'USD' };
+  const limits = { perTrade: null, perRun, perDay: null, perPayment: [], paidPerRun: [] };
+  const asked = (sold: string) =>
+    inActivity({}, () =>
+      requestQuote(deps)({
+        plan: { ...plan, rules: { ...plan.rules, limits } },
+        leg,
+        tradedSoFar: [{ value: sold, currency: 'USD' }],
+        traded: tradedOf(TRADE, null),
+      }),
+    );
+  for (const [sold, isHeld] of [
+    ['500', false],
+    ['500.01', true],
+  ] as const) {
+    const { step } = await asked(sold);
+    assert.ok(step.kind === 'traded', JSON.stringify(step));
+    assert.equal(step.isHeld, isHeld, sold);
+  }
 });

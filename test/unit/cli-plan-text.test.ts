@@ -175,6 +175,21 @@ test('the price of this moment stands beside what the guard allows, and is not t
   assert.doesNotMatch(planOf({ guard }).text, /Price now/);
 });
 
+test('the reason for an unusual guard is shown once, and answers what the plan would ask', () => {
+  const guard = '{ worst_rate: "0.10 MXN per USD", unusual: "a floor against errors only" }';
+  const price: IndicativePrice = {
+    leg: 'usd-mxn-1',
+    kind: 'quoted',
+    sides: { sellAmount: '1000.00', buyAmount: '17000' },
+  };
+  const { text, document } = planOf({ guard }, {}, [price]);
+  const said = 'The policy says why its guard is unusual: "a floor against errors only".';
+  assert.equal(text.split(said).length, 2, text);
+  assert.deepEqual(document.remarks, [said]);
+  assert.match(text, /by a quote that is not traded\. The guard allows it\./);
+  assert.doesNotMatch(text, /ten times worse/);
+});
+
 test('every limit of the plan is shown', () => {
   const limits =
     '{ per_trade: "1000.00 USD", per_run: "2000.00 USD", per_payment: ["3.00 MXN"], paid_per_run: ["4.00 MXN"] }';

@@ -10,7 +10,7 @@ import { schedulesText } from '../../cli/views/schedules-text.ts';
 import type { ScheduleView } from '../../operations/schedules/starts.ts';
 import { openAgainLine, pastLines, reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../domain/run/progress.ts';
-import { clockOf, momentText } from '../../cli/terminal/clock.ts';
+import { clockOf, momentText } from '../../domain/clock.ts';
 import { paragraphOf, span, table, wrap, type Paint } from '../../cli/terminal/text.ts';
 import { isSafetyWait } from '../../operations/follow/until-it-ends.ts';
 import { SENT_SOONER, needsSomebody, safetyWaitText, type Waiting } from '../../domain/waits.ts';

@@ -135,3 +135,33 @@ test('a folder that is not there has no policy, and says so', async () => {
   assert.deepEqual(policies, []);
   assert.match(troubles.join(), /missing": ENOENT/);
 });
+
+test('a policy that is half written while it is read counts once it is whole, and never without its last lines', async () => {
+  const whole = `${named('one')}limits: { per_payment: ["5.00 MXN"], paid_per_run: ["5.00 MXN"] }\n`;
+  const half = named('one');
+  const writes: (() => Promise<void>)[] = [];
+  const reader = policiesFolder(folder, {}, async () => writes.shift()?.());
+  const limitsNow = async (): Promise<readonly unknown[]> =>
+    (await reader()).policies.map(({ policy }) => policy.rules.limits?.perPayment.length ?? null);
+  await put('one.yaml', half);
+  writes.push(() => put('one.yaml', whole));
+  assert.deepEqual(await limitsNow(), [1]);
+  // Somebody writes it anew: for a moment it is empty, and for another one it lacks its limits.
+  await put('one.yaml', '');
+  writes.push(
+    () => put('one.yaml', half),
+    () => put('one.yaml', whole),
+  );
+  assert.deepEqual(await limitsNow(), [1]);
+  await put('one.yaml', half);
+  assert.deepEqual(await limitsNow(), [null], 'it stays as it is');
+});
+
+test('a folder that changes with each reading allows nothing, and says so', async () => {
+  await put('one.yaml', named('one'));
+  let nth = 0;
+  const reader = policiesFolder(folder, {}, () => put('two.yaml', named(`two-${(nth += 1)}`)));
+  const { policies, troubles } = await reader();
+  assert.deepEqual(policies, []);
+  assert.match(troubles.join(), /is being changed/);
+});

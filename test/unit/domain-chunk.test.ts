@@ -202,7 +202,6 @@ class World {
       },
       runId,
       originalRunId,
-      firstRunId: runId,
     };
   }
 

@@ -9,13 +9,14 @@ import { farBounds } from '../../domain/plan/far-bounds.ts';
 function linesOf(
   worstRate: string,
   rates: readonly string[] | null = ['1.08 USD per EUR'],
+  more = '',
 ): readonly string[] {
   const text = `policy: 1
 kind: rebalance
 name: p
 environment: sandbox
 rebalance: { base: { currency: USD }, targets: { EUR: { min: "1.00", max: "9.00" } } }
-guard: { reference: { file: r.yaml, max_age: 30h }, worst_cost: 25bps, worst_rate: ["${worstRate}"] }
+guard: { reference: { file: r.yaml, max_age: 30h }, worst_cost: 25bps, worst_rate: ["${worstRate}"]${more} }
 `;
   const loaded = loadPolicy(text, 'p.yaml');
   assert.ok(loaded.ok, JSON.stringify(loaded));
@@ -65,4 +66,8 @@ for (const [worstRate, rate] of [
 test('nothing is compared without a reference rate for the pair', () => {
   assert.deepEqual(linesOf('9.00 USD per EUR', null), []);
   assert.deepEqual(linesOf('9.00 USD per EUR', ['1.30 USD per GBP']), []);
+});
+
+test('a policy that says why its guard is unusual has answered', () => {
+  assert.deepEqual(linesOf('0.05 USD per EUR', undefined, ', unusual: "a floor against errors only"'), []);
 });

@@ -9,7 +9,8 @@ import type { Plan } from '../../domain/plan/plan.ts';
 import { chunkStateOf } from '../../domain/run/chunk-state.ts';
 import { fundedIn, fundingOf, withoutItsBatch } from '../../domain/run/funding.ts';
 import { newLeg } from '../../domain/run/items.ts';
-import { reservedIn } from '../../domain/run/reserves.ts';
+import { NOTHING_RESERVED } from '../../domain/plan/reserved.ts';
+import { reservationIn } from '../../domain/run/reserves.ts';
 import { adoptPlan, newRunState, type RunState } from '../../domain/run/state.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { inputOn, madeFrom } from '../support/plans.ts';
@@ -164,8 +165,8 @@ test('a settlement is waited for by what was there and what was bought, where th
 
 test('while its legs wait, others see what they may cost, and that what they buy is paid out', () => {
   const state = stateAt('0');
-  const told = (reserved = reservedIn(state, '')) =>
-    (reserved ?? []).map(({ currency, takes, changes, short }) => [currency, takes, changes, short]);
+  const told = ({ reserved } = reservationIn(state, '') ?? NOTHING_RESERVED) =>
+    reserved.map(({ currency, takes, changes, short }) => [currency, takes, changes, short]);
   assert.deepEqual(told(), [
     ['USD', '900', '-900', undefined],
     ['EUR', '0', '0', undefined],

@@ -7,7 +7,7 @@ import { besideLostRuns } from '../../domain/writes/lost-runs.ts';
 import type { Trade } from '../../domain/service/records.ts';
 import type { WaitReason } from '../../domain/waits.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
-import { unreadable, type Answer, type Context, type Effect } from '../../domain/writes/step.ts';
+import { unreadable, type Answer, type Context, type Day, type Effect } from '../../domain/writes/step.ts';
 import { NEW_LEG, quietWhile, type LegState, type LegStep } from '../../domain/writes/leg-state.ts';
 import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
 import {
@@ -789,28 +789,46 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
       assert.equal(asked(leg, othersAccepted, '1000').kind, 'quoted');
     }
   assert.equal(asked(LEG).kind, 'quoted');
-  const over: Problem = { code: 'OVER_LIMIT', item: LEG.id, message: 'x', fix: 'y' };
-  const { result } = play(requestQuoteSteps(context(), target, NEW_LEG), {
-    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
-    'read demand': [{ problem: over }],
-  });
-  assert.equal(problemOf(result), 'OVER_LIMIT');
 });
 
 test('a quote keeps the limits of the run and of the day with all that was traded before it', () => {
   const usd = (value: string) => ({ value, currency: 'USD' });
   const limits = { perTrade: null, perRun: usd('2000'), perDay: usd('3000'), perPayment: [], paidPerRun: [] };
-  const asked = (inRun: string, onDate: string) =>
-    play(
-      requestQuoteSteps(
-        context({ plan: { tradedOnDate: [usd(onDate)] }, rules: { limits }, tradedSoFar: [usd(inRun)] }),
-        LEG,
-        NEW_LEG,
-      ),
-    ).result;
-  assert.equal(asked('1000', '1000').kind, 'quoted');
-  assert.equal(problemOf(asked('1000.01', '0')), 'OVER_LIMIT');
-  assert.equal(problemOf(asked('1000', '1000.01')), 'OVER_LIMIT');
+  const target = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
+  const asked = (inRun: string, day: Day, hasLapsed = false) =>
+    play(requestQuoteSteps(context({ rules: { limits }, tradedSoFar: [usd(inRun)] }), target, NEW_LEG), {
+      'take turn': [{ turn: 'ours', hasLapsed, others: [], tradedAgoMs: null, tradedAtMs: null }],
+      'read day': [day],
+    });
+  const onDate = (value: string) => ({ onDate: [usd(value)] });
+  for (const hasLapsed of [false, true]) {
+    const { result, effects } = asked('1000', onDate('1000'), hasLapsed);
+    assert.ok(result.kind === 'quoted', JSON.stringify(result));
+    assert.deepEqual(result.state.quote?.onDate, [usd('1000')]);
+    // In the turn, and before the quote that is held against it.
+    const kinds = kindsOf(effects);
+    assert.ok(kinds.indexOf('take turn') < kinds.indexOf('read day'), kinds.join());
+    assert.ok(kinds.indexOf('read day') < kinds.indexOf('send quote'), kinds.join());
+    assert.equal(problemOf(asked('1000.01', onDate('0'), hasLapsed).result), 'OVER_LIMIT');
+    assert.equal(problemOf(asked('1000', onDate('1000.01'), hasLapsed).result), 'OVER_LIMIT');
+  }
+  const problem: Problem = { code: 'RESERVATION_UNKNOWN', item: null, message: 'x', fix: 'y' };
+  const untold = asked('0', { wait: { afterMs: 1, reason: 'doubt', problem } });
+  assert.equal(problemOf(untold.result), 'RESERVATION_UNKNOWN');
+  assert.ok(!kindsOf(untold.effects).includes('send quote'));
+});
+
+test('a trade that came out above the limit of the day is held against what the day had come to at its quote', () => {
+  const usd = (value: string) => ({ value, currency: 'USD' });
+  const limits = { perTrade: null, perRun: null, perDay: usd('3000'), perPayment: [], paidPerRun: [] };
+  const traded = (onDate: string) => {
+    const state = { ...QUOTED, quote: { ...IN_HAND, onDate: [usd(onDate)] } };
+    const { result } = trade({}, state, context({ rules: { limits } }));
+    assert.ok(result.kind === 'traded', JSON.stringify(result));
+    return result.worse?.code ?? null;
+  };
+  assert.equal(traded('2000'), null);
+  assert.equal(traded('2000.01'), 'EXECUTED_OVER_LIMIT');
 });
 
 test('a leg that the run does not want any more is looked up and ends, and nothing is asked for', () => {

@@ -18,8 +18,9 @@ import {
   takeTurn,
   type TurnState,
 } from '../../domain/turn.ts';
+import { makeProblem } from '../../domain/problems.ts';
 import { newLeg, newPayment } from '../../domain/run/items.ts';
-import { reservedIn } from '../../domain/run/reserves.ts';
+import { reservationIn } from '../../domain/run/reserves.ts';
 import { adoptPlan, newRunState, type RunState } from '../../domain/run/state.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT, type PaymentState } from '../../domain/writes/withdrawal.ts';
@@ -187,20 +188,20 @@ const GUARD = {
 
 test('an open run reserves what it sells, and of what it pays what its own purchases do not bring', () => {
   assert.deepEqual(reservedBy([{ ...LEG, guard: GUARD }], [MXN_PAYMENT]), [
-    { currency: 'USD', takes: '1000', changes: '-1000', gross: '1000', isTold: true },
-    { currency: 'MXN', takes: '100', changes: '-100', gross: '16900', isTold: true },
+    { currency: 'USD', takes: '1000', changes: '-1000', isTold: true },
+    { currency: 'MXN', takes: '100', changes: '-100', isTold: true },
   ]);
   // Traded already: only the payment is left.
   assert.deepEqual(reservedBy([], [MXN_PAYMENT]), [
-    { currency: 'MXN', takes: '17000', changes: '-17000', gross: '0', isTold: true },
+    { currency: 'MXN', takes: '17000', changes: '-17000', isTold: true },
   ]);
 });
 
 test('a leg that is asked for by what it buys reserves the most that its guard lets it sell', () => {
   const leg = { ...LEG, amount: { side: 'buy', value: '16900', fixed: true }, guard: GUARD } as const;
   assert.deepEqual(reservedBy([leg], []), [
-    { currency: 'USD', takes: '1000', changes: '-1000', gross: '1000', isTold: true },
-    { currency: 'MXN', takes: '0', changes: '16900', gross: '16900', isTold: true },
+    { currency: 'USD', takes: '1000', changes: '-1000', isTold: true },
+    { currency: 'MXN', takes: '0', changes: '16900', isTold: true },
   ]);
   const unbounded = reservedBy([{ ...leg, guard: null }], []);
   assert.deepEqual(
@@ -220,7 +221,6 @@ test('what a leg may have brought already is not counted on: it may be among the
     currency: 'MXN',
     takes: '17000',
     changes: '-100',
-    gross: '16900',
     isTold: false,
   });
 });
@@ -228,7 +228,7 @@ test('what a leg may have brought already is not counted on: it may be among the
 test('a payment of all that a leg brings takes what the leg buys, and no more', () => {
   const all = { ...MXN_PAYMENT, amount: null };
   const [, mxn] = reservedBy([{ ...LEG, guard: GUARD }], [all]);
-  assert.deepEqual(mxn, { currency: 'MXN', takes: '0', changes: '0', gross: '16900', isTold: true });
+  assert.deepEqual(mxn, { currency: 'MXN', takes: '0', changes: '0', isTold: true });
 });
 
 test('nobody plans with what others have reserved, nor with what cannot be told', () => {
@@ -266,7 +266,7 @@ test('what may have been taken already cannot be told: others would count it twi
     const state = newRunState(RUN, 'sandbox/p.2026-11-21', POLICY);
     adoptPlan(state, plan);
     change(state);
-    return (reservedIn(state, runId) ?? [])
+    return (reservationIn(state, runId)?.reserved ?? [])
       .flatMap(({ currency, isTold }) => (isTold ? [] : currency))
       .toSorted();
   };
@@ -293,6 +293,17 @@ test('what may have been taken already cannot be told: others would count it twi
   assert.deepEqual(untoldIn(leg({ knownIn: 'run-1' }, true)), []);
   assert.deepEqual(untoldIn(payment({ knownIn: 'run-1', doubt })), [PAYMENT.currency]);
   assert.deepEqual(untoldIn(payment({}, true)), [PAYMENT.currency]);
+  // It says since when, as far as anything waits.
+  const sinceMs = (state: RunState) =>
+    reservationIn(state, 'run-1')?.reserved.map((one) => one.untoldSinceMs);
+  const waits = newRunState(RUN, 'sandbox/p.2026-11-21', POLICY);
+  adoptPlan(waits, plan);
+  leg({ knownIn: 'run-1', doubt })(waits);
+  assert.deepEqual(sinceMs(waits), [undefined, undefined]);
+  const problem = makeProblem('IN_DOUBT', LEG.id);
+  for (const record of waits.legs)
+    record.waiting = { reason: 'doubt', problem, wakeAtMs: NOW + 10_000, sinceMs: NOW };
+  assert.deepEqual(sinceMs(waits), [NOW, NOW]);
   // What a reset run has not looked up yet, and what a call has forgotten.
   assert.deepEqual(
     untoldIn(() => {}, 'run-2'),
@@ -321,7 +332,9 @@ test('a payment of a leg that is known not to be traded cannot have been sent: t
     for (const record of state.legs) record.stage = { ...newLeg(), state: { ...NEW_LEG, ...leg } };
     for (const record of state.payments)
       record.stage = { ...newPayment(), state: { ...NEW_PAYMENT, ...payment } };
-    return (reservedIn(state, 'run-2') ?? []).flatMap(({ currency, isTold }) => (isTold ? [] : currency));
+    return (reservationIn(state, 'run-2')?.reserved ?? []).flatMap(({ currency, isTold }) =>
+      isTold ? [] : currency,
+    );
   };
   const doubt = { lastSendMs: NOW, absentAtMs: null, under: null, why: 'no answer' };
   assert.deepEqual(untoldIn({ knownIn: 'run-2' }, {}), []);

@@ -584,7 +584,7 @@ test('a person names a record without a tag that an item of another run has: not
   const { result, effects } = pay({ ...script, 'read claims': [TAKEN, TAKEN] }, DOUBTFUL);
   assert.equal(named(result), 'wait: person');
   assert.equal(problemOf(result), 'DECISION_UNPROVEN');
-  assert.match(JSON.stringify(result), /an item of another run has this record as its own/);
+  assert.match(JSON.stringify(result), /another item has this record as its own/);
   assert.deepEqual(sentAs(effects), []);
   // A tag says whose it is.
   const own = done({ ...UNTAGGED, tag: PAYMENT.reference });
@@ -593,6 +593,27 @@ test('a person names a record without a tag that an item of another run has: not
     DOUBTFUL,
   );
   assert.ok(!kindsOf(told.effects).includes('read claims'));
+});
+
+test('a record that people have named for another item too is adopted by neither; where that cannot be read, it is asked again', () => {
+  for (const [name, answers, wait] of [
+    ['listed', [{ named: true }, { named: true }], 'wait: person'],
+    ['listed', [{ named: null }, { named: null }], 'wait: service'],
+    ['listed', [{ named: false }], 'accepted'],
+    ['not listed', [{ named: true }], 'wait: person'],
+    ['not listed', [{ named: null }], 'wait: service'],
+    ['not listed', [{ named: false }], 'accepted'],
+  ] as const) {
+    const script = {
+      'read instructions': [kept(NAMED)],
+      'fetch withdrawal': [done(UNTAGGED)],
+      'scan withdrawals': [name === 'listed' ? seen(UNTAGGED) : seen<Withdrawal>()],
+      'read words': answers,
+    };
+    const { result, effects } = pay(script, DOUBTFUL);
+    assert.equal(named(result), wait, `${name} ${JSON.stringify(answers)}`);
+    assert.deepEqual(sentAs(effects), []);
+  }
 });
 
 test('a payment that was never handed to a sender ends after one lookup, also in a run that was reset', () => {

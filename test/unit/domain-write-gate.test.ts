@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { dateOfRunId } from '../../calendar/business-date.ts';
 import type { Policy } from '../../domain/policy.ts';
+import type { Held } from '../../domain/plan/holding.ts';
 import {
   whyNotAllowed,
   type AllowedPolicy,
@@ -10,7 +11,8 @@ import {
   type GatedWrite,
 } from '../../domain/writes/write-gate.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
-import { NOW } from '../support/scripts.ts';
+import type { Trade } from '../../domain/service/records.ts';
+import { NOW, TRADE } from '../support/scripts.ts';
 
 const CONVERT = `policy: 1
 kind: convert
@@ -46,6 +48,35 @@ shortfall: hold
 limits: { per_trade: "5000.00 USD", per_run: "5000.00 USD", per_payment: ["900.00 EUR"], paid_per_run: ["9000.00 EUR"] }
 `;
 
+/** What the trade of the run has brought: a payment of 500.00 leaves 17250.00 of it. */
+const BROUGHT: readonly Trade[] = ['p.2026-11-21', 'p.2026-11-20'].map((run) => ({
+  ...TRADE,
+  clientReferenceId: `${run}.usd-mxn-1`,
+  executedAmount: '17750.004',
+}));
+
+/** EUR 1,000.00 and 1,000,000.00 USD are there, and 200.00 EUR are on their way. */
+const HELD: Held = heldOf({ EUR: '1000.00', USD: '1000000.00' }, { EUR: '200.00' });
+
+function heldOf(there: Readonly<Record<string, string>>, comes: Readonly<Record<string, string>> = {}): Held {
+  return {
+    balances: {
+      balances: Object.entries(there).map(([currency, value]) => ({
+        currency,
+        withdrawable: value,
+        total: value,
+      })),
+    },
+    onTheWay: Object.entries(comes).map(([currency, value]) => ({
+      currency,
+      comes: value,
+      goes: '0',
+      isTold: true,
+    })),
+    reserved: [],
+  };
+}
+
 function policyOf(text: string): Policy {
   const loaded = loadPolicy(text, 'p.yaml');
   assert.ok(loaded.ok, JSON.stringify(loaded));
@@ -61,7 +92,15 @@ function whyNot(
   write: GatedWrite,
   more: Partial<Gate> = {},
 ): string | null {
-  const gate = { policies, mode: 'SANDBOX', nowMs: NOW, decimalsOf: () => 2, dateOf: dateOfRunId } as const;
+  const gate = {
+    policies,
+    mode: 'SANDBOX',
+    nowMs: NOW,
+    decimalsOf: () => 2,
+    dateOf: dateOfRunId,
+    brought: BROUGHT,
+    held: HELD,
+  } as const;
   return whyNotAllowed({ ...gate, ...more }, write);
 }
 
@@ -72,12 +111,19 @@ const pay = (item: string, account: string, amount: string, currency = 'MXN'): G
   currency,
   amount,
 });
-const quote = (sell: string, buy: string, value: string, side: 'sell' | 'buy' = 'sell'): GatedWrite => ({
+const quote = (
+  sell: string,
+  buy: string,
+  value: string,
+  side: 'sell' | 'buy' = 'sell',
+): Extract<GatedWrite, { kind: 'quote' }> => ({
   kind: 'quote',
   reference: 'p.2026-11-21.leg-1',
   sell,
   buy,
   amount: { side, value },
+  validForSeconds: 30,
+  settlement: 'T0',
 });
 const trade = (sell: string, buy: string, sellAmount: string, buyAmount: string): GatedWrite => ({
   kind: 'trade',
@@ -113,11 +159,13 @@ describe('a conversion of the folder', () => {
     [pay('bonus', SUPPLIER, '10'), /has no payment "bonus"/],
     [quote('USD', 'EUR', '1000'), /does not sell USD for EUR/],
     [quote('MXN', 'USD', '1000'), /does not sell MXN for USD/],
+    [{ ...quote('USD', 'MXN', '1000'), settlement: 'T2' }, /takes quotes that settle T0, not T2/],
+    [{ ...quote('USD', 'MXN', '1000'), validForSeconds: 60 }, /are valid for 30s, not 60s/],
     [quote('USD', 'MXN', '1000.01'), /sells 1,?000\.00 USD, not/],
     [quote('USD', 'MXN', '1000', 'buy'), /sells 1,?000\.00 USD, not/],
     [trade('USD', 'MXN', '1000.00', '16899.99'), /does not allow the price/],
     [trade('USD', 'MXN', '50000.00', '900000'), /sells 1,?000\.00 USD, not/],
-  ] as const)
+  ] as readonly (readonly [GatedWrite, RegExp])[])
     test(`does not allow ${JSON.stringify(write)}`, () => {
       assert.match(whyNot(POLICIES, write) ?? '', why);
     });
@@ -142,7 +190,7 @@ describe('a conversion of the folder', () => {
   test('that was replaced still counts for runs of earlier dates, and for no others', () => {
     const replaced = allowed(CONVERT, { before: '2026-11-21' });
     const now = allowed(CONVERT.replace(SUPPLIER, OTHER));
-    const old = pay('supplier', SUPPLIER, '1');
+    const old = pay('supplier', SUPPLIER, '17250.00');
     const earlier = { ...old, reference: 'p.2026-11-20.supplier' };
     assert.match(whyNot([now, replaced], old) ?? '', /another account/);
     assert.equal(whyNot([now, replaced], earlier), null);
@@ -196,6 +244,56 @@ describe('a rebalancing of the folder', () => {
     const nowMs = NOW + 30 * 3_600_000;
     assert.match(whyNot(POLICIES, write, { nowMs }) ?? '', /too old/);
   });
+
+  test('fixes the amount of the other currency, and takes no quote of its base', () => {
+    assert.match(
+      whyNot(POLICIES, quote('EUR', 'USD', '10', 'buy')) ?? '',
+      /fixes the amount of EUR, not of USD/,
+    );
+  });
+
+  test('trades nothing while balances cannot be read, or a trade under way has a status that nobody knows', () => {
+    assert.match(whyNot(POLICIES, quote('EUR', 'USD', '10'), { held: null }) ?? '', /cannot be read/);
+    const onTheWay = [{ currency: 'EUR', comes: '1', goes: '0', isTold: false }];
+    const held = { ...HELD, onTheWay };
+    assert.match(whyNot(POLICIES, quote('EUR', 'USD', '10'), { held }) ?? '', /do not tell it/);
+  });
+
+  for (const [target, there, write, why] of [
+    // 1,200.00 EUR are there or on their way.
+    ['{ max: "0.00" }', {}, quote('EUR', 'USD', '1200.00'), null],
+    [
+      '{ max: "0.00" }',
+      {},
+      quote('EUR', 'USD', '1200.01'),
+      /sells EUR down to 0\.00 EUR at most, and 1,?200\.00 EUR is/,
+    ],
+    ['{ max: "0.00" }', {}, trade('EUR', 'USD', '1200.01', '1296.01'), /1,?200\.01 EUR is too much/],
+    ['{ max: "0.00" }', {}, quote('USD', 'EUR', '1', 'buy'), /has no target to which EUR is bought/],
+    ['{ min: "1300.00" }', {}, quote('USD', 'EUR', '100.00', 'buy'), null],
+    ['{ min: "1300.00" }', {}, quote('USD', 'EUR', '100.01', 'buy'), /buys EUR up to 1,?300\.00 EUR/],
+    ['{ min: "1300.00" }', {}, quote('EUR', 'USD', '1'), /has no target to which EUR is sold/],
+    ['{ min: "1300.00" }', { EUR: '1000.005' }, quote('USD', 'EUR', '100.00', 'buy'), null],
+    ['{ min: "900.00", max: "1100.00" }', {}, quote('EUR', 'USD', '300.00'), null],
+    ['{ min: "900.00", max: "1100.00" }', {}, quote('EUR', 'USD', '300.01'), /down to 900\.00 EUR/],
+    ['{ keep: "1000.00", band: "100.00" }', {}, quote('EUR', 'USD', '300.00'), null],
+    ['{ keep: "1000.00", band: "100.00" }', {}, quote('EUR', 'USD', '300.01'), /down to 900\.00 EUR/],
+    ['{ keep: "1400.00", band: "100.00" }', {}, trade('USD', 'EUR', '324', '300.00'), null],
+    ['{ keep: "1400.00", band: "100.00" }', {}, trade('USD', 'EUR', '324', '300.01'), /up to 1,?500\.00 EUR/],
+    // The total is 9,704.00 USD + 1,200.00 EUR at 1.08 = 11,000.00 USD; 10% of it are 1,018.51 EUR, 2% are 203.70 EUR.
+    ['{ share: "10%", band: "2%" }', { USD: '9704.00' }, quote('EUR', 'USD', '385.19'), null],
+    ['{ share: "10%", band: "2%" }', { USD: '9704.00' }, quote('EUR', 'USD', '385.21'), /down to 814\./],
+  ] as const)
+    test(`by EUR: ${target}, with ${JSON.stringify(there)}, ${why === null ? 'makes' : 'does not make'} ${JSON.stringify(write)}`, () => {
+      const text = REBALANCE.replace('EUR: { max: "0.00" }, EURC: { min: "5.00" }', `EUR: ${target}`).replace(
+        /^.*never_sell.*\n/m,
+        '',
+      );
+      const held = heldOf({ EUR: '1000.00', USD: '1000000.00', ...there }, { EUR: '200.00' });
+      const told = whyNot([allowed(text, { referenceRates })], write, { held });
+      if (why === null) assert.equal(told, null);
+      else assert.match(told ?? '', why);
+    });
 
   test('pays nobody', () => {
     assert.match(whyNot(POLICIES, pay('eur-usd-1', SUPPLIER, '1', 'USD')) ?? '', /pays nothing/);

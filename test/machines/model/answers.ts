@@ -11,6 +11,8 @@ import type {
   TradedCall,
   WithdrawalsCall,
 } from '../../../domain/run/calls.ts';
+import type { Carried } from '../../../domain/run/carry.ts';
+import type { RunState } from '../../../domain/run/state.ts';
 import { makeProblem } from '../../../domain/problems.ts';
 import { NEW_LEG } from '../../../domain/writes/leg-state.ts';
 import { sidesOf } from '../../../domain/writes/lookups.ts';
@@ -77,6 +79,33 @@ export function typedAnswer(world: World, activity: Activity, claim: Claim): unk
     case 'tellCoordinator':
       return null;
   }
+}
+
+/** What a stranger hands on to the next history of a run or a chunk, in place of what is known. */
+export function falselyHandedOn(
+  carried: Carried,
+  { legs, payments }: RunState,
+  claim: Extract<Misfortune, { kind: 'handed on' }>['claim'],
+): Carried {
+  if (claim === 'nothing') return { ...carried, legs: [], payments: [] };
+  const atMs = 0;
+  return {
+    ...carried,
+    legs: legs.map(({ leg: { id } }) => ({
+      id,
+      kind: 'traded',
+      atMs,
+      tradeId: NOBODYS_TRADE.id,
+      quoted: null,
+    })),
+    payments: payments.map(({ payment: { id } }) => ({
+      id,
+      kind: 'accepted',
+      withdrawalId: NOBODYS_WITHDRAWAL.id,
+      atMs,
+      status: 'PENDING',
+    })),
+  };
 }
 
 const NOBODYS_TRADE: ShownTrade = {

@@ -283,6 +283,14 @@ const misfortune: fc.Arbitrary<Misfortune> = oneOf<Misfortune>(
   [
     1,
     fc.record({
+      kind: fc.constant('slow reads' as const),
+      takesMs: seconds(1, 6, 12),
+      ms: seconds(60, 600, 10_800),
+    }),
+  ],
+  [
+    1,
+    fc.record({
       kind: fc.constant('instructions unreadable' as const),
       ms: seconds(5, 300, 10_800, 172_800),
     }),

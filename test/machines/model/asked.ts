@@ -6,7 +6,6 @@
 import { acceptedOf } from '../../../domain/run/items.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import { isInAnotherBatch, paymentsOf } from './ours.ts';
-import { isCountedWhole } from './outside.ts';
 import { allSaid, saidOfItem } from './said.ts';
 import { isFailed, type Movement } from './service.ts';
 import type { Temporal } from './temporal.ts';
@@ -23,8 +22,7 @@ type Reason =
   | 'a withdrawal that nobody accounts for pays the same'
   | 'a trade of another plan could be it'
   | 'its amount is forgotten'
-  | 'somebody has made up a trade of it'
-  | 'its trade is above the limit of the day';
+  | 'somebody has made up a trade of it';
 
 /** "You did this already." */
 const DONE_BEFORE = ['TRADE_DUPLICATE_CLIENT_REFERENCE', 'QUOTE_ALREADY_CONSUMED', 'IDEMPOTENCY_MISMATCH'];
@@ -32,7 +30,6 @@ const DONE_BEFORE = ['TRADE_DUPLICATE_CLIENT_REFERENCE', 'QUOTE_ALREADY_CONSUMED
 /** Why a person may be asked about an item; null: nothing happened to it that only a person can judge. */
 export function whyAPerson(world: World, temporal: Temporal, id: string): Reason | null {
   if (isSpokenOf(world, temporal, id)) return 'a person has decided about it';
-  if (isCountedWhole(world, temporal, id)) return 'its trade is above the limit of the day';
   const item = temporal.itemOf(id);
   const moved = world.oracle.movementsOf(item);
   if (moved.length > 1) return 'the service has several records of it';
@@ -56,7 +53,9 @@ function whyALeg(world: World, temporal: Temporal, id: string): Reason | null {
   );
   if (isStray) return 'a trade of another plan could be it';
   const isMadeUp = world.schedule.events.some(
-    ({ what }) => what.kind === 'answered' && what.claim !== 'failed',
+    ({ what }) =>
+      (what.kind === 'answered' && what.claim !== 'failed') ||
+      (what.kind === 'handed on' && what.claim !== 'nothing'),
   );
   if (isMadeUp && world.oracle.movementsOf(temporal.itemOf(id)).length === 0)
     return 'somebody has made up a trade of it';

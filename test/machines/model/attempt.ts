@@ -8,6 +8,7 @@ import type { Quote, Trade, Withdrawal } from '../../../domain/service/records.t
 import { compare } from '../../../domain/money.ts';
 import { keyMaterial, type WriteEndpoint } from '../../../domain/references.ts';
 import type { Leg } from '../../../domain/plan/plan.ts';
+import type { Money } from '../../../domain/policy.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import {
   TOKEN_LIFE_MS,
@@ -30,9 +31,11 @@ import type {
 } from '../../../domain/run/calls.ts';
 import { asForgotten } from '../../../domain/writes/doubt.ts';
 import type { Closed } from '../../../domain/halt.ts';
+import { isNamedIn } from '../../../domain/people/instructions.ts';
 import { makeProblem, type Problem } from '../../../domain/problems.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
 import { heldBesideNow } from '../../../activities/claims.ts';
+import { readDay } from '../../../activities/day.ts';
 import { readDemand } from '../../../activities/demand.ts';
 import { readFreeMoney } from '../../../activities/free-money.ts';
 import { turnGivenBack } from '../../../activities/leg-calls.ts';
@@ -171,8 +174,9 @@ export class Attempt {
 
   #leg(call: LegCall | TradedCall): Item {
     if ('traded' in call) {
-      const steps = tradedSteps(this.#context(call, true, []), call.leg, call.traded);
-      return { id: call.leg.id, steps, step: null };
+      const { leg, tradedSoFar, traded } = call;
+      const steps = tradedSteps({ ...this.#context(call, true, []), tradedSoFar }, leg, traded);
+      return { id: leg.id, steps, step: null };
     }
     const { tradedSoFar, unwanted, legs, funding, sale } = call;
     const context: Context = {
@@ -256,7 +260,8 @@ export class Attempt {
       world.reach(`after ${effect.kind}`);
       this.#next(item, given);
     };
-    const read = (ms: number, now: () => Answer): void => {
+    const read = (now: () => Answer): void => {
+      const ms = world.service.readMs();
       // What a read says was true in the middle of it.
       world.agenda.after(ms / 2, () => {
         const given = now();
@@ -266,7 +271,6 @@ export class Attempt {
     const later = (given: () => Promise<Answer>): void => {
       world.goesOn(async () => answer(await given()));
     };
-    const { readMs } = world.service.settings;
     switch (effect.kind) {
       case 'read instructions':
         world.agenda.after(INSTRUCTIONS_MS, () => {
@@ -291,11 +295,22 @@ export class Attempt {
           answer({ claimed: accountedFor(whose(others, effect.records)) });
         });
         return;
+      case 'read words':
+        world.agenda.after(INSTRUCTIONS_MS, () => {
+          const named = world.runs.some((run) =>
+            isNamedIn(run.kept, effect.record.id, run === temporal.home ? effect.item : null),
+          );
+          answer({ named });
+        });
+        return;
       case 'read rival':
         world.agenda.after(INSTRUCTIONS_MS, () => answer(rivalOf(world.runs, temporal, effect.item)));
         return;
       case 'read demand':
         later(async () => this.#demand(effect.leg));
+        return;
+      case 'read day':
+        later(async () => this.#day(effect.limit));
         return;
       case 'read lost runs':
         later(async () => this.#lostRuns(effect.seen));
@@ -307,13 +322,13 @@ export class Attempt {
         world.agenda.after(INSTRUCTIONS_MS, () => later(() => this.#takeTurn()));
         return;
       case 'read balances':
-        read(readMs, () => world.told(world.service.balances()));
+        read(() => world.told(world.service.balances()));
         return;
       case 'fetch trade':
-        read(readMs, () => world.told(world.service.trade(effect.id)));
+        read(() => world.told(world.service.trade(effect.id)));
         return;
       case 'fetch withdrawal':
-        read(readMs, () => world.told(world.service.withdrawal(effect.id)));
+        read(() => world.told(world.service.withdrawal(effect.id)));
         return;
       case 'scan trades':
         later(async () =>
@@ -480,6 +495,19 @@ export class Attempt {
     return told;
   }
 
+  async #day(limit: Money): Promise<Answer> {
+    const { temporal, execution } = this.activity;
+    const { run, sendWindows } = (this.activity.args as LegCall).plan;
+    const onReply = (reply: Reply<unknown>): void => {
+      this.#world.told(reply);
+    };
+    const told = await inActivity({ runId: execution.runId }, () =>
+      readDay(workerOf(this.#world, temporal), { run, sendWindows, limit, turn: this.#turn, onReply }),
+    );
+    if ('onDate' in told) this.#world.coverage.hit('rebalance', 'the day is read');
+    return told;
+  }
+
   async #freeMoney(currencies: readonly string[]): Promise<Answer> {
     const { temporal, execution } = this.activity;
     const onReply = (reply: Reply<unknown>): void => {
@@ -531,9 +559,11 @@ function shortOf(answer: Answer): string {
   if ('claimed' in answer) return answer.claimed.join(', ') || 'nobody’s';
   if ('turn' in answer) return answer.turn;
   if ('demand' in answer) return answer.demand;
+  if ('named' in answer) return answer.named === true ? 'named elsewhere' : 'not named elsewhere';
+  if ('onDate' in answer)
+    return answer.onDate.map(({ value, currency }) => `${value} ${currency}`).join(', ') || 'nothing';
   if ('free' in answer) return Object.values(answer.free).join(', ');
   if ('wait' in answer) return answer.wait.reason;
-  if ('problem' in answer) return answer.problem.code;
   if ('lostRuns' in answer) return answer.lostRuns?.reason ?? 'none';
   if ('rival' in answer) return answer.rival ?? 'none';
   if ('instructions' in answer)

@@ -78,6 +78,7 @@ const EVENTS = [
   ],
   ...[
     'lists unreadable',
+    'slow reads',
     'instructions unreadable',
     'service away',
     'money',
@@ -111,7 +112,7 @@ const OF_BATCHES = [
 
 const OF_REBALANCES = [
   ...['a sale', 'a purchase', 'a purchase on the proceeds'],
-  ...['asked for by new balances', 'not asked for any more'],
+  ...['asked for by new balances', 'not asked for any more', 'the day is read'],
   ...['per_trade', 'per_run', 'per_day', 'base', 'max_trades'].map(
     (restraint) => `held back by ${restraint}`,
   ),

@@ -5,7 +5,7 @@
  */
 import type { Quote } from '../../../domain/service/records.ts';
 import { TARGETS } from './ours.ts';
-import { isBetterThanReserved, isBookedAfterItsRun, isReservedTwice } from './outside.ts';
+import { isBookedAfterItsRun, isReservedTwice } from './outside.ts';
 import { otherSide } from './prices.ts';
 import { isFailed, isLast, type Movement } from './service.ts';
 import type { Temporal } from './temporal.ts';
@@ -63,20 +63,16 @@ export function overLimits(
   if (rebalance === null) return [];
   const { perTrade, perRun, perDay } = rebalance;
   const ofPolicy = world.runs.filter(({ ours }) => ours.input.run.policy === input.run.policy);
-  const sumOf = (runs: readonly Temporal[], valueOf: (trade: TradeMovement) => bigint): bigint => {
+  const sumOf = (runs: readonly Temporal[]): bigint => {
     const prefixes = runs.map((run) => run.ours.prefix);
     return tradesOf(world)
       .filter(({ send }) => prefixes.includes(prefixOf(world, send.write.item)))
-      .reduce((sum, trade) => sum + valueOf(trade), isBooked ? 0n : dollars);
+      .reduce((sum, trade) => sum + dollarsOf(trade), isBooked ? 0n : dollars);
   };
-  const isTogether = ofPolicy.length > 1;
-  const strangers = strangersDollars(world, input.run);
-  const ofDay = strangers + sumOf(ofPolicy, isTogether && isBooked ? leastDollarsOf : dollarsOf);
-  if (isTogether && isBooked && perDay !== null)
-    isBetterThanReserved(world, strangers + sumOf(ofPolicy, dollarsOf) > units(perDay));
+  const ofDay = strangersDollars(world, input.run) + sumOf(ofPolicy);
   return [
     [perTrade, dollars, 'a trade'],
-    [perRun, sumOf([temporal], dollarsOf), 'a run'],
+    [perRun, sumOf([temporal]), 'a run'],
     [isAlone ? null : perDay, ofDay, 'a day'],
   ].flatMap(([limit, moved, of]) =>
     typeof limit === 'string' && typeof moved === 'bigint' && moved > units(limit)
@@ -237,16 +233,6 @@ function prefixOf({ runs }: World, item: string): string {
 
 function dollarsOf({ record }: TradeMovement): bigint {
   return record.sellCurrency === 'USD' ? soldOf(record) : boughtOf(record);
-}
-
-/** A sale as another run counts it that has not been told of it yet: by the worst price that its guard lets pass. */
-function leastDollarsOf(movement: TradeMovement): bigint {
-  const { sellCurrency: sell, buyCurrency: buy } = movement.record;
-  const moved = dollarsOf(movement);
-  if (buy !== 'USD') return moved;
-  const fair = otherSide({ sell, buy }, 'sell', soldOf(movement.record), REFERENCE);
-  const least = (fair * (BPS - BigInt(TARGETS.worstCostBps))) / BPS;
-  return least < moved ? least : moved;
 }
 
 export function soldOf({ sellAmount, executedAmount }: TradeMovement['record']): bigint {

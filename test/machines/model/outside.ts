@@ -163,14 +163,6 @@ export function isBookedBehindALoss(
 }
 
 /**
- * A run reserves a sale for the limit of the day at the worst price of its guard. The sale brings more. So two runs of a day may pass the
- * limit together, by as much as the prices were better.
- */
-export function isBetterThanReserved(world: World, isOver: boolean): boolean {
-  return noted(world, isOver, 'a sale that brings more than was reserved for the limit of a day');
-}
-
-/**
  * A run has traded, and a restore makes it forget that. Until it looks at the service, it still reserves what the trade takes, and the
  * balances show the trade already. Another run that plans then counts these currencies twice.
  */
@@ -195,23 +187,6 @@ export function isBookedAfterItsRun(world: World, temporal: Temporal, { send, at
     world,
     isLate && world.runs.length > 1 && (temporal.wasTerminated() || temporal.forgotWhatCameOf(send)),
     'a trade that is booked late, of a run that somebody has terminated or Temporal has lost',
-  );
-}
-
-/**
- * A plan is made again while another run of the day cannot tell yet what it may still trade. The plan counts the whole limit of the day
- * for that run. A trade of this leg that the service has booked before is then above the limit, and a person accepts it.
- */
-export function isCountedWhole(world: World, temporal: Temporal, id: string): boolean {
-  const { ours, people } = temporal;
-  const isOfDay = world.runs.some(
-    (run) => run.ours !== ours && run.ours.input.run.policy === ours.input.run.policy,
-  );
-  const hasLimit = (ours.rebalance?.perDay ?? null) !== null;
-  return noted(
-    world,
-    temporal.hasForgotten() && isOfDay && hasLimit && people.holdsTheTradeOf(id),
-    'a limit of a day that counts a run which cannot tell',
   );
 }
 

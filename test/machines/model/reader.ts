@@ -17,8 +17,8 @@ type Reader = Pick<
 
 export function readerOf(world: World): Reader {
   const { agenda, service } = world;
-  const { readMs } = service.settings;
-  const asked = <T>(now: () => Reply<T>, takesMs = readMs): Promise<Reply<T>> =>
+  const ofPage = (): number => (service.isSlow() ? service.readMs() : service.readMs() / MOST_PAGES);
+  const asked = <T>(now: () => Reply<T>, takesMs = service.readMs()): Promise<Reply<T>> =>
     new Promise((resolve) => {
       const halfMs = takesMs / 2;
       agenda.after(halfMs, () => {
@@ -32,9 +32,8 @@ export function readerOf(world: World): Reader {
   return {
     balances: () => asked(() => service.balances()),
     pairs: () => asked(() => service.pairs()),
-    listTrades: (page: PageRequest = {}) => asked(() => service.tradesPage(page), readMs / MOST_PAGES),
-    listWithdrawals: (page: PageRequest = {}) =>
-      asked(() => service.withdrawalsPage(page), readMs / MOST_PAGES),
+    listTrades: (page: PageRequest = {}) => asked(() => service.tradesPage(page), ofPage()),
+    listWithdrawals: (page: PageRequest = {}) => asked(() => service.withdrawalsPage(page), ofPage()),
     listWithdrawalAccounts: () => asked(() => service.accounts(accountsOf(world))),
   };
 }

@@ -202,6 +202,8 @@ export type Misfortune =
       readonly use: 'another key' | 'a third key' | 'another organisation' | 'the plan’s';
     }
   | { readonly kind: 'lists unreadable'; readonly ms: number }
+  /** For so long each page of a list, and each other answer to a read, takes `takesMs`. */
+  | { readonly kind: 'slow reads'; readonly takesMs: number; readonly ms: number }
   /** What keeps people's instructions cannot be read or written for so long. */
   | { readonly kind: 'instructions unreadable'; readonly ms: number }
   | { readonly kind: 'service away'; readonly ms: number }
@@ -225,6 +227,11 @@ export type Misfortune =
       /** Whose record the answer names; `undone`: it says that nothing was traded or paid; `failed`: it says nothing. */
       readonly claim: 'another’s' | 'nobody’s' | 'undone' | 'failed';
     }
+  /**
+   * A stranger’s worker completes a workflow task: the run goes on in a new history, and what is handed on to it is not true.
+   * `nothing`: nothing is known of any item; `nobody’s`: each was traded or paid, as records that the service does not have.
+   */
+  | { readonly kind: 'handed on'; readonly claim: 'nothing' | 'nobody’s' }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string }
   /** The service says from now on that a withdrawal account is usable or not, and pays it accordingly. */

@@ -21,6 +21,7 @@ import type { Agenda } from './agenda.ts';
 import type { Coverage } from './coverage.ts';
 import {
   nameOfFault,
+  type Misfortune,
   type ReadFault,
   type ReadStep,
   type Schedule,
@@ -118,6 +119,7 @@ export class Service {
   skewMs = 0;
   awayUntilMs = 0;
   listsUnreadableUntilMs = 0;
+  #slow = { takesMs: 0, untilMs: 0 };
   /** Legs of which it answers some trade's key with a refusal for as long as keys are kept. */
   readonly tradesRefusedForGood = new Set<string>();
   /** What it refuses to do, as which code, until when. */
@@ -195,6 +197,7 @@ export class Service {
     this.skewMs = 0;
     this.awayUntilMs = 0;
     this.listsUnreadableUntilMs = 0;
+    this.#slow = { takesMs: 0, untilMs: 0 };
     for (const step of ['quote', 'trade', 'withdrawal'] as const) this.#faults[step].length = 0;
     for (const step of ['trades', 'withdrawals', 'balances', 'by id'] as const) this.#reads[step].length = 0;
     this.#refusing = [];
@@ -274,7 +277,9 @@ export class Service {
     const { nowMs } = this.#agenda;
     return [
       this.skewMs,
-      [this.awayUntilMs, this.listsUnreadableUntilMs].map((untilMs) => Math.max(0, untilMs - nowMs)),
+      [this.awayUntilMs, this.listsUnreadableUntilMs, this.#slow.untilMs].map((untilMs) =>
+        Math.max(0, untilMs - nowMs),
+      ),
       this.#sends.flatMap(({ write, state }) => (state === 'over' ? [] : [[write.item, write.step, state]])),
       [...this.#keys].map(([key, { reply }]) => [key, reply?.kind]),
       [...this.#balances.values()].map(textOf),
@@ -740,6 +745,20 @@ export class Service {
       return { currency, withdrawable: textOf(value < 0n ? 0n : value), total: textOf(value) };
     });
     return this.#done({ aggregateUsd: balances[0]?.withdrawable ?? '0', balances });
+  }
+
+  /** For `ms` each read takes `takesMs`. */
+  slowDown({ takesMs, ms }: Extract<Misfortune, { kind: 'slow reads' }>): void {
+    this.#slow = { takesMs, untilMs: this.#agenda.nowMs + ms };
+  }
+
+  isSlow(): boolean {
+    return this.#agenda.nowMs < this.#slow.untilMs;
+  }
+
+  /** How long a read that begins now takes; one page of a list takes as long where the service is slow. */
+  readMs(): number {
+    return this.isSlow() ? this.#slow.takesMs : this.settings.readMs;
   }
 
   /** The facts of any answer that came now: tells the service's clock. */

@@ -23,7 +23,7 @@ import {
 import { HEARTBEAT_TIMEOUT_MS, WRITE_LIMITS } from '../../../workflows/limits.ts';
 import type { Planned } from './agenda.ts';
 import { IS_ANSWER } from './answer-shapes.ts';
-import { typedAnswer } from './answers.ts';
+import { falselyHandedOn, typedAnswer } from './answers.ts';
 import { Attempt } from './attempt.ts';
 import { Chores } from './chores.ts';
 import type { Ours } from './ours.ts';
@@ -82,8 +82,6 @@ type KeptFact = Fact & { readonly keptAtMs: number };
 type Beginning = {
   readonly input: Input;
   readonly originalRunId: string | null;
-  /** Absent: this run is the first one. */
-  readonly firstRunId?: string;
   readonly startedAtMs: number;
   readonly runId?: string;
   readonly begunAtMs?: number;
@@ -305,7 +303,6 @@ export class Temporal {
     const execution = new Execution(beginning.input, {
       runId,
       originalRunId: beginning.originalRunId ?? runId,
-      firstRunId: beginning.firstRunId ?? runId,
       startedAtMs: beginning.startedAtMs,
       begunAtMs: beginning.begunAtMs ?? world.agenda.nowMs,
       carried: beginning.carried ?? null,
@@ -356,10 +353,10 @@ export class Temporal {
     const cut = Math.max(1, target.history.length - back);
     const history = target.history.slice(0, cut);
     if (this.current !== null) this.#terminateNow(this.current);
-    const { input, originalRunId, firstRunId, startedAtMs, carried, longAfter } = target;
+    const { input, originalRunId, startedAtMs, carried, longAfter } = target;
     if (this.ours.batch !== null)
       this.#world.coverage.hit('batch', `reset of ${this.number === null ? 'the run' : 'a chunk'}`);
-    await this.#begin({ input, originalRunId, firstRunId, startedAtMs, carried, longAfter }, history);
+    await this.#begin({ input, originalRunId, startedAtMs, carried, longAfter }, history);
   }
 
   terminate(asked: Extract<Misfortune, { kind: 'terminate' }>): void {
@@ -464,11 +461,8 @@ export class Temporal {
     if (open === undefined) return;
     this.wasReopened ||= open.closedAtMs !== null;
     const history = open.history.filter(({ atMs }) => atMs <= thenMs);
-    const { input, runId, originalRunId, firstRunId, startedAtMs, begunAtMs, carried, longAfter } = open;
-    await this.#begin(
-      { input, runId, originalRunId, firstRunId, startedAtMs, begunAtMs, carried, longAfter },
-      history,
-    );
+    const { input, runId, originalRunId, startedAtMs, begunAtMs, carried, longAfter } = open;
+    await this.#begin({ input, runId, originalRunId, startedAtMs, begunAtMs, carried, longAfter }, history);
   }
 
   #terminateNow(execution: Execution): void {
@@ -557,9 +551,9 @@ export class Temporal {
     this.#world.coverage.hit('event', 'goes on in a new history');
     if (this.number !== null) this.#world.coverage.hit('batch', 'a chunk goes on in a new history');
     const startedAtMs = this.#world.temporalMs();
-    const { input, firstRunId } = execution;
+    const { input } = execution;
     const carried = execution.handOn();
-    await this.#begin({ input, originalRunId: null, firstRunId, startedAtMs, carried }, null);
+    await this.#begin({ input, originalRunId: null, startedAtMs, carried }, null);
   }
 
   #noteStanding(execution: Execution): void {
@@ -695,6 +689,17 @@ export class Temporal {
       // One answer after the other.
       await this.complete(activity, answer);
     }
+  }
+
+  /** A stranger’s worker lets it go on in a new history, and hands on to it what he likes. */
+  async goOnFalsely({ claim }: Extract<Misfortune, { kind: 'handed on' }>): Promise<void> {
+    const { current } = this;
+    if (current === null || this.isAway()) return;
+    const { input } = current;
+    const carried = falselyHandedOn(current.handOn(), current.state, claim);
+    this.#terminateNow(current);
+    const startedAtMs = this.#world.temporalMs();
+    await this.#begin({ input, originalRunId: null, startedAtMs, carried }, null);
   }
 
   /** Remembers which legs a person has answered for, and those for whose trade the same person vouches. */

@@ -3,9 +3,9 @@
  * (`operations/turn.ts`). A restore brings back what it knew then.
  */
 import type { Deps } from '../../../activities/deps.ts';
-import type { OthersReserved } from '../../../domain/plan/reserved.ts';
+import { NOTHING_RESERVED, type OthersReserved } from '../../../domain/plan/reserved.ts';
 import { runName, type RunName } from '../../../domain/references.ts';
-import { reservedIn, reservedOfPlan } from '../../../domain/run/reserves.ts';
+import { reservationIn, reservationOfPlan } from '../../../domain/run/reserves.ts';
 import {
   answerTo,
   forgetRuns,
@@ -76,11 +76,11 @@ export class Turns {
     const { ours, current, planRun } = temporal;
     const run: RunName = ours.input.run;
     const answered =
-      temporal.hasWorkers() && current !== null ? reservedIn(current.state, current.runId) : null;
+      temporal.hasWorkers() && current !== null ? reservationIn(current.state, current.runId) : null;
     this.#world.coverage.hit('turn', answered === null ? 'reserved by a plan' : 'reserved by a run');
-    if (answered !== null) return { run, reserved: answered };
+    if (answered !== null) return { run, ...answered };
     const plan = planRun?.plan ?? null;
-    if (plan === null) return { run, reserved: [] };
-    return { run, reserved: reservedOfPlan(plan, temporal.hasWorkers() ? (current?.runId ?? null) : null) };
+    if (plan === null) return { run, ...NOTHING_RESERVED };
+    return { run, ...reservationOfPlan(plan, temporal.hasWorkers() ? (current?.runId ?? null) : null) };
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Walks all schedules of a small world with at most two faults, where the fuzzer plays some of many: every kind of fault at
- * every point of the plain course, and after each of them every kind at every later point of the course that came of it.
+ * Walks all schedules of a small world with at most two faults, where the fuzzer plays some of many: every fault at every
+ * point of the plain course, and after each of them every kind of fault at every later point of the course that came of it.
+ * The parameters of a second fault take turns, from one first fault to the next.
  *
  * What the walk leaves out, since it would find the same again: a fault at a point that a course does not reach; the second of
  * two moments between which nothing happens; a pair in the other order; and all pairs of a first fault that leads to the same
@@ -128,6 +129,8 @@ const MISFORTUNES: readonly Misfortune[] = [
   { kind: 'answered', claim: 'another’s' },
   { kind: 'answered', claim: 'nobody’s' },
   { kind: 'answered', claim: 'failed' },
+  { kind: 'handed on', claim: 'nothing' },
+  { kind: 'handed on', claim: 'nobody’s' },
   { kind: 'pause', ms: 3 * MINUTE_MS },
   { kind: 'away', ms: 3 * HOUR_MS },
   reset(0),
@@ -154,6 +157,7 @@ const MISFORTUNES: readonly Misfortune[] = [
   { kind: 'their clock', byMs: MINUTE_MS },
   { kind: 'credentials', use: 'another key' },
   { kind: 'lists unreadable', ms: 5 * MINUTE_MS },
+  { kind: 'slow reads', takesMs: 6_000, ms: 5 * MINUTE_MS },
   { kind: 'instructions unreadable', ms: 5 * MINUTE_MS },
   { kind: 'service away', ms: 10 * MINUTE_MS },
   { kind: 'halt', policy: null, currency: null, forMs: 10 * MINUTE_MS },
@@ -172,6 +176,15 @@ function faultsAt({ kind, at, nth }: Point): readonly Fault[] {
     case 'moment':
       return MISFORTUNES.map((what) => ({ kind, at, nth, what }));
   }
+}
+
+/** Of each kind of fault one, with the parameters whose turn it is. @param turn 0 and more */
+function oneOfEachKind(faults: readonly Fault[], turn: number): readonly Fault[] {
+  const kindOf = ({ what }: Fault): string => (typeof what === 'string' ? what : what.kind);
+  return [...new Set(faults.map(kindOf))].flatMap((kind) => {
+    const alike = faults.filter((fault) => kindOf(fault) === kind);
+    return alike[turn % alike.length] ?? [];
+  });
 }
 
 function nameOf(fault: Fault): string {
@@ -286,9 +299,21 @@ async function courseOf(world: WorldName, faults: readonly Fault[]): Promise<Cou
       ),
     )
     .digest('base64');
-  const name = `${world}, ${faults.map(nameOf).join(', then ')}`;
-  const failure = broken.length === 0 ? null : { name, schedule, broken, story: lines };
+  const failure =
+    broken.length === 0 ? null : { name: nameOfAll(world, faults), schedule, broken, story: lines };
   return { points: pointsOf(walked.points), print, failure };
+}
+
+/** Plays a schedule from which no other one goes on, so that nobody needs its course. */
+async function failureOf(world: WorldName, faults: readonly Fault[]): Promise<WalkFailure | null> {
+  const played = new World(scheduleOf(world, faults), { hit: () => {} });
+  const broken = await played.run();
+  // Once more, for its story.
+  return broken.length === 0 ? null : (await courseOf(world, faults)).failure;
+}
+
+function nameOfAll(world: WorldName, faults: readonly Fault[]): string {
+  return `${world}, ${faults.map(nameOf).join(', then ')}`;
 }
 
 /** What a course does for the fourth time is left out, and so is a moment that nothing parts from the next one. */
@@ -332,11 +357,11 @@ export async function walkHere({
     seen.add(course.print);
     goOnFrom.push({ fault, later: pointsAfter(fault, course) });
   }
-  for (const { fault, later } of goOnFrom)
-    for (const second of later.flatMap(faultsAt)) {
+  for (const [turn, { fault, later }] of goOnFrom.entries())
+    for (const second of later.flatMap((point) => oneOfEachKind(faultsAt(point), turn))) {
       if (!isInSlice(`${nameOf(fault)}, ${nameOf(second)}`, slice)) continue;
       // One after the other.
-      const { failure } = await courseOf(world, [fault, second]);
+      const failure = await failureOf(world, [fault, second]);
       schedules += 1;
       if (failure !== null) return { schedules, states: seen.size, failure };
     }

@@ -456,6 +456,9 @@ export class World {
       case 'answered':
         await temporal.answerInstead(what);
         return;
+      case 'handed on':
+        await temporal.goOnFalsely(what);
+        return;
       case 'away':
         this.#stopWorkers();
         for (const each of this.workflows) each.withoutWorkers(this.agenda.nowMs + what.ms);
@@ -523,6 +526,9 @@ export class World {
       case 'lists unreadable':
         this.service.listsUnreadableUntilMs = this.agenda.nowMs + what.ms;
         this.agenda.after(what.ms, () => this.#lookAgain());
+        return;
+      case 'slow reads':
+        this.service.slowDown(what);
         return;
       case 'instructions unreadable':
         temporal.home.unreadableUntilMs = this.agenda.nowMs + what.ms;

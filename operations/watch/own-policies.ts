@@ -1,0 +1,61 @@
+/**
+ * The folder of policies of this machine (CAMBIST_POLICIES), as `cambist doctor` sees it: what of it cannot be used, and which
+ * replaced policies count for no run any more.
+ */
+import { policiesFolder } from '../../config/policies-folder.ts';
+import type { Mode } from '../../domain/service/records.ts';
+import type { PoliciesRead } from '../../domain/writes/write-gate.ts';
+import type { Trouble } from '../../language/text/problem.ts';
+
+const DAY_MS = 86_400_000;
+/** The last withdrawals of a run leave five and a half days after its date begins. */
+const OVER_AFTER_DAYS = 7;
+
+type Asked = {
+  readonly mode: Mode;
+  readonly decimals: Readonly<Record<string, number>>;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+};
+
+/** @returns how many policies of the mode it has, and what is wrong with it */
+export async function lookAtPolicies(
+  folder: string,
+  { mode, decimals, nowMs }: Asked,
+): Promise<{ readonly policies: number; readonly troubles: readonly Trouble[] }> {
+  const read = await policiesFolder(folder, decimals)();
+  const ofMode = read.policies.filter(({ policy }) => policy.environment === mode.toLowerCase());
+  const none: readonly Trouble[] =
+    ofMode.length > 0
+      ? []
+      : [
+          {
+            code: 'POLICIES_UNUSABLE',
+            place: folder,
+            message: `it has no policy of ${mode} that can be used: no worker starts with it`,
+            fix: 'Put the policies there that the workers of this machine may carry out, and mend the others.',
+          },
+        ];
+  return {
+    policies: ofMode.length,
+    troubles: [...none, ...damaged(folder, read), ...over(folder, read, nowMs)],
+  };
+}
+
+function damaged(folder: string, { troubles }: PoliciesRead): readonly Trouble[] {
+  return troubles.map((message) => ({
+    code: 'POLICIES_DAMAGED',
+    place: folder,
+    message,
+    fix: 'Mend it: what cannot be used allows nothing. `npx cambist check` checks a policy.',
+  }));
+}
+
+function over(folder: string, { policies }: PoliciesRead, nowMs: number): readonly Trouble[] {
+  return policies.flatMap(({ policy, before }): readonly Trouble[] => {
+    if (before === null || nowMs < Date.parse(before) + OVER_AFTER_DAYS * DAY_MS) return [];
+    const message = `policy "${policy.name}" was replaced on ${before}, and the send windows of all runs before that date are over`;
+    const fix = `Delete finishing/…@${before}, unless a payment of such a run is still to be paid again.`;
+    return [{ code: 'POLICIES_OVER', place: folder, message, fix }];
+  });
+}

@@ -1,0 +1,56 @@
+/** Makes the write gate of a worker from its folder of policies (CAMBIST_POLICIES). In live no worker starts without one. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CeilingTally } from '../activities/ceiling-tally.ts';
+import type { Clock, Deps } from '../activities/deps.ts';
+import { OPEN_GATE, writeGate, type WriteGate } from '../activities/write-gate.ts';
+import { createSealer, type Settings } from '../config/config.ts';
+import { ConfigurationError } from '../config/errors.ts';
+import { policiesFolder } from '../config/policies-folder.ts';
+import { sentInJournals } from './sent-in-journals.ts';
+
+/** Keeps no process alive. */
+const unheld = (ms: number): Promise<unknown> => sleep(ms, undefined, { ref: false });
+
+type Parts = {
+  readonly reader: Deps['reader'];
+  readonly clock: Clock;
+  /** Called with what of the folder, or of the journals of workers before, cannot be used. */
+  readonly note: (problem: string) => void;
+};
+
+/** @throws ConfigurationError when the folder has no policy of the mode that could be used, and in live when no folder is named */
+export async function gateOf(
+  settings: Pick<Settings, 'policiesFolder' | 'auditFolder' | 'mode' | 'facts' | 'key'>,
+  { reader, clock, note }: Parts,
+): Promise<WriteGate> {
+  const { policiesFolder: folder, auditFolder, mode, facts, key } = settings;
+  if (folder === null && mode === 'SANDBOX') return OPEN_GATE;
+  if (folder === null)
+    throw new ConfigurationError([
+      {
+        code: 'POLICIES_MISSING',
+        item: null,
+        message:
+          'CAMBIST_POLICIES is not set, and the worker is one of live: whoever may write to Temporal could move money by it.',
+        fix: 'Set it to a folder on this machine with the policies that this worker may carry out.',
+      },
+    ]);
+  const read = policiesFolder(folder, facts.decimals);
+  const { policies, troubles } = await read();
+  const isOfMode = policies.some(({ policy }) => policy.environment === mode.toLowerCase());
+  if (!isOfMode)
+    throw new ConfigurationError([
+      {
+        code: 'POLICIES_UNUSABLE',
+        item: null,
+        message: `CAMBIST_POLICIES is "${folder}", and it has no policy of ${mode} that can be used: ${troubles.join('; ') || 'no file *.yaml is one'}.`,
+        fix: 'Name the folder of the policies that this worker may carry out. `npx cambist check` checks each of them.',
+      },
+    ]);
+  for (const trouble of troubles) note(`CAMBIST_POLICIES: ${trouble}`);
+  const tally = new CeilingTally({ reader, facts, clock, wait: unheld });
+  const owner = { mode, organisation: key.organisation, keyName: key.name };
+  const sentEarlier =
+    auditFolder === null ? async () => false : sentInJournals(auditFolder, owner, { clock, note });
+  return writeGate({ read, mode, reader, facts, clock, seal: createSealer(settings), tally, sentEarlier });
+}
