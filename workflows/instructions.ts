@@ -1,6 +1,6 @@
 /**
  * `instructions`: keeps what people said about a run, and facts that no reset may lose, outside the run's own
- * history (design: "Instructions"). It accepts only what its closed schema allows. A new Temporal run of it
+ * history (design: "Instructions"). That of a chunk keeps facts alone. It accepts only what its closed schema allows. A new Temporal run of it
  * first takes over what all earlier ones of its id hold, and accepts nothing before. It ends with the run,
  * and is opened again when there is something to keep. `durable/instructions/read.ts` reads it from its
  * history.

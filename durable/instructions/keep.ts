@@ -98,6 +98,6 @@ function startOptions({ taskQueue, mode, run, chunk }: InstructionsOf) {
     workflowId: instructionsIdOf(mode, run, chunk),
     taskQueue,
     workflowIdConflictPolicy: 'USE_EXISTING',
-    staticSummary: `What people said about ${chunk === undefined ? '' : `chunk ${chunk} of `}${run.policy}.${run.id}`,
+    staticSummary: `${chunk === undefined ? 'What people said about' : `Which payments are paid again, of chunk ${chunk} of`} ${run.policy}.${run.id}`,
   } as const;
 }

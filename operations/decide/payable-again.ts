@@ -78,7 +78,7 @@ export class Known {
     return new Known({ place, settings, plan, report }, chunks);
   }
 
-  /** What people said about a payment; in a batch also what they said about its chunk. */
+  /** What people said about a payment, with all that is kept about its chunk. */
   keptOf(item: string): Promise<Kept> {
     const chunk = this.chunkOf(item);
     const kept = this.#kept.get(chunk) ?? keptAbout(this.place, this.plan.run, chunk);
