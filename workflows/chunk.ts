@@ -8,6 +8,7 @@ import {
   getExternalWorkflowHandle,
   setHandler,
 } from '@temporalio/workflow';
+import { keptClockOf } from '../domain/clock.ts';
 import { workflowIdOf } from '../domain/references.ts';
 import type { ChunkInput } from '../domain/run/calls.ts';
 import { isGoAnswer, isPaymentsAnswer } from '../domain/run/answer-shapes.ts';
@@ -94,15 +95,18 @@ function portsOf(input: ChunkInput, state: RunState, standing: () => ChunkStandi
       const paying = writes.createWithdrawals.executeWithOptions({ summary }, [call]);
       return orStepFailed('createWithdrawals', paying, isPaymentsAnswer);
     },
-    show: () => showStanding(detailsOf(run, standing())),
+    show: () => {
+      const { retold } = keptClockOf(state.plan?.zone ?? null, Date.now());
+      showStanding(detailsOf(run, standing()).map(retold).join('\n'));
+    },
   };
 }
 
-function detailsOf(run: ChunkInput['run'], standing: ChunkStanding): string {
+function detailsOf(run: ChunkInput['run'], standing: ChunkStanding): readonly string[] {
   const { planned, accepted, paid, notPaid, needsHuman } = countsIn(standing);
   return [
     `${planned} payments: ${lookingText(unseenIn(standing), { planned })}${accepted} accepted, ${paid} paid, ${notPaid} not paid, ${needsHuman} need a person`,
     ...waitsIn(standing).map(waitLine),
     ...unpaidLines(run, unpaidIn(standing.payments), notPaid).map((line) => `- ${asMarkdown(line)}`),
-  ].join('\n');
+  ];
 }

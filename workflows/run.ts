@@ -90,7 +90,7 @@ export async function run(input: RunInput, carried: Carried | null = null): Prom
   void CancellationScope.current().cancelRequested.catch(() => {
     openRun.cancel();
     // This shows only the details. The state stays as it was until something changes.
-    showStanding(detailsOf(state, openRun.isAgain));
+    showStanding(detailsOf(state, openRun.isAgain, Date.now()));
   });
   // A cancel takes effect between steps, never in the middle of a write.
   const end = await CancellationScope.nonCancellable(() => untilItsEnd(openRun));
@@ -171,7 +171,7 @@ function temporalPorts(
     tellEnd: () => tellEnd(input),
     // Sets the current details, and one search attribute when it has changed.
     show: () => {
-      showStanding(detailsOf(state, isAgain()));
+      showStanding(detailsOf(state, isAgain(), Date.now()));
       const status = statusOf(state);
       if (shown === status) return;
       shown = status;

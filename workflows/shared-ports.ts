@@ -20,7 +20,7 @@ export function sharedPorts(state: RunState): SharedPorts {
       return untilGivenUp('awaitWithdrawals', poll, isWithdrawalsAnswer);
     },
     waitUntil: (holds, timeoutMs, why) =>
-      waitUntil(holds, timeoutMs, why === undefined ? why : summaryOfTimer(state, why)),
+      waitUntil(holds, timeoutMs, why === undefined ? why : summaryOfTimer(state, why, Date.now())),
     nowMs: () => Date.now(),
     tellRun: (undone) => inTheTask.tellRun(undone),
     historyIsLong: () => workflowInfo().continueAsNewSuggested,

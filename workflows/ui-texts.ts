@@ -1,7 +1,8 @@
 /**
  * What the Temporal UI shows of a run, for people who have never read this program: a line beside each
- * activity and timer, and the current details in Markdown. Pure.
+ * activity and timer, and the current details in Markdown. Their times are in the policy's zone, once the plan has told it. Pure.
  */
+import { keptClockOf } from '../domain/clock.ts';
 import { moneyText } from '../domain/currencies.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import { runName, type RunName } from '../domain/references.ts';
@@ -99,13 +100,15 @@ const WAITS_FOR: Readonly<Record<WaitReason, string>> = {
  * The text beside a timer. The newest timer stands on the first page of a workflow, also where no worker answers. So while the
  * workflow is held, its text first says for what. It names no account.
  * @param why what the timer is for
+ * @param nowMs when it starts
  */
-export function summaryOfTimer(state: RunState, why: string): string {
-  if (statusOf(state) !== 'HELD') return why;
+export function summaryOfTimer(state: RunState, why: string, nowMs: number): string {
+  const told = keptClockOf(state.plan?.zone ?? null, nowMs).retold(why);
+  if (statusOf(state) !== 'HELD') return told;
   const [first] = shownFirst(shownWaits(state));
   // A settlement that comes in good time holds nothing up.
-  if (first === undefined || first.problem.code === 'AWAITING_SETTLEMENT') return why;
-  return short(`HELD: ${heldBy(state, first)}. ${why}`);
+  if (first === undefined || first.problem.code === 'AWAITING_SETTLEMENT') return told;
+  return short(`HELD: ${heldBy(state, first)}. ${told}`);
 }
 
 function heldBy(state: RunState, { reason, problem: { code, item } }: Waiting): string {
@@ -154,8 +157,9 @@ const BEING_CANCELLED =
 /**
  * How each leg and payment stands, what the run waits for, and which command to type.
  * @param isAgain the run was started or reset once more
+ * @param nowMs when they are written
  */
-export function detailsOf(state: RunState, isAgain: boolean): string {
+export function detailsOf(state: RunState, isAgain: boolean, nowMs: number): string {
   const { run, legs, payments, chunks } = state;
   const status = statusOf(state);
   const waits = waitsToShow(state);
@@ -183,12 +187,13 @@ export function detailsOf(state: RunState, isAgain: boolean): string {
       paid === planned ? 'PAID' : '',
     ]);
   const isUndone = state.ended && status !== 'COMPLETED';
+  const { retold } = keptClockOf(state.plan?.zone ?? null, nowMs);
   const whys = isUndone ? makeReport(state).problems.map(problemLine) : waits.map(waitLine);
   return [
     `**${status}**${state.cancelled && !state.ended ? BEING_CANCELLED : ''}`,
     ...(isUndone ? ['', endOf(state), ''] : []),
-    ...bounded(whys, 'lines'),
-    ...unpaidInBatch(state).map((line) => `- ${asMarkdown(line)}`),
+    ...bounded(whys, 'lines').map(retold),
+    ...unpaidInBatch(state).map((line) => retold(`- ${asMarkdown(line)}`)),
     ...(rows.length === 0 ? [] : ['', '| item | what | outcome |', '| - | - | - |']),
     ...bounded(
       rows.map((cells) => `| ${cells.join(' | ')} |`),
@@ -266,13 +271,13 @@ function problemLine({ code, item, message, fix }: Problem): string {
   return `- \`${code}\` ${whose}${asMarkdown(`${message} ${fix}`)}`;
 }
 
-/** What waits, since when, and when the run looks again. */
+/** What waits, since when, and when the run looks again; times are in UTC. */
 export function waitLine({ problem, wakeAtMs, sinceMs, reason, safeAtMs }: Waiting): string {
   const since = sinceMs === undefined ? '' : ` Since ${minuteText(sinceMs)}.`;
   // A run that waits for settlement asks the service every few seconds, so no time is shown. The problem of a safety wait says
   // when the wait ends.
   const next =
-    reason === 'settlement' || safeAtMs !== undefined ? '' : ` Looks again at ${clockTime(wakeAtMs)}.`;
+    reason === 'settlement' || safeAtMs !== undefined ? '' : ` Looks again at ${minuteText(wakeAtMs)}.`;
   return `${problemLine(problem)}${since}${next}`;
 }
 
@@ -297,11 +302,6 @@ export function asMarkdown(text: string): string {
 
 function short(text: string): string {
   return text.length <= LONGEST_SUMMARY ? text : `${text.slice(0, LONGEST_SUMMARY - 1)}…`;
-}
-
-/** `15:40 UTC`, without its date. */
-function clockTime(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(11, 16)} UTC`;
 }
 
 function whatIsTraded({ sell, buy, amount }: Leg): string {

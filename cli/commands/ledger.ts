@@ -13,7 +13,8 @@ import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure, NOT_SET_UP } from '../../operations/failure.ts';
 import type { Output } from '../terminal/output.ts';
 import { plain } from '../terminal/safe.ts';
-import { localZone, momentText } from '../terminal/clock.ts';
+import { localZone } from '../terminal/local-zone.ts';
+import { momentText } from '../../domain/clock.ts';
 import { table } from '../terminal/text.ts';
 
 export function addLedger(command: Command, session: Session): void {

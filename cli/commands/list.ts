@@ -29,7 +29,8 @@ import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { haltDocument, haltLine } from '../views/halts-text.ts';
 import { pausedDocument, pausedLine } from '../views/paused-text.ts';
 import { missedDocument, missedLine } from '../views/schedules-text.ts';
-import { clockOf, localZone, momentText } from '../terminal/clock.ts';
+import { localZone } from '../terminal/local-zone.ts';
+import { clockOf, momentText } from '../../domain/clock.ts';
 import { count, span, table } from '../terminal/text.ts';
 
 type ListOptions = JsonOption & {

@@ -2,7 +2,7 @@
  * `cambist resolve RUN ITEM`: a person decides what the machine cannot. The command reads the service before it keeps the
  * decision.
  */
-import { clockOf } from '../terminal/clock.ts';
+import { clockOf } from '../../domain/clock.ts';
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import { runName, workflowIdOf } from '../../domain/references.ts';

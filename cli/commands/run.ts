@@ -52,7 +52,7 @@ import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { heedLookAlikes } from '../look-alikes.ts';
 import { requireOut, type OutOption } from '../out.ts';
 import { outOption, saveResults } from '../results.ts';
-import { clockOf } from '../terminal/clock.ts';
+import { clockOf } from '../../domain/clock.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { NO_REASON, loginName } from '../terminal/login-name.ts';

@@ -13,7 +13,7 @@ import type { AskingPlace } from '../../operations/follow/answers.ts';
 import { standingTable } from '../views/batch-text.ts';
 import { standingDocument, standingLines } from '../views/halts-text.ts';
 import { pausedDocument, pausedLine } from '../views/paused-text.ts';
-import { clockOf, type Clock } from '../terminal/clock.ts';
+import { clockOf, type Clock } from '../../domain/clock.ts';
 import { openAgainLine, pastLines, statusSentence, unblocking } from '../views/report-text.ts';
 import { haltRecord } from '../../operations/halt/switch.ts';
 import { pausedBesideRuns } from '../../operations/follow/paused.ts';

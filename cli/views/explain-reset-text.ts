@@ -2,7 +2,7 @@
 import type { ResetPoint } from '../../operations/replay/points.ts';
 import type { ExplainedItem, ResetExplained } from '../../operations/replay/explain.ts';
 import { plain } from '../terminal/safe.ts';
-import { clockOf, type Clock } from '../terminal/clock.ts';
+import { clockOf, type Clock } from '../../domain/clock.ts';
 import { span, table, wrap } from '../terminal/text.ts';
 import { money } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';

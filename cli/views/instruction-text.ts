@@ -1,6 +1,6 @@
 /** What people said, as lines for people. Pure. */
 import type { Report } from '../../domain/run/report.ts';
-import type { Clock } from '../terminal/clock.ts';
+import type { Clock } from '../../domain/clock.ts';
 import { INSTRUCTION_CALL } from '../../operations/follow/instruction-evidence.ts';
 
 /** One line per instruction of a report's evidence. */

@@ -16,7 +16,7 @@ import type { Problem } from '../../domain/problems.ts';
 import { minuteText } from '../../domain/waits.ts';
 import { formatDuration, settlesBeforeMs } from '../../calendar/business-date.ts';
 import { sentence } from '../../language/text/printable.ts';
-import { clockOf, type Clock } from '../terminal/clock.ts';
+import { clockOf, type Clock } from '../../domain/clock.ts';
 import { capital, count, wrap, type Paint } from '../terminal/text.ts';
 import { limitTexts, money, rateText } from './amount-text.ts';
 import { closedDayLines } from './closed-days-text.ts';

@@ -4,7 +4,7 @@ import { safetyWaitSentence } from '../../domain/waits.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
 import { standingTable } from './batch-text.ts';
-import { clockOf, type Clock } from '../terminal/clock.ts';
+import { clockOf, type Clock } from '../../domain/clock.ts';
 import { capital, countdown, pad, span, wrap, type Paint } from '../terminal/text.ts';
 
 type Item = Progress['items'][number];

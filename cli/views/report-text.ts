@@ -13,7 +13,7 @@ import { safetyWaitSentence, type Waiting } from '../../domain/waits.ts';
 import { isPlanned, leftOutOf, lookingIn, mainWait, type Progress } from '../../domain/run/progress.ts';
 import { plain } from '../terminal/safe.ts';
 import { sentence } from '../../language/text/printable.ts';
-import { clockOf, type Clock } from '../terminal/clock.ts';
+import { clockOf, type Clock } from '../../domain/clock.ts';
 import { paragraphOf, count, table, wrap, type Paint } from '../terminal/text.ts';
 import { cellMoney, money, rateText } from './amount-text.ts';
 import { instructionLines } from './instruction-text.ts';

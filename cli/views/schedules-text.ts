@@ -8,7 +8,7 @@ import type { Start } from '../../operations/schedules/came.ts';
 import type { ScheduleChange } from '../../operations/schedules/kept.ts';
 import type { Missed } from '../../operations/schedules/missed.ts';
 import type { ScheduleView } from '../../operations/schedules/starts.ts';
-import { clockOf } from '../terminal/clock.ts';
+import { clockOf } from '../../domain/clock.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, table, wrap } from '../terminal/text.ts';
 import { limitTexts } from './amount-text.ts';

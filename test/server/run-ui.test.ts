@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeOptionalSinglePayload } from '@temporalio/common/lib/internal-non-workflow/index.js';
+import { todayIn } from '../../calendar/business-date.ts';
 import { runName } from '../../domain/references.ts';
 import { wakeSignal } from '../../workflows/names.ts';
 import { assertExit, command } from '../support/commands.ts';
@@ -24,9 +25,12 @@ after(() => stage.close());
 test('a run tells its story beside its events, in its details, and in the list', async () => {
   const name = uniqueName('p');
   const policy = convertPolicy({ quote: '{ settlement: IMMEDIATE }', shortfall: 'hold' });
-  await writeFile(join(stage.folder, `${name}.yaml`), policy.replace(/^name: .*$/m, `name: ${name}`));
+  await writeFile(
+    join(stage.folder, `${name}.yaml`),
+    policy.replace(/^name: .*$/m, `name: ${name}\nzone: Asia/Tokyo`),
+  );
   const { client } = stage.temporal;
-  const today = new Date().toISOString().slice(0, 10);
+  const today = todayIn('Asia/Tokyo', Date.now());
   const run = `${name}.${today}`;
   assertExit(await command(stage, ['run', `${name}.yaml`, '--by', 'ana']), 8);
 
@@ -51,7 +55,10 @@ test('a run tells its story beside its events, in its details, and in the list',
     '__temporal_workflow_metadata',
   );
   assert.match(currentDetails, /^\*\*HELD\*\*\n- `SHORTFALL` /);
-  assert.match(currentDetails, /Looks again at \d\d:\d\d UTC\./);
+  assert.match(
+    currentDetails,
+    /Since \d{4}-\d\d-\d\d \d\d:\d\d Asia\/Tokyo\. Looks again at \d{4}-\d\d-\d\d \d\d:\d\d\./,
+  );
   assert.ok(currentDetails.includes(`npx cambist status ${run}`), currentDetails);
 
   stage.sandbox.deposit({ currency: 'USD', amount: '1000' });
@@ -66,7 +73,7 @@ test('a run tells its story beside its events, in its details, and in the list',
     /^Price for 1,000\.00 USD → MXN$/,
     /^Trade 1,000\.00 USD → MXN$/,
     /^Until the MXN of usd-mxn-1 have come$/,
-    /^usd-mxn-1 settles late from \d{4}-\d\d-\d\d \d\d:\d\d UTC on$/,
+    /^usd-mxn-1 settles late from \d{4}-\d\d-\d\d \d\d:\d\d Asia\/Tokyo on$/,
     /^Pay supplier 17,250\.00 MXN to wac_7Hk2mQ9vT4xR$/,
     /^Until supplier is paid$/,
   ])

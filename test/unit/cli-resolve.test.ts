@@ -9,7 +9,7 @@ import { statement } from '../../cli/terminal/options.ts';
 import { payAgainRequest } from '../../cli/commands/run.ts';
 import { statusSentence } from '../../cli/views/report-text.ts';
 import { whyNotAccepted } from '../../operations/decide/resolve.ts';
-import { clockOf } from '../../cli/terminal/clock.ts';
+import { clockOf } from '../../domain/clock.ts';
 import { instructionLines } from '../../cli/views/instruction-text.ts';
 import { evidenceOf } from '../../operations/follow/instruction-evidence.ts';
 import type { PaymentIdentity } from '../../domain/writes/lookups.ts';

@@ -10,7 +10,7 @@ import { schedulesText } from '../../cli/views/schedules-text.ts';
 import type { ScheduleView } from '../../operations/schedules/starts.ts';
 import { openAgainLine, pastLines, reportText, statusSentence } from '../../cli/views/report-text.ts';
 import { progressOfEnded } from '../../domain/run/progress.ts';
-import { clockOf, momentText } from '../../cli/terminal/clock.ts';
+import { clockOf, momentText } from '../../domain/clock.ts';
 import { paragraphOf, span, table, wrap, type Paint } from '../../cli/terminal/text.ts';
 import { isSafetyWait } from '../../operations/follow/until-it-ends.ts';
 import { SENT_SOONER, needsSomebody, safetyWaitText, type Waiting } from '../../domain/waits.ts';
@@ -524,6 +524,7 @@ test('the times of a message are in one zone, which the first one names, with th
   // It is tomorrow there already.
   assert.equal(clockOf('Asia/Tokyo', NOW_MS + 10 * 3_600_000).at(NOW_MS), '2026-11-21 21:00 Asia/Tokyo');
   for (const zone of [null, 'no zone']) assert.equal(clockOf(zone, NOW_MS).at(NOW_MS), '12:00:00 UTC');
+  assert.equal(clockOf(null, NOW_MS, true).atText('no moment'), 'an unknown time');
 });
 
 test('a sentence of ours is told in the zone of its message, and what it quotes stays', () => {

@@ -509,7 +509,7 @@ test('every advice that a known run shows has its name, and its item’s, in the
     const texts = [
       ...makeReport(state).problems.map(({ fix }) => fix),
       ...progressPage(state, 0, false).progress.items.map((item) => item.waiting?.problem.fix ?? ''),
-      detailsOf(state, false),
+      detailsOf(state, false, 0),
       endOf(state),
     ];
     for (const text of texts) assert.doesNotMatch(text, placeholder, code);

@@ -21,10 +21,11 @@ import {
   unpaidInBatch,
   unpaidLines,
 } from '../../workflows/ui-texts.ts';
-import { context, RUN } from '../support/scripts.ts';
+import { context, RUN, WHOLE_PLAN } from '../support/scripts.ts';
 
 /** The details of a run that was started once. */
-const detailsOf = (state: Parameters<typeof detailsWith>[0]): string => detailsWith(state, false);
+const detailsOf = (state: Parameters<typeof detailsWith>[0]): string => detailsWith(state, false, NOW_MS);
+const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
 
 const PAYMENT: Payment = {
   id: 'supplier',
@@ -149,7 +150,7 @@ test('the details have each item with its outcome, what is waited for with the n
   // Not when it looks next, which may be several times before.
   assert.ok(
     detailsOf(state).includes(
-      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC, to be sure that nothing was sent before; nothing for you to do. Since 2026-11-21 15:02 UTC.\n',
+      '- `IN_DOUBT` supplier: No money. It looks again: safety wait until 2026-11-21 20:37:37 UTC, to be sure that nothing was sent before; nothing for you to do. Since 2026-11-21 15:02.\n',
     ),
     detailsOf(state),
   );
@@ -158,7 +159,7 @@ test('the details have each item with its outcome, what is waited for with the n
     detailsOf(state),
     [
       '**HELD**',
-      '- `SHORTFALL` supplier: No money. Start it with `--go-on ITEM`. Since 2026-11-21 15:02 UTC. Looks again at 20:37 UTC.',
+      '- `SHORTFALL` supplier: No money. Start it with `--go-on ITEM`. Since 2026-11-21 15:02 UTC. Looks again at 2026-11-21 20:37.',
       '',
       '| item | what | outcome |',
       '| - | - | - |',
@@ -286,14 +287,14 @@ test('a batch whose run was reset says that it is looking, and one that waits fo
     { ...rest, number: 2, state: { ...told, number: 2, heard: 'r1/c', held: [{ ...poor, there: '8' }] } },
     { ...rest, number: 3, state: null },
   ];
-  const details = detailsWith(state, true);
+  const details = detailsWith(state, true, NOW_MS);
   assert.match(details, /\| 1500 payments: looking, 1003 of 1500 to be looked up; 18 accepted, 18 paid,/);
   assert.match(
     details,
     /- `SHORTFALL` Short of 132\.00 EUR \(80 payments wait; 140\.00 EUR are needed, 8\.00 EUR are there\)\./,
   );
   assert.doesNotMatch(details, /One payment/);
-  assert.doesNotMatch(detailsWith({ ...state, chunks: state.chunks.slice(1) }, false), /looking/);
+  assert.doesNotMatch(detailsWith({ ...state, chunks: state.chunks.slice(1) }, false, NOW_MS), /looking/);
 });
 
 test('a run that is cancelled and has not ended says so beside its state', () => {
@@ -375,8 +376,28 @@ test('beside the timers of a held workflow stands for what it is held, with sums
     [waitingFor('service'), 'Why'],
     [stateOf([PAYMENT]), 'Why'],
   ];
-  for (const [state, summary] of cases) assert.equal(summaryOfTimer(state, 'Why'), summary);
-  assert.ok(Buffer.byteLength(summaryOfTimer(waitingFor('person'), 'x'.repeat(500))) <= 400);
+  for (const [state, summary] of cases) assert.equal(summaryOfTimer(state, 'Why', NOW_MS), summary);
+  assert.ok(Buffer.byteLength(summaryOfTimer(waitingFor('person'), 'x'.repeat(500), NOW_MS)) <= 400);
+});
+
+test('texts of a run have the times of its policy, with their dates, and name the zone once', () => {
+  const state = stateOf([PAYMENT]);
+  const safeAtMs = NOW_MS + 12 * 3_600_000;
+  const beside = (): string => summaryOfTimer(state, `leg: ${safetyWaitText(safeAtMs, NOW_MS)}`, NOW_MS);
+  // Before there is a plan, no zone is known.
+  assert.match(beside(), /safety wait until 2026-11-22 00:00 UTC, /);
+  state.plan = { ...WHOLE_PLAN, zone: 'America/Mexico_City' };
+  assert.match(beside(), /safety wait until 2026-11-21 18:00 America\/Mexico_City, /);
+  state.waiting = {
+    reason: 'money',
+    wakeAtMs: safeAtMs,
+    sinceMs: NOW_MS,
+    problem: { code: 'SHORTFALL', item: null, message: 'It says "until 10:00:00 UTC".', fix: '' },
+  };
+  assert.match(
+    detailsOf(state),
+    /It says "until 10:00:00 UTC"\.\s+Since 2026-11-21 06:00 America\/Mexico_City\. Looks again at 2026-11-21 18:00\./,
+  );
 });
 
 test('the run of a batch says for what the payments of its chunks wait, all of them together', () => {
@@ -412,7 +433,7 @@ test('the run of a batch says for what the payments of its chunks wait, all of t
   };
   state.chunks = [chunkOf(1, 50, '69000.01'), chunkOf(2, 4, '334.70')];
   assert.equal(
-    summaryOfTimer(state, 'Then it reads all open chunks'),
+    summaryOfTimer(state, 'Then it reads all open chunks', NOW_MS),
     'HELD: 54 payments wait for 69,334.71 GBP. Then it reads all open chunks',
   );
 });

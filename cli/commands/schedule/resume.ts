@@ -7,7 +7,7 @@ import { act, teach, type JsonOption, type Session } from '../../command.ts';
 import { statement } from '../../terminal/options.ts';
 import { confirmSchedule } from '../../confirm-live.ts';
 import type { Output } from '../../terminal/output.ts';
-import { clockOf } from '../../terminal/clock.ts';
+import { clockOf } from '../../../domain/clock.ts';
 import { loginName } from '../../terminal/login-name.ts';
 import { showKept } from './show-kept.ts';
 

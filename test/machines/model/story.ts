@@ -111,6 +111,8 @@ export type Glimpse = {
   readonly withdrawals: readonly Withdrawal[];
   /** Trades and withdrawals that were sent, oldest first. */
   readonly writes: readonly Sent[];
+  /** How many points of history the run has, and then each of its chunks. */
+  readonly points: readonly number[];
 };
 
 /** How a story ended: its first run, all of them, and how they stood when a run was held. */
@@ -299,6 +301,7 @@ async function glimpseOf(world: World, temporal: Temporal): Promise<Glimpse> {
     writes: world.sent
       .filter(({ write }) => write.step !== 'quote' && isOurs(write))
       .map((sent) => ({ ...sent })),
+    points: [temporal, ...temporal.chunks].map((each) => each.pointsOfHistory()),
   };
 }
 
