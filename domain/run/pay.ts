@@ -12,7 +12,7 @@ import { StepFailed } from './ports.ts';
 import { addEvidence } from './state.ts';
 import { itemFailed, notAsPlanned } from './pauses.ts';
 
-/** One payment a call up to here, so that each is seen in the UI. */
+/** One payment a call up to here, so that each is seen in the UI; those that wait for money look together, since each call is history. */
 const SMALL_RUN = 50;
 
 /** Stands for the answer where no call was made. */
@@ -35,7 +35,10 @@ export async function pay(paying: Paying): Promise<void> {
     const unsent = state.payments.filter(isUnsent);
     const { callSize, sideBySide } = paying.slices;
     const size = state.payments.length <= SMALL_RUN ? 1 : callSize;
-    const due = unsent.filter((record) => leftOf(record) <= 0).slice(0, size);
+    const allDue = unsent.filter((record) => leftOf(record) <= 0);
+    const [first] = allDue;
+    const due =
+      first !== undefined && isPoor(first) ? allDue.filter(isPoor).slice(0, callSize) : allDue.slice(0, size);
     paying.isSending = due.length > 0;
     if (due.length === 0) {
       if (unsent.length === 0) {
@@ -135,6 +138,10 @@ export async function pay(paying: Paying): Promise<void> {
     record.stage.needsHuman = paced.reason === 'person';
     pauses.note(record, paced);
   }
+}
+
+function isPoor({ waiting }: PaymentRecord): boolean {
+  return waiting?.reason === 'money';
 }
 
 /** An answer that leaves payments out counts as a failed call, because the worker may have sent them. */

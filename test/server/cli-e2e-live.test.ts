@@ -10,8 +10,8 @@ import { after, before, describe, test } from 'node:test';
 import { ScheduleNotFoundError, WorkflowNotFoundError } from '@temporalio/client';
 import { DateTime } from 'luxon';
 import { todayIn } from '../../calendar/business-date.ts';
-import { workflowIdOf } from '../../domain/references.ts';
-import { scheduleIdOf } from '../../workflows/names.ts';
+import { runName, workflowIdOf, type RunName } from '../../domain/references.ts';
+import { chunkIdOf, scheduleIdOf } from '../../workflows/names.ts';
 import {
   assertExit,
   command,
@@ -24,6 +24,7 @@ import {
   type Ended,
   type PolicyOnStage,
 } from '../support/commands.ts';
+import { uniqueName } from '../support/dev-server.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
 /** What live asks for beside what the sample has. */
@@ -86,7 +87,7 @@ describe('live money moves when a person has said yes to it', { concurrency: 4 }
   });
   after(() => stage.close());
 
-  const isStarted = async ({ workflowId }: PolicyOnStage): Promise<boolean> => {
+  const isStarted = async ({ workflowId }: Pick<PolicyOnStage, 'workflowId'>): Promise<boolean> => {
     try {
       await stage.temporal.client.workflow.getHandle(workflowId).describe();
       return true;
@@ -202,6 +203,39 @@ describe('live money moves when a person has said yes to it', { concurrency: 4 }
     const [name = ''] = /made-before-[\w-]{12}/.exec(refused.stdout) ?? [];
     assertExit(await typed(second, ['--yes', '--again', name], null), 0);
     assert.deepEqual(movedFor(stage, second).withdrawals, [`${second.runText}.Supplier-0`]);
+  });
+
+  test('a batch says what it pays and cannot pay before it asks; a no submits nothing, a yes pays the rest once', async () => {
+    const name = uniqueName('live');
+    const policy = [
+      `policy: 1\nkind: payout\nname: ${name}\nenvironment: live\nzone: UTC`,
+      'payout: { fund: { mode: none }, stop_after: { failed: 5 } }\nshortfall: hold',
+      'limits: { per_payment: ["500.00 MXN"], paid_per_run: ["900.00 MXN"] }\n',
+    ];
+    const rows = [
+      'id,account,currency,amount',
+      'first,wac_7Hk2mQ9vT4xR,MXN,101.10',
+      'unverified,wac_Unver1fied22,MXN,202.20',
+      'second,wac_7Hk2mQ9vT4xR,MXN,303.30',
+    ];
+    await writeFile(join(stage.folder, `${name}.yaml`), policy.join('\n'));
+    await writeFile(join(stage.folder, `${name}.csv`), `${rows.join('\n')}\n`);
+    const run: RunName = { policy: name, id: `${todayIn('UTC', Date.now())}-weekly` };
+    const words = ['run', `${name}.yaml`, '--batch', `${name}.csv`, '--id', run.id];
+    const no = await typedWords([...words, '--json'], () => 'no');
+    assertExit(no, 4);
+    assert.deepEqual(codesOf(no), ['NOT_CONFIRMED']);
+    for (const workflowId of [workflowIdOf('LIVE', run), chunkIdOf('LIVE', run, 1)])
+      assert.equal(await isStarted({ workflowId }), false);
+    const yes = await typedWords(words, () => 'yes');
+    // One of its payments is not paid.
+    assertExit(yes, 5);
+    assert.deepEqual(yes.asked, ['Go ahead with live money? Type yes: ']);
+    assert.match(flat(yes.stderr), /unverified.*, LIVE: .*404\.40 MXN/);
+    assert.deepEqual(movedFor(stage, { runText: runName(run) }).withdrawals.toSorted(), [
+      `${runName(run)}.first`,
+      `${runName(run)}.second`,
+    ]);
   });
 
   test('a plan that has changed while the question stood open is not carried out', async () => {

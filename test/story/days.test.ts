@@ -128,3 +128,23 @@ test('given lists that lag, when Temporal’s clock leaps right after a trade, t
     .play();
   assert.equal(end.trades.length, 1);
 });
+
+test('a batch that waits for money for days writes no more into its histories for twenty payments than for one', async () => {
+  const pointsAfter = async (ms: number): Promise<readonly number[]> => {
+    const end = await story()
+      .given({ batch: { chunks: [1, 1, 20] }, policy: { shortfall: 'hold' }, service: { alsoMxn: '250' } })
+      // Too little to pay anything, each time.
+      .when(START, { kind: 'deposits', each: '0.01', everyMs: 20 * MINUTE_MS, times: ms / (20 * MINUTE_MS) })
+      .when({ ...START, plusMs: ms }, { kind: 'money', currency: 'MXN', change: 'comes' })
+      .play();
+    assertDoneOnce(end);
+    return end.points;
+  };
+  const [early, late] = [await pointsAfter(6 * HOUR_MS), await pointsAfter(18 * HOUR_MS)];
+  const growths = late.map((points, index) => points - (early[index] ?? 0));
+  const [run = 0, , one, twenty = 0] = growths;
+  assert.equal(twenty, one, growths.join());
+  // At most one look in five minutes, and a question for the go in ten.
+  const looks = (12 * HOUR_MS) / (5 * MINUTE_MS);
+  assert.ok(run <= 3 * looks && twenty <= 3 * looks, growths.join());
+});

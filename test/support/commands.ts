@@ -146,13 +146,13 @@ export async function putPolicy(stage: Stage, ...edits: readonly Edit[]): Promis
 /** The movements at the service under the references of a run, oldest first. */
 export function movedFor(
   stage: Stage,
-  policy: PolicyOnStage,
+  { runText }: Pick<PolicyOnStage, 'runText'>,
 ): { readonly trades: readonly string[]; readonly withdrawals: readonly string[] } {
   const { trades, withdrawals } = stage.sandbox.ledger();
   const ours = (texts: readonly unknown[]): string[] =>
     texts
       .map(String)
-      .filter((text) => text.startsWith(`${policy.runText}.`))
+      .filter((text) => text.startsWith(`${runText}.`))
       .toReversed();
   return {
     trades: ours(trades.map((trade) => trade['clientReferenceId'])),
