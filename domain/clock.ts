@@ -40,7 +40,7 @@ function clock(
     isTold = true;
     return `${text} ${known}`;
   };
-  const today = new Date(nowMs).toISOString().slice(0, 10);
+  const today = localText(nowMs, 'UTC').slice(0, DATE);
   return {
     at,
     atText: (utc) => at(Date.parse(utc)),
@@ -55,13 +55,17 @@ function clock(
 
 /** `14:03:05` today, otherwise `2026-11-20 14:03`. @param zone an IANA zone */
 export function momentText(ms: number, nowMs: number, zone: string): string {
-  const [date = '', time = ''] = localText(ms, zone).split(' ');
-  return localText(nowMs, zone).startsWith(date) ? time : `${date} ${time.slice(0, 5)}`;
+  const text = localText(ms, zone);
+  const isToday = text.slice(0, DATE) === localText(nowMs, zone).slice(0, DATE);
+  return isToday ? text.slice(DATE + 1) : text.replace(/:\d\d$/, '');
 }
 
-/** `2026-11-20 14:03:05` in a zone. */
+/** So long is a date. */
+const DATE = '2026-11-20'.length;
+
+/** `2026-11-20 14:03:05` in a zone. What Temporal or the service has for a moment need not be one. */
 function localText(ms: number, zone: string): string {
-  return formatOf(zone)?.format(ms) ?? '';
+  return Number.isNaN(new Date(ms).getTime()) ? 'an unknown time' : (formatOf(zone)?.format(ms) ?? '');
 }
 
 /** One for each zone, since each takes a tenth of a millisecond to make; null: there is no such zone. */

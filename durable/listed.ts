@@ -2,6 +2,7 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import type { Mode } from '../domain/service/records.ts';
 import { workflowIdsOf } from '../domain/references.ts';
+import { PLAN_TYPE } from '../workflows/names.ts';
 import { isOpen } from './described.ts';
 import { isRefused } from './history.ts';
 
@@ -64,14 +65,14 @@ export function runsOfId(client: Client, workflowId: string): Promise<readonly W
   return inOrder(client, `WorkflowId = '${workflowId}'`, ({ startTime }) => startTime);
 }
 
-/** The workflows of a type that have completed, in the order in which they completed. */
-export function completedOfId(
+/** The `plan` of this id that has completed first; undefined: none is listed. */
+export async function firstCompletedPlan(
   client: Client,
   workflowId: string,
-  type: string,
-): Promise<readonly WorkflowExecutionInfo[]> {
-  const query = `WorkflowId = '${workflowId}' AND WorkflowType = '${type}' AND ExecutionStatus = 'Completed'`;
-  return inOrder(client, query, ({ closeTime }) => closeTime);
+): Promise<WorkflowExecutionInfo | undefined> {
+  const query = `WorkflowId = '${workflowId}' AND WorkflowType = '${PLAN_TYPE}' AND ExecutionStatus = 'Completed'`;
+  const [first] = await inOrder(client, query, ({ closeTime }) => closeTime);
+  return first;
 }
 
 async function inOrder(

@@ -20,7 +20,7 @@ import { PLAN_TYPE, WAITS_MEMO, modeAttribute, planIdOf, policyAttribute } from 
 import { afterRefusal, type PlanInput, type PlanState } from '../domain/run/calls.ts';
 import { canBeAsked, describe } from './described.ts';
 import { readStart } from './history.ts';
-import { completedOfId } from './listed.ts';
+import { firstCompletedPlan } from './listed.ts';
 
 /**
  * What Temporal has of the plan of a run. `isMade`: a plan was made. `hasFailed`: the newest `plan` has failed. `input`:
@@ -160,7 +160,7 @@ class PlanUnreadable extends Error {
  */
 export async function readFirstPlan(client: Client, mode: Mode, run: RunName): Promise<Plan | null> {
   const workflowId = planIdOf(mode, run);
-  const [first] = await completedOfId(client, workflowId, PLAN_TYPE);
+  const first = await firstCompletedPlan(client, workflowId);
   return first === undefined ? null : readResult(client, workflowId, first.runId);
 }
 

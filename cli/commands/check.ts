@@ -85,7 +85,11 @@ function requireTogether(files: readonly string[], options: CheckOptions): void 
   if (out !== undefined && fix !== true)
     throw badOption('--out', 'only a corrected file is written', 'Add --fix, or leave --out out.');
   if (batch !== undefined && files.length !== 1)
-    throw badOption('--batch', 'a batch is checked with one policy', 'Name only its own policy.');
+    throw badOption(
+      '--batch',
+      'a batch is checked with one policy',
+      `Name only its own policy.${fix === true ? ' The corrected file is named by --out.' : ''}`,
+    );
 }
 
 function badOption(place: string, message: string, fix: string): CommandFailure {

@@ -153,8 +153,7 @@ export class Chunk implements Paying {
     const answer = await ports
       .readGo({ mode, run, number, originalRunId, ...this.#wasReset, isContinued, heard, isOpen })
       .catch(failed);
-    if (answer instanceof StepFailed)
-      return this.#waitForAnswer((times) => activityFailed(answer.message, times));
+    if (answer instanceof StepFailed || answer.kind === 'wait') return this.#waitForAnswer(answer);
     switch (answer.kind) {
       case 'over':
         this.#heard = answer.runId;
@@ -169,11 +168,6 @@ export class Chunk implements Paying {
         break;
       case 'refused':
         throw new RunRefused(answer.problem.code, 'The chunk cannot go on.', [answer.problem]);
-      case 'wait':
-        return this.#waitForAnswer((times) => {
-          const afterMs = Math.min(times * answer.wait.afterMs, LONGEST_SILENCE_MS);
-          return { ...answer.wait, afterMs };
-        });
       case 'go':
         // Another wait, such as of the payments that it follows, still holds.
         if (this.#timesUnanswered > 0) pauses.goesOn(state);
@@ -196,9 +190,10 @@ export class Chunk implements Paying {
   }
 
   /** It is not known whether the chunk has a go. People are told why, and payments on their way are followed all the same. */
-  #waitForAnswer(waitOf: (times: number) => Wait): number {
-    this.#timesUnanswered += 1;
-    const wait = waitOf(this.#timesUnanswered);
+  #waitForAnswer(answer: StepFailed | { readonly wait: Wait }): number {
+    const times = (this.#timesUnanswered += 1);
+    const wait =
+      answer instanceof StepFailed ? activityFailed(answer.message, times) : later(answer.wait, times);
     this.pauses.show(this.state, wait);
     return wait.afterMs;
   }
@@ -403,4 +398,8 @@ export class Chunk implements Paying {
     if (this.#phase.go === null) throw new RangeError('The run has not let this part of the batch pay yet.');
     return this.#phase.go;
   }
+}
+
+function later(wait: Wait, times: number): Wait {
+  return { ...wait, afterMs: Math.min(times * wait.afterMs, LONGEST_SILENCE_MS) };
 }

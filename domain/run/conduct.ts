@@ -9,28 +9,10 @@ import { activityFailed } from './activity-failed.ts';
 import { hasHeard, hasNoCanary, heldOf, isCanaryAccepted, isDone, type ChunkRecord } from './chunk-state.ts';
 import { StepFailed, failed, type Ports } from './ports.ts';
 import { stopOf } from './stop-rule.ts';
-import type { Reading } from './parts.ts';
+import type { Conducting } from './parts.ts';
 import type { RunInput } from './calls.ts';
 import { waitingOf, type Waiting } from '../waits.ts';
 import type { RunState } from './state.ts';
-
-/** What this file needs of a run. */
-export type Conducting = Pick<Reading, 'state' | 'pauses' | 'leaveLongHistory'> & {
-  readonly input: Pick<RunInput, 'mode' | 'run'>;
-  readonly ports: Pick<Ports, 'readChunks' | 'waitUntil' | 'nowMs' | 'historyIsLong' | 'show'>;
-  /** Counts what the run has to tell its chunks. When it is raised, all of them are told. */
-  releases: number;
-  /** Numbers of chunks that have said that there is news. */
-  readonly news: Set<number>;
-  takeUp(runId: string): boolean;
-  /** The name by which the run's chunks know this Temporal run. */
-  knownAs(runId: string): string;
-  isOver(): boolean;
-  /** What payments wait for, as one text; empty: none waits for anything that people should know of. */
-  heldBy: string;
-  /** True while the chunks are still read and told. */
-  isConducting: boolean;
-};
 
 type Ending = { readonly input: RunInput; readonly ports: Pick<Ports, 'readChunks'> };
 
@@ -41,31 +23,25 @@ const LONGEST_SILENCE_MS = 600_000;
 
 export async function conduct(run: Conducting): Promise<void> {
   run.isConducting = true;
-  await Promise.all([untilOver(run), readNowAndThen(run), tellHeld(run)]);
-}
-
-/** Reads all chunks that are not done now and then, however much some of them say: the news of one may be lost. */
-async function readNowAndThen(run: Conducting): Promise<void> {
-  const { state, ports, news } = run;
-  for (;;) {
-    const isOver = (): boolean => !run.isConducting;
-    if (await ports.waitUntil(isOver, LONGEST_SILENCE_MS, 'Then it reads all open chunks')) return;
-    for (const chunk of state.chunks) if (!isDone(chunk, state.knownAs)) news.add(chunk.number);
-  }
+  await Promise.all([untilOver(run), readNowAndThen(run)]);
 }
 
 /**
- * Starts a timer whenever payments begin to wait for something else: the text beside a timer says for what the run is held, and
- * people see the newest one first.
+ * Reads all chunks that are not done now and then, however much some of them say: the news of one may be lost. Its timer begins
+ * anew, for what is left of the time, whenever payments begin to wait for something else: the text beside a timer says for what
+ * the run is held, and people see the newest one first.
  */
-async function tellHeld(run: Conducting): Promise<void> {
-  const { ports } = run;
-  for (;;) {
-    await ports.waitUntil(() => !run.isConducting || run.heldBy !== '');
-    if (!run.isConducting) return;
+async function readNowAndThen(run: Conducting): Promise<void> {
+  const { state, ports, news } = run;
+  for (let atMs = ports.nowMs() + LONGEST_SILENCE_MS; ;) {
     const { heldBy } = run;
     const isOther = (): boolean => !run.isConducting || run.heldBy !== heldBy;
-    await ports.waitUntil(isOther, LONGEST_SILENCE_MS, 'It looks again by itself');
+    const leftMs = Math.max(atMs - ports.nowMs(), 1);
+    const isEarly = await ports.waitUntil(isOther, leftMs, 'Then it reads all open chunks');
+    if (!run.isConducting) return;
+    if (isEarly) continue;
+    for (const chunk of state.chunks) if (!isDone(chunk, state.knownAs)) news.add(chunk.number);
+    atMs = ports.nowMs() + LONGEST_SILENCE_MS;
   }
 }
 

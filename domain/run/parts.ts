@@ -70,3 +70,21 @@ export type Carrying = Omit<Paying, 'state' | 'ports'> &
     /** Notes that an instruction has cancelled the run. The run's own history may not know of it. */
     knowCancelled(): void;
   };
+
+/** What conducting the chunks of a batch needs. */
+export type Conducting = Pick<Reading, 'state' | 'pauses' | 'leaveLongHistory'> & {
+  readonly input: Pick<RunInput, 'mode' | 'run'>;
+  readonly ports: Pick<Ports, 'readChunks' | 'waitUntil' | 'nowMs' | 'historyIsLong' | 'show'>;
+  /** Counts what the run has to tell its chunks. When it is raised, all of them are told. */
+  releases: number;
+  /** Numbers of chunks that have said that there is news. */
+  readonly news: Set<number>;
+  takeUp(runId: string): boolean;
+  /** The name by which the run's chunks know this Temporal run. */
+  knownAs(runId: string): string;
+  isOver(): boolean;
+  /** What payments wait for, as one text; empty: none waits for anything that people should know of. */
+  heldBy: string;
+  /** True while the chunks are still read and told. */
+  isConducting: boolean;
+};

@@ -133,6 +133,29 @@ export function failed(error: unknown): StepFailed {
   throw error;
 }
 
+/** A poll that is under way, until it has answered or is given up. */
+export class OpenPoll<Answer> {
+  isOpen = true;
+  readonly #poll: Poll<Answer>;
+
+  constructor(poll: Poll<Answer>) {
+    this.#poll = poll;
+    const close = (): void => {
+      this.isOpen = false;
+    };
+    poll.answer.then(close, close);
+  }
+
+  /** Its answer; null: it had none yet, and is given up. */
+  async end(): Promise<Answer | StepFailed | null> {
+    const { answer, giveUp } = this.#poll;
+    if (!this.isOpen) return answer.catch(failed);
+    giveUp();
+    await answer.catch(() => undefined);
+    return null;
+  }
+}
+
 /** Not a failure: the run must go on in a new history, with what it knows carried over. */
 export class HistoryIsLong extends Error {
   override readonly name = 'HistoryIsLong';

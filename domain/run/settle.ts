@@ -9,7 +9,7 @@ import { isTradeAsTold } from './shown.ts';
 import { doubtTrade, missTrade, undoneIn } from './state.ts';
 import { isDecided } from './release.ts';
 import { backedOff, itemFailed, notAsPlanned, statusUnknown } from './pauses.ts';
-import { StepFailed, failed } from './ports.ts';
+import { OpenPoll, StepFailed } from './ports.ts';
 import { fundedIn } from './funding.ts';
 
 /** What people are told of a settlement, and how often in a row its poll was stopped. */
@@ -43,24 +43,21 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
   const { asked } = pauses;
   if (ports.historyIsLong()) await run.leaveLongHistory();
   const isAtOnce = state.cancelled || isAwaited(state.legs, record);
-  const { answer, giveUp } = ports.awaitSettlement({
-    plan: run.call().plan,
-    leg: record.leg.id,
-    tradeId: stage.traded.tradeId,
-    until: run.plan.rules.settle.until,
-    currency: record.leg.buy,
-    unknownStatus: watch.unknownStatus,
-    ...(isAtOnce && { isAwaited: true }),
-    unpaid: stillToPay(run, record),
-    owedByBatch: fundedIn(state, record.leg.buy),
-    undoneIn: undoneIn(state),
-  });
-  let isOpen = true;
-  const close = (): void => {
-    isOpen = false;
-  };
-  answer.then(close, close);
-  const isOver = (): boolean => !isOpen || (state.cancelled && !isAtOnce);
+  const poll = new OpenPoll(
+    ports.awaitSettlement({
+      plan: run.call().plan,
+      leg: record.leg.id,
+      tradeId: stage.traded.tradeId,
+      until: run.plan.rules.settle.until,
+      currency: record.leg.buy,
+      unknownStatus: watch.unknownStatus,
+      ...(isAtOnce && { isAwaited: true }),
+      unpaid: stillToPay(run, record),
+      owedByBatch: fundedIn(state, record.leg.buy),
+      undoneIn: undoneIn(state),
+    }),
+  );
+  const isOver = (): boolean => !poll.isOpen || (state.cancelled && !isAtOnce);
   pauses.show(record, settlementWait(run, record, stage, watch));
   if (!watch.isLate) {
     // A timer says that it is late, never the clock, which may stand elsewhere in a replay.
@@ -70,12 +67,8 @@ async function pollOnce(run: Carrying, record: LegRecord, stage: TradedLeg, watc
     if (watch.isLate) pauses.show(record, settlementWait(run, record, stage, watch));
   }
   if (!isOver()) await ports.waitUntil(isOver);
-  if (isOpen) {
-    giveUp();
-    await answer.catch(() => undefined);
-    return;
-  }
-  const settlement = await answer.catch(failed);
+  const settlement = await poll.end();
+  if (settlement === null) return;
   if (settlement instanceof StepFailed) {
     watch.stops += 1;
     return pauses.pause(record, itemFailed(record.leg.id, settlement, watch.stops), asked);

@@ -18,7 +18,7 @@ import {
   type SentPayment,
 } from './items.ts';
 import { backedOff, statusUnknown } from './pauses.ts';
-import { StepFailed, failed } from './ports.ts';
+import { OpenPoll, StepFailed } from './ports.ts';
 import { isWithdrawalAsTold, ownersOf } from './shown.ts';
 import { doubtWithdrawal, undoneIn } from './state.ts';
 
@@ -63,31 +63,24 @@ async function followStatuses(paying: Paying, followOf: FollowOf): Promise<void>
     const isOutdated = (): boolean =>
       !paying.isSending && payments.filter(isFollowed).some(({ stage }) => !known.has(stage.accepted));
     const { asked } = pauses;
-    const { answer, giveUp } = ports.awaitWithdrawals({
-      ...callOf(paying),
-      undoneIn: undoneIn(state),
-      isLast: paying.isLast(),
-      items: followed.map(({ payment, stage: { kind, accepted } }) => ({
-        id: payment.id,
-        withdrawalId: accepted.withdrawalId,
-        paid: kind === 'paid',
-        status: accepted.status,
-        isUnknown: followOf(accepted).isUnknown,
-        ...(kind === 'accepted' && accepted.isAnew === true && { isAnew: true }),
-      })),
-    });
-    let isOpen = true;
-    const close = (): void => {
-      isOpen = false;
-    };
-    answer.then(close, close);
-    await ports.waitUntil(() => !isOpen || paying.isOver() || paying.isIdle() || isOutdated());
-    if (isOpen) {
-      giveUp();
-      await answer.catch(() => undefined);
-      continue;
-    }
-    const told = await answer.catch(failed);
+    const poll = new OpenPoll(
+      ports.awaitWithdrawals({
+        ...callOf(paying),
+        undoneIn: undoneIn(state),
+        isLast: paying.isLast(),
+        items: followed.map(({ payment, stage: { kind, accepted } }) => ({
+          id: payment.id,
+          withdrawalId: accepted.withdrawalId,
+          paid: kind === 'paid',
+          status: accepted.status,
+          isUnknown: followOf(accepted).isUnknown,
+          ...(kind === 'accepted' && accepted.isAnew === true && { isAnew: true }),
+        })),
+      }),
+    );
+    await ports.waitUntil(() => !poll.isOpen || paying.isOver() || paying.isIdle() || isOutdated());
+    const told = await poll.end();
+    if (told === null) continue;
     if (told instanceof StepFailed) {
       stops += 1;
       await pauses.pause(state, activityFailed(told.message, stops), asked, isOutdated);

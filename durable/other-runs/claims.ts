@@ -43,7 +43,7 @@ import { isFirstOfId } from '../batches/chunks.ts';
 import { readChunk } from '../batches/submitted-chunk.ts';
 import { describe, hasEndedByItself, isOpen } from '../described.ts';
 import { fewAtOnce } from '../few-at-once.ts';
-import { IS_OPEN, completedOfId, keepNewest, listed } from '../listed.ts';
+import { IS_OPEN, firstCompletedPlan, keepNewest, listed } from '../listed.ts';
 import { readInstructions } from '../instructions/read.ts';
 import { isPlanMade, readPlan } from '../plans.ts';
 import { keptForMs } from '../retention.ts';
@@ -346,7 +346,7 @@ async function plannedAtMs(client: Client, mode: Mode, run: RunName): Promise<nu
   const workflowId = planIdOf(mode, run);
   // The list may be a little behind.
   const newest = await describe(client, workflowId);
-  const [first] = await completedOfId(client, workflowId, PLAN_TYPE);
+  const first = await firstCompletedPlan(client, workflowId);
   const closed = [newest?.status.name === 'COMPLETED' ? newest : undefined, first].flatMap(
     (shown) => shown?.closeTime?.getTime() ?? [],
   );

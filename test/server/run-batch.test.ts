@@ -219,7 +219,7 @@ describe('a batch that must buy what it pays', { concurrency: 3 }, () => {
       const runId = `sandbox/${reportOf(ran).run}`;
       const held = 'HELD: 2 payments wait for 5,000.50 MXN.';
       for (const [id, why] of [
-        [runId, 'It looks again by itself'],
+        [runId, 'Then it reads all open chunks'],
         [`${runId}/chunk-0001`, 'Looks again: 2 payments wait'],
       ] as const)
         await eventually(why, async () => (await timersOf(poor, id)).includes(`${held} ${why}`));

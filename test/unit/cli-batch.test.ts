@@ -140,6 +140,7 @@ test('a batch is not checked by a policy that has mistakes, and one that is miss
 
 const REFUSED: readonly (readonly [argv: readonly string[], said: RegExp])[] = [
   [[POLICY, POLICY, '--batch', SAMPLE], /^BAD_COMMAND_LINE --batch: a batch is checked with one policy\./],
+  [[POLICY, '--batch', SAMPLE, '--fix', 'fixed.csv'], /The corrected file is named by\s+--out\./],
   [[POLICY, '--expect-count', '5'], /^BAD_COMMAND_LINE --expect-count: it says what a batch should have/],
   [[POLICY, '--expect-total', '5 EUR'], /^BAD_COMMAND_LINE --expect-total: it says what a batch should have/],
   [

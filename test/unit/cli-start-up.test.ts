@@ -26,7 +26,7 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   check: [...OUTPUT, ...POLICY],
   plan: [...OUTPUT, ...POLICY, ...SERVICE],
   run: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL, 'log-update'],
-  status: [...OUTPUT, 'luxon', 'decimal.js', ...TEMPORAL],
+  status: [...OUTPUT, 'decimal.js', ...TEMPORAL],
   report: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   list: [...OUTPUT, 'luxon', 'decimal.js', ...TEMPORAL],
   cancel: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
@@ -46,7 +46,7 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   'schedule/backfill': [...OUTPUT, 'luxon', 'decimal.js', 'yaml', ...TEMPORAL, 'log-update'],
   balances: [...OUTPUT, ...POLICY, ...SERVICE],
   accounts: [...OUTPUT, ...POLICY, ...SERVICE],
-  ledger: [...OUTPUT, 'luxon', 'decimal.js', 'zod'],
+  ledger: [...OUTPUT, 'decimal.js', 'zod'],
   audit: [],
   'audit/verify': [...OUTPUT, ...POLICY, ...SERVICE],
   worker: [

@@ -529,6 +529,7 @@ test('the times of a message are in one zone, which the first one names, with th
   // It is tomorrow there already.
   assert.equal(clockOf('Asia/Tokyo', NOW_MS + 10 * 3_600_000).at(NOW_MS), '2026-11-21 21:00 Asia/Tokyo');
   for (const zone of [null, 'no zone']) assert.equal(clockOf(zone, NOW_MS).at(NOW_MS), '12:00:00 UTC');
+  assert.equal(clockOf(null, NOW_MS, true).atText('no moment'), 'an unknown time');
 });
 
 test('a sentence of ours is told in the zone of its message, and what it quotes stays', () => {

@@ -5,7 +5,8 @@ import type { PlanBatch } from '../../domain/batch.ts';
 import { makeProblem } from '../../domain/problems.ts';
 import type { ChunksCall, RunInput } from '../../domain/run/calls.ts';
 import { isDone, type ChunkState } from '../../domain/run/chunk-state.ts';
-import { conduct, tellEnd, type Conducting } from '../../domain/run/conduct.ts';
+import { conduct, tellEnd } from '../../domain/run/conduct.ts';
+import type { Conducting } from '../../domain/run/parts.ts';
 import { releasedIn } from '../../domain/run/release.ts';
 import type { LegStage } from '../../domain/run/items.ts';
 import { Pauses } from '../../domain/run/pauses.ts';
@@ -505,20 +506,20 @@ test('when the run ends every chunk is told, 50 a call, and none is started agai
 test('a timer begins whenever payments begin to wait for something else, so that its text can tell it', async () => {
   const world = new World({ chunks: 2 });
   await world.time.quiet();
-  const ofHeld = (): number => world.timers.filter((why) => why === 'It looks again by itself').length;
-  assert.equal(ofHeld(), 0);
+  const begun = (): number => world.timers.filter((why) => why === 'Then it reads all open chunks').length;
+  assert.equal(begun(), 1);
   const held = (payments: number): ToldState => ({
     ...ACCEPTED,
     held: [{ code: 'SHORTFALL', reason: 'money', currency: 'EUR', payments, value: '1', there: null }],
   });
   await world.say(1, held(2));
-  assert.equal(ofHeld(), 1);
+  assert.equal(begun(), 2);
   await world.say(2, ACCEPTED);
-  assert.equal(ofHeld(), 1, 'nothing else waits');
+  assert.equal(begun(), 2, 'nothing else waits');
   await world.say(1, held(3));
-  assert.equal(ofHeld(), 2);
+  assert.equal(begun(), 3);
   await world.say(1, ACCEPTED);
-  assert.equal(ofHeld(), 2);
+  assert.equal(begun(), 4, 'nothing waits any more, and the newest text says so');
   await world.say(1, PAID);
   await world.say(2, PAID);
   assert.ok(world.isEnded, 'no timer keeps the run open');

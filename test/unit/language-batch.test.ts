@@ -6,6 +6,7 @@ import * as fc from 'fast-check';
 import { subtract, sum } from '../../domain/money.ts';
 import { reference } from '../../domain/references.ts';
 import type { BatchEncoding, BatchFormat, BatchNumbers } from '../../domain/policy.ts';
+import { unknownCurrency } from '../../language/text/unknown-currency.ts';
 import { BatchReader, type BatchRow, type BatchRules } from '../../language/batch/batch-reader.ts';
 import { loadDestinations } from '../../language/load-destinations.ts';
 import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
@@ -114,6 +115,11 @@ BATCH_LOOK_ALIKE b.csv:4:25 (payment P2): 2.00 MXN to ${ACCOUNT} is on line 3 al
                             ^^^^
   fix: see that you mean both; if not, delete one of the two`,
   );
+});
+
+test('a word that begins with a currency is most likely that one, and not a longer one', () => {
+  assert.equal(unknownCurrency('EURO').fix, 'did you mean `EUR`?');
+  assert.equal(unknownCurrency('USDS').fix, 'did you mean `USD`?');
 });
 
 test('an account that is not among the destinations, or takes another currency, is refused', async () => {
