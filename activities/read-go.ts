@@ -104,8 +104,6 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     wakes: go.wakes,
     rules: batch.rules,
     ...slicesOf(batch),
-    // A chunk that its run has known before must tell that it begins.
-    beginsQuietly: isFirst && call.heard === null,
     runId: payer,
   };
 }

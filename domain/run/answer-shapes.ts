@@ -332,7 +332,6 @@ export const isGoAnswer = unionOf<GoAnswer>({
     rules: isRecord,
     sideBySide: isCount,
     callSize: isCount,
-    beginsQuietly: isFlag,
     runId: isText,
   },
   over: { runId: isText },

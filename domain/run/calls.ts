@@ -327,8 +327,6 @@ export type GoAnswer =
       readonly sideBySide: number;
       /** So many of its payments are one call. */
       readonly callSize: number;
-      /** Its run, which has just let it begin, need not be told that it does. */
-      readonly beginsQuietly: boolean;
       /** The payer that the chunk is by this go (`payerOf`). */
       readonly runId: string;
     }

@@ -210,7 +210,8 @@ export class Chunk implements Paying {
     const isReleased = releaseByGo(state.payments, input.payments, go);
     // Payments that wait are checked again.
     if (isReleased || JSON.stringify(go) !== JSON.stringify(before)) this.releases += 1;
-    if (before === null && go.beginsQuietly) this.#told = this.#worthTelling;
+    // Its run, which has just let it begin, need not be told that it does.
+    if (before === null && go.isFresh) this.#told = this.#worthTelling;
     ports.show();
   }
 

@@ -105,7 +105,7 @@ async function goOf({
     alike: answer.kind === 'go' ? (answer.alike ?? null) : null,
     named: answer.kind === 'go' ? (answer.alikeIds?.[0] ?? null) : null,
     callSize: answer.kind === 'go' ? answer.callSize : null,
-    beginsQuietly: answer.kind === 'go' && answer.beginsQuietly,
+    isFresh: answer.kind === 'go' && answer.isFresh,
     scans: sent('listWithdrawals').length,
   };
 }
@@ -178,13 +178,12 @@ test('a call is smaller where payments leave one by one, and where a rule may st
   assert.equal(await sizeOf({ parallel: 2, canary: 40 }), 25);
 });
 
-test('only a chunk that its run has never known begins quietly', async () => {
-  const isQuiet = async (more: Partial<Situation>) => (await goOf({ atMs: null, ...more })).beginsQuietly;
-  assert.equal(await isQuiet({}), true);
-  assert.equal(await isQuiet({ isTakenUp: true }), false);
-  assert.equal(await isQuiet({ asks: { isContinued: true } }), false);
-  assert.equal(await isQuiet({ asks: { originalRunId: 'another' } }), false);
-  assert.equal(await isQuiet({ asks: { heard: 'r1/chunk-0' } }), false);
+test('only a chunk that its run has never known is fresh', async () => {
+  const isFresh = async (more: Partial<Situation>) => (await goOf({ atMs: null, ...more })).isFresh;
+  assert.equal(await isFresh({}), true);
+  assert.equal(await isFresh({ isTakenUp: true }), false);
+  assert.equal(await isFresh({ asks: { isContinued: true } }), false);
+  assert.equal(await isFresh({ asks: { originalRunId: 'another' } }), false);
 });
 
 const FIRST_CHUNK: ChunkInput = { run: RUN, mode: 'SANDBOX', number: 1, payments: PAYMENTS, isFirst: true };

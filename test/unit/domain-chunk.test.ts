@@ -46,7 +46,6 @@ const GO: GoOf = {
   rules: { parallel: 8, stopAfter: null, canary: null, dedupeMs: 0 },
   sideBySide: 2,
   callSize: 25,
-  beginsQuietly: false,
   runId: 'r1/c1',
 };
 const WAIT = {
@@ -817,10 +816,10 @@ test('the coordinator hears that the chunk sends, that it has sent all, and that
   assert.equal(world.told, 3);
 });
 
-test('that a chunk begins is no news where its go says so; that it has sent all, and that all is paid, is', async () => {
+test('that a fresh chunk begins is no news; that it has sent all, and that all is paid, is', async () => {
   const world = await worldOf({ go: WAIT });
   world.holds = ['inv-4'];
-  await world.tell({ ...GO, beginsQuietly: true });
+  await world.tell({ ...GO, isFresh: true });
   assert.deepEqual([world.sent.length, world.told], [4, 0]);
   world.holds = [];
   await world.time.pass(5 * MINUTE_MS);
@@ -829,21 +828,21 @@ test('that a chunk begins is no news where its go says so; that it has sent all,
   assert.equal(world.told, 2);
 });
 
-test('a chunk that begins quietly tells at once that nothing of it can be sent, or that a payment waits', async () => {
-  const idle = await worldOf({ go: { ...GO, beginsQuietly: true, released: [] } });
+test('a fresh chunk tells at once that nothing of it can be sent, or that a payment waits', async () => {
+  const idle = await worldOf({ go: { ...GO, isFresh: true, released: [] } });
   assert.equal(idle.told, 1);
-  const waiting = new World({ go: { ...GO, beginsQuietly: true } });
+  const waiting = new World({ go: { ...GO, isFresh: true } });
   waiting.refuses = ['inv-2'];
   waiting.holds = ['inv-3'];
   await waiting.time.quiet();
   assert.deepEqual([waiting.sent.length, waiting.told], [3, 1]);
 });
 
-test('another run that is heard of is told also by a chunk that began quietly', async () => {
-  const world = await worldOf({ go: { ...GO, beginsQuietly: true } });
+test('another run that is heard of is told also by a fresh chunk', async () => {
+  const world = await worldOf({ go: { ...GO, isFresh: true } });
   await world.pay();
   const before = world.told;
-  await world.tell({ ...GO, beginsQuietly: true, runId: 'r2/c1' });
+  await world.tell({ ...GO, isFresh: true, runId: 'r2/c1' });
   assert.equal(world.told, before + 2, 'that it has heard of it, and that all of it is paid still');
 });
 
