@@ -17,12 +17,12 @@ export async function straight({ taskQueue, activity, call }: Straight): Promise
   });
   const { runId } = workflowInfo();
   const now = Date.now();
-  const plan = { ...call.plan, madeFor: runId, madeAtMs: now, foundRecords: false };
+  const own = { plan: { ...call.plan, madeFor: runId, madeAtMs: now, foundRecords: false } };
   const state = call.state && { state: { ...call.state, knownIn: runId, knownAtMs: now } };
-  return activities[activity]?.({ ...call, plan, ...state });
+  return activities[activity]?.({ ...call, ...own, ...state });
 }
 
-/** In the place of ours: completes with whatever its starter wants to be believed. */
-export async function plan(answer: unknown): Promise<unknown> {
+/** In the place of ours: asked with the same input, it completes with whatever its starter wants to be believed. */
+export async function plan(_input: unknown, answer: unknown): Promise<unknown> {
   return answer;
 }
