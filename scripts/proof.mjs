@@ -50,8 +50,11 @@ const PAYMENTS = 10_000;
 const REAL_SERVER = 'machines/temporal-server.test.ts';
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 const REPLAYS = ['machines/run-replay.test.ts', 'machines/replays.test.ts'];
+const STRANGERS = ['machines/strangers.test.ts'];
 const BUTTONS = slicedFiles().filter((file) => /^machines\/(?:run-)?buttons/.test(file));
-const MATRICES = slicedFiles().filter((file) => ![...KILLS, ...REPLAYS, ...BUTTONS].includes(file));
+const MATRICES = slicedFiles().filter(
+  (file) => ![...KILLS, ...REPLAYS, ...STRANGERS, ...BUTTONS].includes(file),
+);
 
 /**
  * One machine: the names of its figures, and how it comes to them. `load` reads what it shares with the tests.
@@ -189,6 +192,9 @@ export const MACHINES = [
     'tests of workers killed, and rebalancings reset: the run ended as if nothing had happened',
   ]),
   machineOfTests('buttons', BUTTONS, ['tests of the buttons of Temporal, each pressed on a real server']),
+  machineOfTests('strangers', STRANGERS, [
+    'attacks of a stranger with the namespace of Temporal, each without an entry in the ledger',
+  ]),
   machineOfTests('matrices', MATRICES, ['tests of whole tables, each cell on a real server']),
   {
     name: 'batch',

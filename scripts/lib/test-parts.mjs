@@ -31,6 +31,7 @@ const PARTS = [
       'machines/run-workers',
       'machines/run-again',
       'machines/run-instead',
+      'machines/strangers',
     ],
   },
   {

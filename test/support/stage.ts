@@ -199,10 +199,10 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     CAMBIST_SERVICE_FILE: facts,
     CAMBIST_TASK_QUEUE: uniqueName('queue'),
     TEMPORAL_ADDRESS: plainAddress,
-    ...(mode === 'LIVE' && (await ownPolicies(folder))),
     ...door?.place,
     ...door?.identity,
   };
+  const policies = mode === 'LIVE' ? await ownPolicies(folder) : {};
   const temporal = await connectTemporal(env, mode);
   if (mode === 'LIVE') await keepFor(temporal, LIVE_RETENTION_DAYS);
   const workers: StageWorker[] = [];
@@ -218,7 +218,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     time,
     during: (workflowId, work) => time.during(wakeable(temporal.client.workflow.getHandle(workflowId)), work),
     startWorker: async ({ env: more = {}, ...rest } = {}) => {
-      const ownEnv = { ...env, ...more };
+      const ownEnv = { ...env, ...policies, ...more };
       const settings = await loadSettings(ownEnv, folder);
       const { clock, interceptors } = time;
       // Workflows of a debugged worker run in the thread of the test: another one costs as much as a whole run.

@@ -1,0 +1,28 @@
+/** For `test/machines/strangers.test.ts`: the workflows of a stranger, who has a worker of his own and no key file. */
+import { proxyActivities, workflowInfo } from '@temporalio/workflow';
+
+type Straight = {
+  /** Of our workers. */
+  readonly taskQueue: string;
+  readonly activity: string;
+  readonly call: Readonly<Record<string, unknown>> & { readonly plan: object; readonly state?: object };
+};
+
+/** Calls an activity of ours, with a plan and a state that say that this very workflow has made them a moment ago. */
+export async function straight({ taskQueue, activity, call }: Straight): Promise<unknown> {
+  const activities = proxyActivities<Record<string, (call: unknown) => Promise<unknown>>>({
+    taskQueue,
+    startToCloseTimeout: '1m',
+    retry: { maximumAttempts: 1 },
+  });
+  const { runId } = workflowInfo();
+  const now = Date.now();
+  const own = { plan: { ...call.plan, madeFor: runId, madeAtMs: now, foundRecords: false } };
+  const state = call.state && { state: { ...call.state, knownIn: runId, knownAtMs: now } };
+  return activities[activity]?.({ ...call, ...own, ...state });
+}
+
+/** In the place of ours: asked with the same input, it completes with whatever its starter wants to be believed. */
+export async function plan(_input: unknown, answer: unknown): Promise<unknown> {
+  return answer;
+}
