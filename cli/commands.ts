@@ -64,6 +64,24 @@ const AUDIT_COMMANDS: readonly CommandEntry[] = [
   },
 ];
 
+const KEYS_COMMANDS: readonly CommandEntry[] = [
+  {
+    term: 'new [file]',
+    summary: 'makes a file with a new key',
+    load: async () => (await import('./commands/keys/new.ts')).addKeysNew,
+  },
+  {
+    term: 'rotate [file]',
+    summary: 'brings the next key into use, in two steps',
+    load: async () => (await import('./commands/keys/rotate.ts')).addKeysRotate,
+  },
+  {
+    term: 'list [file]',
+    summary: 'shows which keys there are, and no secret',
+    load: async () => (await import('./commands/keys/list.ts')).addKeysList,
+  },
+];
+
 export const COMMANDS: readonly CommandEntry[] = [
   {
     term: 'up',
@@ -161,6 +179,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary: 'the journals in which workers keep what they send',
     load: async () => (await import('./commands/audit.ts')).addAudit,
     commands: AUDIT_COMMANDS,
+  },
+  {
+    term: 'keys',
+    summary: 'the keys that seal what is in Temporal',
+    load: async () => (await import('./commands/keys.ts')).addKeys,
+    commands: KEYS_COMMANDS,
   },
   {
     term: 'worker',

@@ -49,6 +49,10 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   ledger: [...OUTPUT, 'luxon', 'decimal.js', 'zod'],
   audit: [],
   'audit/verify': [...OUTPUT, ...POLICY, ...SERVICE],
+  keys: [],
+  'keys/new': OUTPUT,
+  'keys/rotate': OUTPUT,
+  'keys/list': OUTPUT,
   worker: [
     ...OUTPUT,
     ...POLICY,

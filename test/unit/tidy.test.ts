@@ -49,7 +49,13 @@ const EDGES: Readonly<Record<string, Edges>> = {
   },
   worker: {
     folders: ['domain', 'workflows', 'durable', 'activities', 'config', 'operations'],
-    packages: ['@temporalio/worker', '@temporalio/client', 'node-forge', '#temporal-binary'],
+    packages: [
+      '@temporalio/worker',
+      '@temporalio/client',
+      '@temporalio/common',
+      'node-forge',
+      '#temporal-binary',
+    ],
     node: 'any',
   },
   cli: {
