@@ -202,6 +202,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/temporal.ts')).addTemporal,
   },
   {
+    term: 'codec',
+    summary: 'lets the Temporal UI show what is sealed',
+    load: async () => (await import('./commands/codec.ts')).addCodec,
+  },
+  {
     term: 'completion <shell>',
     summary: 'prints a script for completion by Tab',
     needsAll: true,

@@ -42,9 +42,17 @@ export function sealingCodec(keys: ReadableKeys): PayloadCodec {
   };
 }
 
-/** Opens what these keys have sealed, for whichever workflow. Only for showing it to people. */
-export function openForShow(keys: ReadableKeys, payload: Payload): Payload | null {
-  return opened(keys, null, payload);
+/**
+ * What people are shown of a payload, of whichever workflow: what is sealed is opened, and of the rest it is said that it is
+ * unreadable, as for a worker. One whose key is not there stays as it is.
+ */
+export function shownPayload(keys: ReadableKeys, payload: Payload): Payload {
+  try {
+    return withoutMark(opened(keys, null, payload) ?? UNREADABLE_PAYLOAD);
+  } catch (error) {
+    if (error instanceof ApplicationFailure) return payload;
+    throw error;
+  }
 }
 
 /** Without keys: plain values as they are. One that is sealed is an error, because its key may come. */
@@ -108,6 +116,11 @@ const UNREADABLE_PAYLOAD = defaultPayloadConverter.toPayload(UNREADABLE);
 /** By this mark a workflow knows that what it says of its failures is to be sealed (`workflows/sealed-failures.ts`). */
 function withMark(payload: Payload): Payload {
   return { ...payload, metadata: { ...payload.metadata, [SEALED]: bytesOf('yes') } };
+}
+
+function withoutMark({ metadata, ...payload }: Payload): Payload {
+  const names = Object.entries(metadata ?? {}).filter(([name]) => name !== SEALED);
+  return { ...payload, metadata: Object.fromEntries(names) };
 }
 
 function ownerOf(context: SerializationContext | undefined): Owner {

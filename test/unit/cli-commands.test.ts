@@ -66,6 +66,7 @@ test('every command is in the help, with its options, examples and exit codes', 
       'worker',
       'sandbox',
       'temporal',
+      'codec',
       'completion',
     ],
   );

@@ -64,6 +64,7 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   ],
   sandbox: [...OUTPUT, 'decimal.js', 'jose'],
   temporal: [...OUTPUT, ...DEV_SERVER],
+  codec: [...OUTPUT, '@temporalio/common', '@temporalio/workflow'],
   completion: OUTPUT,
 };
 

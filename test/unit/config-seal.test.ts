@@ -11,7 +11,7 @@ import {
   type SerializationContext,
 } from '@temporalio/common';
 import { ConfigurationError } from '../../config/errors.ts';
-import { PLAIN_CODEC, openForShow, sealingCodec, type ReadableKeys } from '../../config/seal/codec.ts';
+import { PLAIN_CODEC, sealingCodec, shownPayload, type ReadableKeys } from '../../config/seal/codec.ts';
 import { keysInFile, sealKeysOf } from '../../config/seal/key-file.ts';
 import {
   newSealKeys,
@@ -174,11 +174,13 @@ function sizeOf({ metadata, data }: Payload): number {
   );
 }
 
-test('for people, everything that the keys have sealed is opened, and nothing else', async () => {
-  const keys = newSealKeys(NOW);
-  const opened = openForShow(fixed(keys), await sealedBy(keys, OF_RUN));
-  assert.deepEqual(opened && defaultPayloadConverter.fromPayload(opened), VALUE);
-  assert.equal(openForShow(fixed(keys), defaultPayloadConverter.toPayload(VALUE)), null);
+test('people are shown everything that the keys have sealed, and that the rest is unreadable', async () => {
+  const older = newSealKeys(NOW);
+  const show = (payload: Payload) => defaultPayloadConverter.fromPayload(shownPayload(fixed(older), payload));
+  assert.deepEqual(show(await sealedBy(older, OF_RUN)), VALUE);
+  assert.deepEqual(show(defaultPayloadConverter.toPayload(VALUE)), UNREADABLE);
+  const later = await sealedBy(withNewestActive(withNextKey(older, NOW)), OF_RUN);
+  assert.equal(shownPayload(fixed(older), later), later);
 });
 
 test('the file of keys is read as it was written, and a mistake in it is told without a secret', () => {
