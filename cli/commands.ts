@@ -64,6 +64,24 @@ const AUDIT_COMMANDS: readonly CommandEntry[] = [
   },
 ];
 
+const KEYS_COMMANDS: readonly CommandEntry[] = [
+  {
+    term: 'new [file]',
+    summary: 'makes a file with a new key',
+    load: async () => (await import('./commands/keys/new.ts')).addKeysNew,
+  },
+  {
+    term: 'rotate [file]',
+    summary: 'brings the next key into use, in two steps',
+    load: async () => (await import('./commands/keys/rotate.ts')).addKeysRotate,
+  },
+  {
+    term: 'list [file]',
+    summary: 'shows which keys there are, and no secret',
+    load: async () => (await import('./commands/keys/list.ts')).addKeysList,
+  },
+];
+
 export const COMMANDS: readonly CommandEntry[] = [
   {
     term: 'up',
@@ -163,6 +181,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     commands: AUDIT_COMMANDS,
   },
   {
+    term: 'keys',
+    summary: 'the keys that seal what is in Temporal',
+    load: async () => (await import('./commands/keys.ts')).addKeys,
+    commands: KEYS_COMMANDS,
+  },
+  {
     term: 'worker',
     summary: 'runs a worker',
     load: async () => (await import('./commands/worker.ts')).addWorker,
@@ -176,6 +200,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     term: 'temporal',
     summary: 'runs a Temporal dev server',
     load: async () => (await import('./commands/temporal.ts')).addTemporal,
+  },
+  {
+    term: 'codec',
+    summary: 'lets the Temporal UI show what is sealed',
+    load: async () => (await import('./commands/codec.ts')).addCodec,
   },
   {
     term: 'completion <shell>',

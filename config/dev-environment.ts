@@ -6,7 +6,7 @@
  */
 import { existsSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { isLoopback, parseAddress } from '../service/address.ts';
 import { ConfigurationError } from './errors.ts';
 import { readTextFile } from './read-text-file.ts';
@@ -25,6 +25,7 @@ const FIELDS: Readonly<Record<string, (value: string) => boolean>> = {
   CAMBIST_TASK_QUEUE: (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value),
   CAMBIST_SANDBOX_ADMIN_URL: isUrlHere,
   CAMBIST_UI_URL: isUrlHere,
+  CAMBIST_SEAL_KEYS: isAbsolute,
   TEMPORAL_ADDRESS: isHere,
   TEMPORAL_NAMESPACE: (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value),
   TEMPORAL_TLS: (value) => value === 'false',

@@ -9,7 +9,7 @@ import {
   type ConnectionOptions,
   type WorkflowClientInterceptor,
 } from '@temporalio/client';
-import { defaultPayloadConverter } from '@temporalio/common';
+import { defaultPayloadConverter, type PayloadCodec } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/service/records.ts';
 import type { Problem, ProblemCode } from '../domain/problems.ts';
@@ -17,12 +17,18 @@ import { ASK_AGAIN, HAS_ENDED, SEARCH_ATTRIBUTES } from '../workflows/names.ts';
 import { uncheckedCertificates } from './certificates.ts';
 import { ConfigurationError, InfrastructureError } from './errors.ts';
 import { READABLE } from './readable.ts';
+import { PLAIN_CODEC, sealingCodec } from './seal/codec.ts';
+import { sealKeysOf } from './seal/key-file.ts';
 
 export type Temporal = {
   readonly client: Client;
   readonly connection: Connection;
   readonly namespace: string;
   readonly address: string;
+  /** Through it goes every value from and to Temporal, the client's too. */
+  readonly codec: PayloadCodec;
+  /** True where it seals. */
+  readonly isSealed: boolean;
 };
 
 const CONNECT_LIMIT_MS = 5_000;
@@ -60,13 +66,15 @@ export async function connectTemporal(
   connectLimitMs = CONNECT_LIMIT_MS,
 ): Promise<Temporal> {
   const profile = readProfile(env, mode);
+  const keys = sealKeysOf(env, mode);
+  const sealing = { codec: keys === null ? PLAIN_CODEC : sealingCodec(keys), isSealed: keys !== null };
   const endsAtMs = performance.now() + patience.ms;
   const wait = `Waiting up to ${Math.round(patience.ms / 1_000)} s for Temporal at ${profile.address} …`;
   const timer = patience.ms > 0 ? setTimeout(() => patience.say(wait), SILENT_MS) : undefined;
   try {
     for (;;) {
       try {
-        return await connectOnce(profile, connectLimitMs);
+        return await connectOnce(profile, sealing, connectLimitMs);
       } catch (error) {
         if (error instanceof ConfigurationError || performance.now() >= endsAtMs) throw error;
         await sleep(RETRY_MS);
@@ -77,7 +85,11 @@ export async function connectTemporal(
   }
 }
 
-async function connectOnce({ options, namespace, address }: Profile, limitMs: number): Promise<Temporal> {
+async function connectOnce(
+  { options, namespace, address }: Profile,
+  sealing: Pick<Temporal, 'codec' | 'isSealed'>,
+  limitMs: number,
+): Promise<Temporal> {
   let connection: Connection;
   try {
     const interceptors = [tryAgain];
@@ -94,10 +106,10 @@ async function connectOnce({ options, namespace, address }: Profile, limitMs: nu
   const client = new Client({
     connection,
     namespace,
-    dataConverter: { payloadCodecs: [READABLE] },
+    dataConverter: { payloadCodecs: [READABLE, sealing.codec] },
     interceptors: { workflow: [askAgain(connection, namespace)] },
   });
-  return { client, connection, namespace, address };
+  return { client, connection, namespace, address, ...sealing };
 }
 
 type CallInterceptor = NonNullable<ConnectionOptions['interceptors']>[number];

@@ -68,6 +68,28 @@ export const START_PROBLEMS = {
     sentence: 'The service would be reached over plain http, beyond this machine.',
     advice: 'Use https.',
   },
+  SEAL_KEYS_MISSING: {
+    ending: 'configuration',
+    sentence: 'In live: no file of keys is named, which seal what is in Temporal.',
+    advice: 'Make one by `npx cambist keys new FILE`, and set CAMBIST_SEAL_KEYS at every worker and command.',
+  },
+  SEAL_KEYS_UNREADABLE: {
+    ending: 'configuration',
+    sentence: 'The file of keys that seal what is in Temporal cannot be read, or is none.',
+    advice: 'Set CAMBIST_SEAL_KEYS to a file that `npx cambist keys new` has made.',
+  },
+  SEAL_KEYS_TOO_OPEN: {
+    ending: 'configuration',
+    sentence: 'Other users may use the file of keys that seal what is in Temporal.',
+    advice: 'Let only the user of the worker use it: `chmod 600 FILE`.',
+  },
+  SEAL_KEY_MISSING: {
+    ending: 'configuration',
+    sentence:
+      'What Temporal has of the run is sealed by a key that the worker or the command does not have. Nothing is sent.',
+    advice:
+      'Put the newest file of keys (CAMBIST_SEAL_KEYS) at every worker and command. The run then goes on by itself.',
+  },
   KEY_FILE_NOT_FOUND: {
     ending: 'configuration',
     sentence: 'The API key record is not there, or not named.',
@@ -297,6 +319,27 @@ export const REFUSALS = {
     ending: 'bad input',
     sentence: 'What was typed is no command of Cambist.',
     advice: 'See `npx cambist --help`, or `--help` after a command.',
+  },
+  SEAL_KEYS_UNNAMED: {
+    ending: 'bad input',
+    sentence: 'The command names no file of keys, and CAMBIST_SEAL_KEYS names none.',
+    advice: 'Name the file, or set CAMBIST_SEAL_KEYS.',
+  },
+  SEAL_KEYS_THERE: {
+    ending: 'bad input',
+    sentence: 'There is a file already where new keys should be written.',
+    advice: 'Name a new file, or add a key to this one by `npx cambist keys rotate`.',
+  },
+  SEAL_KEYS_STEP: {
+    ending: 'bad input',
+    sentence: 'The other step of bringing a new key into use comes first.',
+    advice:
+      'Add a key by `npx cambist keys rotate`, bring the file to every worker and command, then let it seal by --activate.',
+  },
+  SEAL_KEYS_UNWRITABLE: {
+    ending: 'bad input',
+    sentence: 'The file of keys cannot be written.',
+    advice: 'Name a file in a folder that is there and that you may write to.',
   },
   FILE_NOT_FOUND: {
     ending: 'bad input',

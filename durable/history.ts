@@ -1,5 +1,6 @@
 /** Reads the history of one Temporal run, and the values of its payloads. The caller checks these values. */
 import { ServiceError, WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
+import { isRecord } from '../domain/shape.ts';
 
 export type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
 export type HistoryEvent = HistoryEvents[number];
@@ -28,6 +29,27 @@ export async function readEvents(
   }
 }
 
+/** The type of the failure of the last workflow task; null: it has not failed, or another one has followed. Reads a few events. */
+export async function lastTaskFailure(
+  client: Client,
+  workflowId: string,
+  runId: string,
+): Promise<string | null> {
+  const { history } = await client.workflowService.getWorkflowExecutionHistoryReverse({
+    namespace: client.options.namespace,
+    execution: { workflowId, runId },
+    maximumPageSize: LAST_EVENTS,
+  });
+  // Behind it there may be what came meanwhile, as a signal.
+  const ends = (history?.events ?? []).flatMap(
+    ({ workflowTaskFailedEventAttributes: failed, workflowTaskCompletedEventAttributes: completed }) =>
+      failed || completed ? [failed?.failure?.applicationFailureInfo?.type ?? null] : [],
+  );
+  return ends[0] ?? null;
+}
+
+const LAST_EVENTS = 20;
+
 /**
  * The type and the input with which the newest Temporal run of an id was started; null when Temporal has
  * none. Reads one event. `firstRunId`: the Temporal run with which its histories began, resets included. `continuedFrom`: the
@@ -42,7 +64,7 @@ export async function readStart(client: Client, workflowId: string, runId?: stri
       maximumPageSize: 1,
     });
     const started = history?.events?.[0]?.workflowExecutionStartedEventAttributes;
-    const [input] = await valuesOf(client, started?.input?.payloads);
+    const [input] = await valuesOf({ client, workflowId }, started?.input?.payloads);
     const { workflowType, firstExecutionRunId, continuedExecutionRunId } = started ?? {};
     return {
       type: workflowType?.name ?? '',
@@ -88,15 +110,27 @@ export function isRefused(error: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === INVALID_ARGUMENT;
 }
 
+/** Whose payloads are read: those of a workflow, or of one of its activities. */
+type OwnerOfPayloads = {
+  readonly client: Client;
+  readonly workflowId: string;
+  readonly kind?: 'workflow' | 'activity';
+};
+
 /** The values of some payloads; `undefined` for a value that cannot be read. */
 export async function valuesOf(
-  client: Client,
+  { client, workflowId, kind = 'workflow' }: OwnerOfPayloads,
   payloads: Payloads | null | undefined,
 ): Promise<readonly unknown[]> {
-  const { payloadCodecs, payloadConverter } = client.options.loadedDataConverter;
+  const { namespace, loadedDataConverter } = client.options;
+  const { payloadCodecs, payloadConverter } = loadedDataConverter;
+  const context =
+    kind === 'workflow'
+      ? { type: kind, namespace, workflowId }
+      : { type: kind, namespace, workflowId, isLocal: false };
   let decoded = payloads ?? [];
   // The codecs are undone one after the other, in the reverse of their order.
-  for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
+  for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded, context);
   return decoded.map((payload) => {
     try {
       return payloadConverter.fromPayload<unknown>(payload);
@@ -104,4 +138,16 @@ export async function valuesOf(
       return undefined;
     }
   });
+}
+
+type Failure = NonNullable<NonNullable<HistoryEvent['activityTaskFailedEventAttributes']>['failure']>;
+
+/** What a failure says. Where it is sealed, its own message only says that. */
+export async function messageOf(
+  of: OwnerOfPayloads,
+  { message, encodedAttributes }: Failure,
+): Promise<string | null> {
+  const [sealed] = await valuesOf(of, encodedAttributes ? [encodedAttributes] : []);
+  const said = isRecord(sealed) ? sealed['message'] : message;
+  return typeof said === 'string' ? said : null;
 }

@@ -7,11 +7,14 @@ import type { ProblemCode } from '../domain/problems.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { ConfigurationError, InfrastructureError } from '../config/errors.ts';
 import { CommandFailure, NOT_SET_UP, troubleOfItem } from './failure.ts';
+import { keyMissing } from './key-missing.ts';
 import type { Trouble } from '../language/text/problem.ts';
 
 /** Any error as a failure of the command. */
 export function failureOf(error: unknown): CommandFailure {
   if (error instanceof CommandFailure) return error;
+  const missing = keyMissing(error);
+  if (missing !== null) return missing;
   if (error instanceof ServiceConfigurationError) {
     const { code, place, problem, fix } = error;
     return new CommandFailure('configuration', [{ code, place, message: problem, fix }]);

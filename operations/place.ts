@@ -8,7 +8,7 @@ import { taskQueueOf } from '../config/task-queue.ts';
 import { connectTemporal, type Temporal } from '../config/temporal.ts';
 import { CommandFailure, NOT_SET_UP } from './failure.ts';
 
-export type Place = Temporal & {
+export type Place = Pick<Temporal, 'client' | 'connection' | 'namespace' | 'address'> & {
   readonly mode: Mode;
   readonly taskQueue: string;
   readonly uiUrl: string | null;

@@ -103,7 +103,7 @@ async function bundle(workflowsPath) {
     // Names inside the bundle are relative to this folder, wherever the build was started from.
     const { code } = await bundleWorkflowCode({
       workflowsPath,
-      workflowInterceptorModules: ['never-ahead.js', 'current-details.js'].map((name) =>
+      workflowInterceptorModules: ['never-ahead.js', 'current-details.js', 'sealed-failures.js'].map((name) =>
         join(dirname(workflowsPath), name),
       ),
       preloadModules: [join(dirname(workflowsPath), 'short-stacks.js')],

@@ -17,6 +17,8 @@ export type DevServerOptions = {
   readonly uiPort?: number;
   /** Without the web UI. Default: false. */
   readonly headless?: boolean;
+  /** Address at which the UI has sealed values opened (`codec-server.ts`). Default: it shows them as they are. */
+  readonly codecEndpoint?: string;
   /** Keeps everything in this SQLite file, across restarts and kills. Default: in memory, and two times faster. */
   readonly dbFile?: string;
   /** For tests: timers of the server are due after 50 ms instead of a second. Default: false. */
@@ -168,6 +170,7 @@ function serverArguments(options: DevServerOptions, port: number, ui: PortsOfUi 
     `--port=${port}`,
     '--log-level=error',
     ...(ui === null ? ['--headless'] : [`--ui-port=${ui.innerPort}`, `--metrics-port=${ui.metricsPort}`]),
+    ...(options.codecEndpoint === undefined ? [] : [`--ui-codec-endpoint=${options.codecEndpoint}`]),
     ...(options.dbFile === undefined ? [] : [`--db-filename=${options.dbFile}`]),
     ...settings.map((setting) => `--dynamic-config-value=${setting}`),
     ...attributes.map((name) => `--search-attribute=${name}=Keyword`),

@@ -32,6 +32,7 @@ import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { beginJournal, type AuditJournal } from './audit-journal.ts';
 import { connectWorker } from './connect.ts';
 import { gateOf } from './gate-of-policies.ts';
+import { withSealedFailures } from './sealed-failures.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { readFolderFile } from '../config/files-folder.ts';
 import { haltFileAt } from '../config/halt-file.ts';
@@ -186,6 +187,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     }),
     identity,
     ...options.temporal,
+    dataConverter: { payloadCodecs: [temporal.codec] },
+    interceptors: temporal.isSealed
+      ? withSealedFailures(options.temporal?.interceptors ?? {})
+      : (options.temporal?.interceptors ?? {}),
     // Longer than any call that writes, so that a deployment of a new version interrupts none.
     shutdownGraceTime: WRITE_LIMITS.startToCloseMs,
     // When a worker dies, the runs in its cache wait this long before another worker takes them.

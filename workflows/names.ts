@@ -213,5 +213,7 @@ export const reservationQuery = defineQuery<Reservation | null>('reserved');
  * be ahead of one.
  */
 export const HAS_ENDED = 'cambist-has-ended';
+/** Mark in the metadata of a value that a worker with keys has opened (`sealed-failures.ts`). */
+export const SEALED = 'cambist-sealed';
 /** What a workflow answers to a query that came while it was about to go on (`never-ahead.ts`). */
 export const ASK_AGAIN = 'The workflow is about to go on: ask again.';

@@ -2,9 +2,10 @@
  * `cambist up`: everything that a person needs for a first try. Temporal and the sandbox belong to this process. The worker
  * is a process of its own, which can be killed: another one is started. Ctrl-C ends all of them, the worker first.
  */
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { DEV_ENVIRONMENT_FILE, DEV_KEY_FILE, devFilesFolder, isHere } from '../../config/dev-environment.ts';
@@ -12,6 +13,7 @@ import { USUAL_PORT as TEMPORAL_PORT, startDevServer, type DevServer } from '../
 import { taskQueueOf } from '../../config/task-queue.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import type { Ending } from '../../domain/endings.ts';
+import type { Io } from '../terminal/io.ts';
 import type { Output } from '../terminal/output.ts';
 import { untilInterrupted } from '../terminal/ready.ts';
 import { holderOf } from './port-holder.ts';
@@ -34,7 +36,8 @@ export function addUp(command: Command, session: Session): void {
       'Starts everything that you need to look round, and keeps it up until Ctrl-C: a Temporal dev server with its UI, the sandbox ' +
         'and a worker, on the usual ports or free ones. Makes a key in .cambist/key.json, and .cambist/dev.json, which ' +
         'the other commands in this folder read when no service is configured. Runs and the records of the sandbox are ' +
-        'kept in .cambist/ until --fresh. With TEMPORAL_ADDRESS that server is used.',
+        'kept in .cambist/ until --fresh. With TEMPORAL_ADDRESS that server is used. With CAMBIST_SEAL_KEYS what Temporal keeps is ' +
+        'sealed, and the UI shows it all the same.',
     )
     .option('--fresh', 'start anew: without the runs, balances and records of the last time')
     .action((options: UpOptions) => act(session, options, (output) => up(output, options)));
@@ -60,7 +63,10 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
   const closing: (() => Promise<unknown>)[] = [() => children.forget()];
   try {
     const isKept = await prepareData(io.cwd, fresh);
-    const temporal = await startTemporal(output, children);
+    const opener = await openCodec(io);
+    if (opener !== null) closing.unshift(() => opener.close());
+    const temporal = await startTemporal(output, children, opener?.endpoint ?? null);
+    if (temporal?.uiUrl) opener?.letAsk(temporal.uiUrl);
     if (temporal !== null) closing.unshift(() => temporal.stop());
     output.step('Starting the sandbox …');
     const { sandbox, stop } = await openSandbox({ keyFile, statePath: join(io.cwd, SANDBOX_DATA) });
@@ -68,7 +74,7 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
     const { baseUrl, adminUrl } = sandbox;
     await sayWhoHas(output, temporal?.address ?? null, TEMPORAL_PORT);
     await sayWhoHas(output, new URL(baseUrl).host, USUAL_PORT);
-    const variables = variablesOf({ temporal, env: io.env, baseUrl, adminUrl });
+    const variables = variablesOf({ temporal, env: io.env, baseUrl, adminUrl, sealKeys: sealKeysIn(io) });
     closing.unshift(() => rm(devFile, { force: true }));
     // The file is written anew, so that the mode and the owner of an earlier file do not count.
     await rm(devFile, { force: true });
@@ -97,14 +103,49 @@ async function up(output: Output, { fresh = false }: UpOptions): Promise<Ending>
 }
 
 /** Null where the person has named a server, which is used instead. */
-async function startTemporal(output: Output, children: UpChildren): Promise<DevServer | null> {
+async function startTemporal(
+  output: Output,
+  children: UpChildren,
+  codecEndpoint: string | null,
+): Promise<DevServer | null> {
   const { cwd, env } = output.io;
   if (env['TEMPORAL_ADDRESS']) {
     output.step(`Using the Temporal at ${env['TEMPORAL_ADDRESS']} (TEMPORAL_ADDRESS).`);
     return null;
   }
   output.step('Starting a Temporal dev server …');
-  return startDevServer({ dbFile: join(cwd, TEMPORAL_DATA), onSpawn: (pid) => children.add(pid) });
+  return startDevServer({
+    dbFile: join(cwd, TEMPORAL_DATA),
+    onSpawn: (pid) => children.add(pid),
+    ...(codecEndpoint !== null && { codecEndpoint }),
+  });
+}
+
+/** The server through which the UI shows what is sealed; null where nothing is. */
+async function openCodec(io: Io): Promise<{
+  readonly endpoint: string;
+  /** Lets the pages of the UI ask, whose port is known only once it runs. */
+  readonly letAsk: (uiUrl: string) => void;
+  readonly close: () => Promise<void>;
+} | null> {
+  const file = sealKeysIn(io);
+  if (file === null) return null;
+  const { keysInFile } = await import('../../config/seal/key-file.ts');
+  const { openCodecServer } = await import('../../worker/codec-server.ts');
+  const origins: string[] = [];
+  // The UI of a dev server can send no header of ours, so that the token is in the address that it is given.
+  const token = randomBytes(24).toString('base64url');
+  const { url, close } = await openCodecServer({ keys: keysInFile(file), port: 0, token, origins });
+  const letAsk = (uiUrl: string): void => {
+    origins.push(uiUrl, uiUrl.replace('127.0.0.1', 'localhost'));
+  };
+  return { endpoint: `${url}/${token}`, letAsk, close };
+}
+
+/** The whole path of the file of keys; null: none is named. */
+function sealKeysIn({ env, cwd }: Io): string | null {
+  const named = env['CAMBIST_SEAL_KEYS'];
+  return named ? resolve(cwd, named) : null;
 }
 
 /**
@@ -135,8 +176,9 @@ function variablesOf(parts: {
   readonly env: NodeJS.ProcessEnv;
   readonly baseUrl: string;
   readonly adminUrl: string;
+  readonly sealKeys: string | null;
 }): Record<string, string> {
-  const { temporal, env } = parts;
+  const { temporal, env, sealKeys } = parts;
   const uiUrl = temporal?.uiUrl ?? null;
   return {
     CAMBIST_BASE_URL: parts.baseUrl,
@@ -146,6 +188,7 @@ function variablesOf(parts: {
       ? ownTemporal(env)
       : { TEMPORAL_ADDRESS: temporal.address, TEMPORAL_NAMESPACE: 'default', TEMPORAL_TLS: 'false' }),
     ...(uiUrl !== null && { CAMBIST_UI_URL: uiUrl }),
+    ...(sealKeys !== null && { CAMBIST_SEAL_KEYS: sealKeys }),
   };
 }
 

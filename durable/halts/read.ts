@@ -102,21 +102,26 @@ async function readPart(client: Client, workflowId: string, runId: string): Prom
   const events = await readEvents(client, workflowId, runId);
   const [first] = events ?? [];
   if (events === null || first === undefined) return null;
-  const [carried] = await valuesOf(client, first.workflowExecutionStartedEventAttributes?.input?.payloads);
+  const [carried] = await valuesOf(
+    { client, workflowId },
+    first.workflowExecutionStartedEventAttributes?.input?.payloads,
+  );
   const sinceMs = timeOf(first);
   return {
     sinceMs,
-    words: [...beginsWith(carried, sinceMs), ...(await wordsIn(client, events))],
+    words: [...beginsWith(carried, sinceMs), ...(await wordsIn({ client, workflowId }, events))],
     ended: endIn(events.at(-1) ?? first),
   };
 }
 
-async function wordsIn(client: Client, events: HistoryEvents): Promise<readonly HaltWord[]> {
+type InTemporal = { readonly client: Client; readonly workflowId: string };
+
+async function wordsIn(of: InTemporal, events: HistoryEvents): Promise<readonly HaltWord[]> {
   const words: HaltWord[] = [];
   for (const event of events) {
     const signal = event.workflowExecutionSignaledEventAttributes;
     if (!signal) continue;
-    const [said] = await valuesOf(client, signal.input?.payloads);
+    const [said] = await valuesOf(of, signal.input?.payloads);
     words.push({ word: signal.signalName ?? '', said, atMs: timeOf(event) });
   }
   return words;

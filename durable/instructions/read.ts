@@ -133,14 +133,14 @@ async function heldBy(client: Client, workflowId: string, runId: string): Promis
   const events = await readEvents(client, workflowId, runId);
   const started = events?.[0]?.workflowExecutionStartedEventAttributes;
   if (events === null || started?.workflowType?.name !== INSTRUCTIONS_TYPE) return null;
-  const [input, carried] = await valuesOf(client, started.input?.payloads);
+  const [input, carried] = await valuesOf({ client, workflowId }, started.input?.payloads);
   const wasContinued =
     Number(started.initiator) === CONTINUED_AS_NEW && Boolean(started.continuedExecutionRunId);
-  const taken = await takenOver(client, events);
+  const taken = await takenOver({ client, workflowId }, events);
   const kept = [
     wasContinued ? trusted(carried) : NOTHING_KEPT,
     ...taken.map(({ kept: earlier }) => earlier),
-    await updated(client, events),
+    await updated({ client, workflowId }, events),
   ];
   const before = [
     previousRunOf(input),
@@ -154,12 +154,14 @@ async function heldBy(client: Client, workflowId: string, runId: string): Promis
   };
 }
 
+type InTemporal = { readonly client: Client; readonly workflowId: string };
+
 /** Temporal's number for "the workflow continued as new", as opposed to a retry or a cron schedule. */
 const CONTINUED_AS_NEW = 1;
 
 /** What a Temporal run took over, and which one did it: a history that a reset copied names another. */
 async function takenOver(
-  client: Client,
+  of: InTemporal,
   events: HistoryEvents,
 ): Promise<readonly { readonly runId: unknown; readonly kept: Kept; readonly isLast: boolean }[]> {
   const asked = new Set(
@@ -170,7 +172,9 @@ async function takenOver(
   const answers = events.flatMap(({ activityTaskCompletedEventAttributes: completed }) =>
     completed && asked.has(String(completed.scheduledEventId)) ? [completed.result?.payloads] : [],
   );
-  const values = await Promise.all(answers.map((payloads) => valuesOf(client, payloads)));
+  const values = await Promise.all(
+    answers.map((payloads) => valuesOf({ ...of, kind: 'activity' }, payloads)),
+  );
   return values.flatMap(([value]) =>
     typeof value === 'object' && value !== null && 'runId' in value && 'kept' in value
       ? [{ runId: value.runId, kept: trusted(value.kept), isLast: 'next' in value && value.next === null }]
@@ -179,11 +183,11 @@ async function takenOver(
 }
 
 /** What a Temporal run accepted. The result of each update is what it keeps. */
-async function updated(client: Client, events: HistoryEvents): Promise<Kept> {
+async function updated(of: InTemporal, events: HistoryEvents): Promise<Kept> {
   const answers = events.flatMap(({ workflowExecutionUpdateCompletedEventAttributes: completed }) =>
     completed?.outcome?.success ? [completed.outcome.success.payloads] : [],
   );
-  const values = await Promise.all(answers.map((payloads) => valuesOf(client, payloads)));
+  const values = await Promise.all(answers.map((payloads) => valuesOf(of, payloads)));
   const kept = values.map(([value]): Kept => {
     const instruction = recordedOf(value);
     if (instruction.ok) return { instructions: [instruction.value], facts: [] };

@@ -4,6 +4,7 @@ import { QueryRejectedError, WorkflowNotFoundError } from '@temporalio/client';
 import { runName } from '../../domain/references.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { CommandFailure } from '../failure.ts';
+import { keyMissing } from '../key-missing.ts';
 import type { Place } from '../place.ts';
 import { hasWorker } from '../watch/pollers.ts';
 import { pausedFailure } from './paused.ts';
@@ -43,6 +44,8 @@ export async function answerOf<T>(
       if (error instanceof WorkflowNotFoundError) throw error;
       // Temporal refuses a question only to a workflow that is paused.
       if (error instanceof QueryRejectedError) throw await pausedFailure(place.client, workflowId);
+      const missing = keyMissing(error, runName(facts.run));
+      if (missing !== null) throw missing;
       questionMs *= 2;
       if (Date.now() + FIRST_QUESTION_LIMIT_MS / 2 > untilMs) {
         if (!mayBeLonger || !(await hasWorker(place.client, facts.taskQueue)))

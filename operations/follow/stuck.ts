@@ -1,13 +1,15 @@
 /** Why an open run is stuck, where the run cannot say so itself. Temporal shows it. */
 import type { Client } from '@temporalio/client';
 import { canBeAsked, describe, isOpen } from '../../durable/described.ts';
-import { msOf } from '../../durable/history.ts';
+import { lastTaskFailure, msOf } from '../../durable/history.ts';
 import type { RunFacts } from './runs.ts';
 import { UNTAKEN_MS } from './until-it-ends.ts';
 
 /** What Temporal shows of an open run that is stuck and cannot say so itself. The ids are Temporal's. */
 export type Outside = {
   readonly historyLength: number;
+  /** Type of the failure of the last workflow task; null when it has not failed. */
+  readonly taskFailure: string | null;
   /** `waitsMs`: so long ago Temporal has made it. */
   readonly pendingWorkflowTask: {
     readonly attempt: number;
@@ -30,8 +32,22 @@ const NOT_YET = 'NOT_YET';
 /** A worker that has much to do takes a task of an open run later, but by then. */
 const BUSY_MS = 60_000;
 
-/** Why an open run is stuck, as one sentence; null when it is not stuck, or says so itself. Pure. */
-export function stuckBy(outside: Outside): string | null {
+/** Why an open run is stuck; null when it is not stuck, or says so itself. Pure. */
+export function stuckBy(outside: Outside): Stuck | null {
+  const isOfKeys = [outside.taskFailure, ...outside.pendingActivities.map((call) => call.lastFailure)];
+  if (isOfKeys.includes(KEY_MISSING)) return { code: KEY_MISSING, message: KEY_MISSING_TEXT };
+  const message = stuckText(outside);
+  return message === null ? null : { code: 'STUCK', message };
+}
+
+/** The code of one that the list shows, and why, as one sentence. */
+export type Stuck = { readonly code: 'STUCK' | typeof KEY_MISSING; readonly message: string };
+
+const KEY_MISSING = 'SEAL_KEY_MISSING';
+const KEY_MISSING_TEXT =
+  'Its worker does not have the key that has sealed what Temporal has of it, so nothing is sent. Put the newest file of keys (CAMBIST_SEAL_KEYS) at every worker; it then goes on by itself.';
+
+function stuckText(outside: Outside): string | null {
   const { pendingWorkflowTask: task, pendingActivities, historyLength } = outside;
   if (task !== null && task.attempt >= MANY_ATTEMPTS)
     return `Its workflow task has failed ${task.attempt - 1} times: this version of the worker cannot go on with it. See the failure in the Temporal UI; a reset is safe.`;
@@ -45,15 +61,17 @@ export function stuckBy(outside: Outside): string | null {
 }
 
 /** `stuckBy` for a run as it is in Temporal now; null also when the run has ended in the meantime, or is paused. */
-export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<string | null> {
+export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<Stuck | null> {
   const shown = await describe(client, facts.workflowId, facts.temporalRunId);
   if (shown === null || !isOpen(shown) || !canBeAsked(shown)) return null;
   const { raw, historyLength } = shown;
   const task = raw.pendingWorkflowTask ?? null;
   const isStarted = (task?.startedTime ?? null) !== null;
   const waitsMs = nowMs - msOf(task?.originalScheduledTime ?? task?.scheduledTime);
+  const isTried = (task?.attempt ?? 1) > 1;
   return stuckBy({
     historyLength,
+    taskFailure: isTried ? await lastTaskFailure(client, facts.workflowId, facts.temporalRunId) : null,
     pendingWorkflowTask: task === null ? null : { attempt: task.attempt ?? 1, isStarted, waitsMs },
     pendingActivities: (raw.pendingActivities ?? []).map(({ activityType, attempt, lastFailure }) => ({
       name: activityType?.name ?? '?',

@@ -79,7 +79,7 @@ async function readStopped(
   for (const event of events ?? []) {
     const signal = event.workflowExecutionSignaledEventAttributes;
     if (signal?.signalName !== stoppedSignal.name) continue;
-    const [worker] = await valuesOf(client, signal.input?.payloads);
+    const [worker] = await valuesOf({ client, workflowId: drillId }, signal.input?.payloads);
     if (typeof worker !== 'string' || stopped.some((known) => known.worker === worker)) continue;
     stopped.push({ worker, afterMs: Math.max(0, timeOf(event) - saidAtMs) });
   }

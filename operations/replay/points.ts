@@ -23,11 +23,10 @@ export type ResetPoint = {
   readonly isEndedBeside: boolean;
 };
 
-/** @param textOf the text of a payload */
-export async function resetPointsOf(
-  events: HistoryEvents,
-  textOf: (payload: Payload) => Promise<string>,
-): Promise<readonly ResetPoint[]> {
+/** The text of a payload of a workflow, or of one of its activities. */
+type TextOf = (payload: Payload, kind: 'workflow' | 'activity') => Promise<string>;
+
+export async function resetPointsOf(events: HistoryEvents, textOf: TextOf): Promise<readonly ResetPoint[]> {
   const points: ResetPoint[] = [];
   const steps = await stepsByTask(events, textOf);
   const endedBeside = endedBesideIn(events);
@@ -79,15 +78,12 @@ function kindOf(event: HistoryEvent): ResetPoint['kind'] | null {
 }
 
 /** What each completed task of the workflow started, in words. */
-async function stepsByTask(
-  events: HistoryEvents,
-  textOf: (payload: Payload) => Promise<string>,
-): Promise<Steps> {
+async function stepsByTask(events: HistoryEvents, textOf: TextOf): Promise<Steps> {
   const steps = new Steps();
   for (const event of events) {
-    const summary = event.userMetadata?.summary ?? null;
-    const said = summary === null ? '' : await textOf(summary);
     const { activityTaskScheduledEventAttributes: activity, timerStartedEventAttributes: timer } = event;
+    const summary = event.userMetadata?.summary ?? null;
+    const said = summary === null ? '' : await textOf(summary, activity ? 'activity' : 'workflow');
     if (activity) steps.add(taskOf(activity), activityStep(activity.activityType?.name ?? '', said));
     if (timer) steps.add(taskOf(timer), timerStep(said), true);
     const told = event.signalExternalWorkflowExecutionInitiatedEventAttributes;

@@ -91,9 +91,10 @@ export function recommendedFor(
 /** The events to which the newest Temporal run of a run can be reset. */
 export async function readResetPoints(place: Place, facts: RunFacts): Promise<readonly ResetPoint[]> {
   const { client } = place;
-  const events = (await readEvents(client, facts.workflowId, facts.temporalRunId)) ?? [];
-  return resetPointsOf(events, async (payload) => {
-    const [text] = await valuesOf(client, [payload]);
+  const { workflowId } = facts;
+  const events = (await readEvents(client, workflowId, facts.temporalRunId)) ?? [];
+  return resetPointsOf(events, async (payload, kind) => {
+    const [text] = await valuesOf({ client, workflowId, kind }, [payload]);
     return typeof text === 'string' ? text : '';
   });
 }

@@ -10,6 +10,7 @@ import type { RunName } from '../../domain/references.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { ScheduledResult } from '../../workflows/calls.ts';
 import { describe, isOpen } from '../../durable/described.ts';
+import { messageOf } from '../../durable/history.ts';
 import { problemsOfFailure } from '../follow/ended-report.ts';
 import { describeRun } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
@@ -49,7 +50,7 @@ async function cameOf(client: Client, { workflowId, temporalRunId }: Action): Pr
   try {
     const shown = await describe(client, workflowId, temporalRunId);
     if (shown === null) return { kind: 'forgotten' };
-    if (isOpen(shown)) return underWay(shown);
+    if (isOpen(shown)) return await underWay(client, shown);
     return { kind: 'done', result: (await handle.result()) as ScheduledResult };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { kind: 'forgotten' };
@@ -59,8 +60,13 @@ async function cameOf(client: Client, { workflowId, temporalRunId }: Action): Pr
   }
 }
 
-function underWay({ raw, historyLength }: WorkflowExecutionDescription): Came {
+async function underWay(
+  client: Client,
+  { raw, historyLength, workflowId }: WorkflowExecutionDescription,
+): Promise<Came> {
   const isTaken = historyLength > 2 || (raw.pendingWorkflowTask?.startedTime ?? null) !== null;
   const [call] = raw.pendingActivities ?? [];
-  return { kind: 'under way', isTaken, why: call?.lastFailure?.message ?? null };
+  const failure = call?.lastFailure ?? null;
+  const why = failure === null ? null : await messageOf({ client, workflowId, kind: 'activity' }, failure);
+  return { kind: 'under way', isTaken, why };
 }

@@ -24,7 +24,7 @@ export async function readKnownDates({ client, mode, policy }: StartsOf): Promis
     for (const event of (await readEvents(client, workflowId, runId)) ?? []) {
       const signal = event.workflowExecutionSignaledEventAttributes;
       if (signal?.signalName === aboutDateSignal.name)
-        noted.push(...(await valuesOf(client, signal.input?.payloads)));
+        noted.push(...(await valuesOf({ client, workflowId }, signal.input?.payloads)));
     }
   return knownDates(noted);
 }

@@ -120,7 +120,7 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
   const odd = withoutAsking(facts);
   if (!facts.isOpen) return odd;
   const stuck = await readStuck(place.client, facts, nowMs);
-  if (stuck !== null) return stuckBy(facts, { code: 'STUCK', message: stuck });
+  if (stuck !== null) return stuckBy(facts, stuck);
   try {
     const { progress } = await readOutline(place, facts, ANSWER_LIMIT_MS);
     const { needs, first } = needsIn(progress, nowMs);

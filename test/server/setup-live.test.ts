@@ -59,7 +59,9 @@ test(
       CAMBIST_KEY_FILE: 'rehearsal.json',
       CAMBIST_APP_MODE: 'LIVE',
       TEMPORAL_CONFIG_FILE: temporal.profile,
+      CAMBIST_SEAL_KEYS: 'seal.json',
     };
+    assertExit(await commandProcess({ folder, env }, ['keys', 'new', 'seal.json']), 0);
     await serve(['worker'], { ...live, CAMBIST_POLICIES: folder });
     const place = { folder, env: { ...env, ...live } };
     const examined = await commandProcess(place, ['doctor']);

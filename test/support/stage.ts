@@ -27,6 +27,7 @@ import { startWorker, type RunningWorker, type WorkerOptions } from '../../worke
 import { RUN_TYPE, chunkIdOf, modeAttribute, policyAttribute, reportQuery } from '../../workflows/names.ts';
 import type { RunInput } from '../../domain/run/calls.ts';
 import { testServerAddress, uniqueName } from './dev-server.ts';
+import { makeKeyFile } from '../../operations/seal-keys.ts';
 import { ROOT } from './root.ts';
 import { openTlsDoor } from './tls-door.ts';
 import { PassingTime, wakeable } from './passing-time.ts';
@@ -58,6 +59,8 @@ export type StageOptions = SandboxOptions & {
   readonly timePasses?: boolean;
   /** Default: SANDBOX. LIVE: the service has live books, and Temporal is reached by a secured door. */
   readonly mode?: Mode;
+  /** What Temporal keeps is sealed, by keys of the stage's own. Default: in LIVE. */
+  readonly sealed?: boolean;
 };
 
 export type Stage = {
@@ -168,6 +171,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     temporalAddress,
     timePasses = false,
     mode = 'SANDBOX',
+    sealed = mode === 'LIVE',
     ...sandboxOptions
   } = options;
   const folder = await mkdtemp(join(tmpdir(), 'cambist-test-'));
@@ -188,6 +192,8 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     mode: 0o600,
   });
   await writeFile(facts, serviceFile);
+  const sealKeys = join(folder, 'seal.json');
+  if (sealed) await makeKeyFile(sealKeys, Date.now());
   const plainAddress = temporalAddress ?? (await testServerAddress());
   const door = mode === 'LIVE' ? await openTlsDoor(plainAddress, folder) : null;
   const env: NodeJS.ProcessEnv = {
@@ -201,6 +207,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     TEMPORAL_ADDRESS: plainAddress,
     ...door?.place,
     ...door?.identity,
+    ...(sealed && { CAMBIST_SEAL_KEYS: sealKeys }),
   };
   const policies = mode === 'LIVE' ? await ownPolicies(folder) : {};
   const temporal = await connectTemporal(env, mode);

@@ -60,9 +60,13 @@ test('every command is in the help, with its options, examples and exit codes', 
       'accounts',
       'ledger',
       'audit verify',
+      'keys new',
+      'keys rotate',
+      'keys list',
       'worker',
       'sandbox',
       'temporal',
+      'codec',
       'completion',
     ],
   );
@@ -304,7 +308,12 @@ test('the state of a run is what was last told, unless Temporal ended it', () =>
   assert.equal(stateOf('COMPLETED', 'COMPLETED'), 'COMPLETED');
 });
 
-const QUIET: Outside = { historyLength: 20, pendingWorkflowTask: null, pendingActivities: [] };
+const QUIET: Outside = {
+  historyLength: 20,
+  taskFailure: null,
+  pendingWorkflowTask: null,
+  pendingActivities: [],
+};
 const untaken = { attempt: 1, isStarted: false, waitsMs: 31_000 };
 const call = { name: 'awaitSettlement', attempt: 40, lastFailure: 'NOT_YET' };
 const STUCK: readonly (readonly [name: string, more: Partial<Outside>, why: RegExp | null])[] = [
@@ -329,12 +338,25 @@ const STUCK: readonly (readonly [name: string, more: Partial<Outside>, why: RegE
     { pendingWorkflowTask: { attempt: 5, isStarted: true, waitsMs: 9_000 } },
     /workflow task has failed 4 times/,
   ],
+  [
+    'has a worker without its key',
+    {
+      taskFailure: 'SEAL_KEY_MISSING',
+      pendingWorkflowTask: { attempt: 2, isStarted: false, waitsMs: 9_000 },
+    },
+    /does not have the key that has sealed/,
+  ],
+  [
+    'has a call whose worker is without its key',
+    { pendingActivities: [{ ...call, attempt: 2, lastFailure: 'SEAL_KEY_MISSING' }] },
+    /does not have the key that has sealed/,
+  ],
 ];
 for (const [name, more, why] of STUCK) {
   test(`a run that ${name} ${why === null ? 'needs nobody' : 'is stuck, and list --attention says why'}`, () => {
     const said = stuckBy({ ...QUIET, ...more });
     if (why === null) assert.equal(said, null);
-    else assert.match(said ?? '', why);
+    else assert.match(said?.message ?? '', why);
   });
 }
 

@@ -49,6 +49,10 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   ledger: [...OUTPUT, 'decimal.js', 'zod'],
   audit: [],
   'audit/verify': [...OUTPUT, ...POLICY, ...SERVICE],
+  keys: [],
+  'keys/new': OUTPUT,
+  'keys/rotate': OUTPUT,
+  'keys/list': OUTPUT,
   worker: [
     ...OUTPUT,
     ...POLICY,
@@ -60,6 +64,7 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   ],
   sandbox: [...OUTPUT, 'decimal.js', 'jose'],
   temporal: [...OUTPUT, ...DEV_SERVER],
+  codec: [...OUTPUT, '@temporalio/common', '@temporalio/workflow'],
   completion: OUTPUT,
 };
 

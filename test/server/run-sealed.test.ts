@@ -1,0 +1,194 @@
+/**
+ * What Temporal keeps is sealed: nobody without the file of keys reads an account or an amount there, or puts words into
+ * it. Whoever may write to the namespace moves nothing by what he writes, and stops no run of others by it.
+ */
+import assert from 'node:assert/strict';
+import { readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { Client } from '@temporalio/client';
+import type { Payload, PayloadCodec } from '@temporalio/common';
+import { keysInFile } from '../../config/seal/key-file.ts';
+import { sealKeysText, withNewestActive, withNextKey } from '../../config/seal/keys.ts';
+import { connectTemporal } from '../../config/temporal.ts';
+import { readStuck } from '../../operations/follow/stuck.ts';
+import { listRuns, requireRun } from '../../operations/follow/runs.ts';
+import { resetPointsOf } from '../../operations/replay/points.ts';
+import { readResetPoints } from '../../operations/replay/verdict.ts';
+import { startDevServer } from '../../worker/dev-server.ts';
+import { RUN_TYPE, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
+import { uniqueName } from '../support/dev-server.ts';
+import { MXN_ACCOUNT, convertPolicy } from '../support/policies.ts';
+import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
+
+const dbFile = join(tmpdir(), `cambist-sealed-${process.pid}.db`);
+const server = await startDevServer({ port: 0, headless: true, shortTimers: true, dbFile });
+const funds = { rates: { 'USD/MXN': '17.25' }, balances: { USD: '1000000', MXN: '1000000' } };
+const stage = await openStage({ ...funds, sealed: true, temporalAddress: server.address });
+await stage.startWorker();
+after(async () => {
+  await stage.close();
+  await server.stop();
+  for (const name of await readdir(tmpdir()))
+    if (join(tmpdir(), name).startsWith(dbFile)) await rm(join(tmpdir(), name));
+});
+const { client } = stage.temporal;
+const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+const sealFile = stage.env['CAMBIST_SEAL_KEYS'] ?? '';
+
+/** Somebody with every right on the namespace, and no file of keys. */
+const stranger = new Client({ connection: client.connection, namespace: client.options.namespace });
+
+/** Somebody who has copied what stands in Temporal, and writes it again as it is. */
+function copier(copy: Payload): Client {
+  const codec: PayloadCodec = { encode: async () => [copy], decode: async (payloads) => payloads };
+  const { connection, options } = client;
+  return new Client({ connection, namespace: options.namespace, dataConverter: { payloadCodecs: [codec] } });
+}
+
+async function inputOf(run: Run): Promise<Payload> {
+  const { events } = await run.handle.fetchHistory();
+  const payload = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0];
+  assert.ok(payload);
+  return payload;
+}
+
+async function database(): Promise<Buffer> {
+  const names = (await readdir(tmpdir())).filter((name) => join(tmpdir(), name).startsWith(dbFile));
+  return Buffer.concat(await Promise.all(names.map((name) => readFile(join(tmpdir(), name)))));
+}
+
+test('a run that is paid and one that is refused leave no account, amount, comment or word of a policy in the database of Temporal', async () => {
+  const comment = 'comment-that-nobody-reads';
+  const paid = await stage.start(`# ${comment}\n${convertPolicy()}`);
+  const done = await paid.report();
+  assertDoneOnce(paid, done);
+  const refused = await stage.start(
+    convertPolicy({ withdraw: [{ id: 'supplier', account: 'wac_Nobody0001' }] }),
+  );
+  const report = await refused.report();
+  assert.equal(report.status, 'FAILED');
+  assert.ok(JSON.stringify(report.problems).includes('wac_Nobody0001'));
+  const amount = done.payments[0]?.amount ?? '';
+  assert.match(amount, /^\d{4,}/);
+
+  // The control: unsealed, all of it is found there.
+  const plain = await openStage({ ...funds, temporalAddress: server.address });
+  await plain.startWorker();
+  const words = [MXN_ACCOUNT, amount, comment, 'wac_Nobody0001', 'withdraw:', 'Pay supplier'];
+  const sealedOnly = await database();
+  for (const word of words) assert.ok(!sealedOnly.includes(word), `"${word}" is in the database`);
+  const open = await plain.start(`# ${comment}\n${convertPolicy()}`);
+  await open.report();
+  await plain.close();
+  const both = await database();
+  for (const word of [MXN_ACCOUNT, amount, comment, 'withdraw:', 'Pay supplier'])
+    assert.ok(both.includes(word), `"${word}" is not even found where nothing is sealed`);
+});
+
+test('with the keys, the steps of a sealed run are told as those of any other one', async () => {
+  const run = await stage.start(convertPolicy());
+  assertDoneOnce(run, await run.report());
+  const facts = await requireRun({ ...stage.temporal, mode: 'SANDBOX' }, run.name);
+  const place = { ...stage.temporal, mode: 'SANDBOX', taskQueue, uiUrl: null, say: () => {} } as const;
+  const steps = (await readResetPoints(place, facts)).map(({ step }) => step);
+  assert.ok(steps.includes('Trade 1,000.00 USD → MXN'), steps.join('\n'));
+  const { events } = await run.handle.fetchHistory();
+  const unread = await resetPointsOf(events ?? [], async ({ data }) => Buffer.from(data ?? []).toString());
+  assert.ok(!unread.some(({ step }) => step.includes('1,000.00')));
+});
+
+test('plain inputs, signals, updates and memos of a stranger move nothing, stop nobody, and the list goes on', async () => {
+  const ours = await stage.startHeld(convertPolicy(), 'createWithdrawal', { when: 'before' });
+  const { workflowId } = ours.run.handle;
+  const strange = stranger.workflow.getHandle(workflowId);
+  for (const signal of ['news', 'wake', 'anything']) await strange.signal(signal, ours.run.input);
+  const words = stranger.workflow.getHandle(instructionsIdOf('SANDBOX', ours.run.name));
+  for (const update of ['keep', 'record', 'note', 'accept'])
+    await assert.rejects(
+      words.executeUpdate(update, { args: [{ kind: 'cancel', id: 'x', by: 'ana', why: 'y' }] }),
+    );
+  ours.release();
+  assertDoneOnce(ours.run, await ours.run.report());
+
+  const forged = stage.find(convertPolicy(), {});
+  const started = await stranger.workflow.start(RUN_TYPE, {
+    workflowId: forged.handle.workflowId,
+    taskQueue,
+    args: [forged.input],
+    memo: { items: ['x'] },
+  });
+  await assert.rejects(started.result());
+  assertNothingMoved(forged);
+  const own = ours.run.name.policy;
+  const listed = await listRuns(client, 'SANDBOX', { policy: own, onlyOpen: false, limit: null });
+  assert.deepEqual(
+    listed.map(({ workflowId: id }) => id),
+    [workflowId],
+  );
+});
+
+test('what was sealed for one run starts no other, and another plan does not count', async () => {
+  const paid = await stage.start(convertPolicy());
+  assertDoneOnce(paid, await paid.report());
+  const copy = await inputOf(paid);
+  const other = stage.find(convertPolicy(), {});
+  const started = await copier(copy).workflow.start(RUN_TYPE, {
+    workflowId: other.handle.workflowId,
+    taskQueue,
+    args: [null],
+  });
+  await assert.rejects(started.result());
+  assertNothingMoved(other);
+
+  // Into the same id it adopts what was paid.
+  await copier(copy).workflow.start(RUN_TYPE, {
+    workflowId: paid.handle.workflowId,
+    taskQueue,
+    args: [null],
+  });
+  assertDoneOnce(paid, await paid.report());
+
+  // A plan that a stranger's own worker would answer with: a plain result is no plan.
+  const third = stage.find(convertPolicy(), {});
+  await stranger.workflow.start('plan', {
+    workflowId: planIdOf('SANDBOX', third.name),
+    taskQueue: uniqueName('nobody'),
+    args: [third.input],
+  });
+  await third.startAgain();
+  const { status } = await third.until((report) => report.status !== 'RUNNING' || report.legs.length === 0);
+  assert.notEqual(status, 'COMPLETED');
+  assertNothingMoved(third);
+  await third.handle.terminate('seen');
+});
+
+test('in the middle of a run the next key seals: a worker without it sends nothing and says so, and goes on once it has it', async () => {
+  const queue = uniqueName('queue');
+  const older = keysInFile(sealFile).now();
+  const newer = withNewestActive(withNextKey(older, Date.now()));
+  const file = join(stage.folder, `${queue}.json`);
+  const ahead = join(stage.folder, `${queue}-ahead.json`);
+  await writeFile(file, sealKeysText(older), { mode: 0o600 });
+  await writeFile(ahead, sealKeysText(newer), { mode: 0o600 });
+  const temporal = await connectTemporal({ ...stage.env, CAMBIST_SEAL_KEYS: ahead }, 'SANDBOX');
+  after(() => temporal.connection.close());
+
+  const run = stage.find(convertPolicy(), { taskQueue: queue });
+  await temporal.client.workflow.start(RUN_TYPE, {
+    workflowId: run.handle.workflowId,
+    taskQueue: queue,
+    args: [run.input],
+  });
+  await stage.startWorker({ env: { CAMBIST_TASK_QUEUE: queue, CAMBIST_SEAL_KEYS: file } });
+  const facts = await requireRun({ ...temporal, mode: 'SANDBOX' }, run.name);
+  const why = () => readStuck(temporal.client, facts, Date.now());
+  // One look after the other: the first task has failed once Temporal gives it a second time.
+  while ((await why())?.code !== 'SEAL_KEY_MISSING');
+  assertNothingMoved(run);
+  await writeFile(file, sealKeysText(newer));
+  await temporal.client.workflow.getHandle(run.handle.workflowId).result();
+  assert.equal(run.movements().trades.length, 1);
+  assert.equal(run.movements().withdrawals.length, 1);
+});

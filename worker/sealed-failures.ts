@@ -1,0 +1,41 @@
+/**
+ * Where what Temporal keeps is sealed, so is what a failed attempt of an activity says: its message and its stack go through
+ * the worker's codec. The type of the failure stays plain, a code of ours. `workflows/sealed-failures.ts` does this for workflows.
+ */
+import type { WorkerInterceptors } from '@temporalio/worker';
+import {
+  CancelledFailure,
+  DefaultFailureConverter,
+  defaultPayloadConverter,
+  ensureApplicationFailure,
+} from '@temporalio/common';
+
+const CONVERTER = new DefaultFailureConverter({ encodeCommonAttributes: true });
+
+/** The interceptors, and one for activities. */
+export function withSealedFailures(interceptors: WorkerInterceptors): WorkerInterceptors {
+  const { activity = [], ...others } = interceptors;
+  const sealing: (typeof activity)[number] = () => ({
+    inbound: {
+      execute: async (input, next) => {
+        try {
+          return await next(input);
+        } catch (error) {
+          throw sealedError(error);
+        }
+      },
+    },
+  });
+  return { ...others, activity: [sealing, ...activity] };
+}
+
+/** The worker writes this error to Temporal in the form that it has here already. */
+function sealedError(error: unknown): unknown {
+  // What ends an attempt from outside says nothing.
+  const isEndedFromOutside =
+    error instanceof CancelledFailure || (error instanceof Error && error.name === 'AbortError');
+  if (isEndedFromOutside) return error;
+  const failure = ensureApplicationFailure(error);
+  failure.failure = CONVERTER.errorToFailure(failure, defaultPayloadConverter);
+  return failure;
+}
