@@ -18,6 +18,7 @@ import {
 } from '../domain/writes/write-gate.ts';
 import type { TradedQuote } from '../domain/writes/step.ts';
 import type { Spending } from '../domain/writes/ceilings.ts';
+import { SEND_OUTLIVES_MS } from '../domain/writes/doubt.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
 import { SentBefore, keyOf, type CameOfIt, type Send } from '../domain/writes/sent-before.ts';
 import type { CeilingTally } from './ceiling-tally.ts';
@@ -33,15 +34,14 @@ type Quoted = Extract<GatedWrite, { kind: 'quote' }>;
 type Withdrawn = Extract<GatedWrite, { kind: 'withdrawal' }>;
 
 /** A trade is asked about with the quote that it takes. */
-type AskedWrite =
-  | Withdrawn
-  | {
-      readonly kind: 'trade';
-      readonly reference: string;
-      readonly sell: string;
-      readonly buy: string;
-      readonly quote: TradedQuote;
-    };
+type AskedTrade = {
+  readonly kind: 'trade';
+  readonly reference: string;
+  readonly sell: string;
+  readonly buy: string;
+  readonly quote: TradedQuote;
+};
+type AskedWrite = Withdrawn | AskedTrade;
 
 export type WriteGate = {
   /** Asks for the quote if the folder allows it. The quote has the seal that a trade of it needs. */
@@ -68,7 +68,7 @@ type Options = {
   readonly read: () => Promise<PoliciesRead>;
   readonly mode: Mode;
   readonly reader: Pick<ServiceReader, 'balances' | 'listTrades'>;
-  readonly facts: Pick<ServiceFacts, 'decimals' | 'tradeStatuses' | 'saleLeavesWithdrawable'>;
+  readonly facts: Pick<ServiceFacts, 'decimals' | 'tradeStatuses' | 'saleLeavesWithdrawable' | 'listLagMs'>;
   /** Milliseconds. */
   readonly clock: { readonly wallMs: () => number; readonly monotonicMs: () => number };
   /** Seals the facts of a quote with the API key of the worker, so that Temporal cannot change or invent them. */
@@ -111,6 +111,27 @@ export function writeGate(options: Options): WriteGate {
     const over = await tally.take(ceilings, send, counts);
     return over === null ? null : notAllowed(over.code, over.why);
   };
+  /** The last quote by which each leg may have been traded here, and until when the list of trades may not show that. */
+  const lastQuotes = new Map<string, { readonly quoteId: string; readonly untilMs: number }>();
+  /** Why another quote of the leg is not traded. Each quote has a key of its own, so the service would make a second trade (M1). */
+  const whyTradedOnce = async ({ reference, quote }: AskedTrade): Promise<string | null> => {
+    const taken = lastQuotes.get(reference);
+    if (taken !== undefined && taken.quoteId !== quote.id && clock.monotonicMs() < taken.untilMs)
+      return `${reference} may just have been traded by quote ${taken.quoteId}`;
+    const shown = await tradesOf(options, reference);
+    if (shown === null) return `whether ${reference} was traded already cannot be read`;
+    const other = shown.find(({ quoteId }) => quoteId !== quote.id);
+    return other === undefined ? null : `${reference} was traded already, as ${other.id}`;
+  };
+  const noteTrade = ({ reference, quote }: AskedTrade, { kind }: Reply<unknown>): void => {
+    if (kind === 'REFUSED' || kind === 'NOT_SENT') return;
+    const nowMs = clock.monotonicMs();
+    for (const [leg, { untilMs }] of lastQuotes) if (untilMs <= nowMs) lastQuotes.delete(leg);
+    lastQuotes.set(reference, {
+      quoteId: quote.id,
+      untilMs: nowMs + facts.listLagMs + SEND_OUTLIVES_MS,
+    });
+  };
   const sealOf = (quoteId: string, { reference, sell, buy }: GatedTrade, sides: Sides): string =>
     seal([quoteId, reference, sell, buy, sides.sellAmount, sides.buyAmount]);
   return {
@@ -128,6 +149,8 @@ export function writeGate(options: Options): WriteGate {
           'NOT_ALLOWED',
           `quote ${write.quote.id} was not asked for with this worker’s API key, or was changed`,
         );
+      const tradedOnce = write.kind === 'trade' ? await whyTradedOnce(write) : null;
+      if (tradedOnce !== null) return notAllowed('NOT_ALLOWED', tradedOnce);
       const gated = gatedOf(write);
       const leaving = sendOf(gated, write.kind === 'trade' ? write.quote.id : null);
       const key = keyOf(leaving);
@@ -138,6 +161,7 @@ export function writeGate(options: Options): WriteGate {
       }
       const sentAtMs = clock.wallMs();
       const reply = await send();
+      if (write.kind === 'trade') noteTrade(write, reply);
       sentHere.note(key, cameOf(reply), { sentAtMs, atMs: clock.wallMs() });
       tally.told(leaving, reply);
       return reply;

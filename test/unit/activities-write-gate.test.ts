@@ -214,6 +214,35 @@ test('a price that the plan of a stranger would take, and the folder does not, i
   assert.equal(sent('createTrade').length, 0);
 });
 
+test('a leg that the service shows as traded by another quote, or that was just traded here, is not traded once more', async () => {
+  const seals = sealerOf(KEY);
+  const another = { ...IN_HAND, id: 'qte_2' };
+  const sealed = (quote: typeof IN_HAND) => ({
+    ...quote,
+    seal: seals([quote.id, LEG.reference, LEG.sell, LEG.buy, quote.sellAmount, quote.buyAmount]),
+  });
+  const trades = async (deps: ReturnType<typeof gated>['deps'], quote: typeof IN_HAND) => {
+    const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
+    assert.ok(quoted.kind === 'quoted');
+    const state = { ...quoted.state, quote: sealed(quote) };
+    return (await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, state }))).step;
+  };
+  let shown: readonly Trade[] = [{ ...TRADE, id: 'tde_9', quoteId: 'qte_9' }];
+  const { deps, sent, passes } = gated(() => [POLICY], {
+    listTrades: async () => page(...shown),
+  });
+  assertNotAllowed(await trades(deps, IN_HAND), /p\.2026-11-21\.\S+ was traded already, as tde_9/);
+  shown = [];
+  const traded = await trades(deps, IN_HAND);
+  assert.ok('kind' in traded && traded.kind === 'traded');
+  // The list does not show it yet.
+  assertNotAllowed(await trades(deps, another), /may just have been traded by quote qte_1/);
+  assert.equal(sent('createTrade').length, 1);
+  passes(3_600_000);
+  shown = [TRADE];
+  assertNotAllowed(await trades(deps, another), /was traded already, as tde_1/);
+});
+
 test('no leg of another run than that of the call is traded, since halts and instructions are read for that one', async () => {
   const { deps, sent } = gated(() => [POLICY]);
   for (const run of ['p.2026-11-20', 'q.2026-11-21']) {
