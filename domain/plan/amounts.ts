@@ -39,10 +39,11 @@ export function fixedAmountOf({ amount }: Pick<Payment, 'amount'>): string | nul
  * 0.
  */
 export function amountOf(
-  { amount }: Pick<Payment, 'amount'>,
+  payment: Pick<Payment, 'amount' | 'dependsOn'>,
   payments: readonly Pick<Payment, 'amount' | 'dependsOn'>[],
   bought: string,
 ): string {
+  const { amount } = payment;
   switch (amount.kind) {
     case 'fixed':
       return amount.value;
