@@ -10,6 +10,7 @@ import { measurePace } from './pace.ts';
 import { measurePayouts } from './payouts.ts';
 import { measurePolicies } from './policies.ts';
 import { measurePolls } from './polls.ts';
+import { measureSeal } from './seal.ts';
 import { measureSigning } from './signing.ts';
 import { measureStartUp } from './start-up.ts';
 import { measureTests } from './tests.ts';
@@ -43,6 +44,8 @@ export async function bench(): Promise<number> {
   const payouts = await withServer([], () => measurePayouts([1_000, 10_000]));
   say('Batches with a journal and without …');
   const journal = await withServer([], () => measureJournal(1_000, 3));
+  say('Batches sealed and plain …');
+  const seal = await withServer([], () => measureSeal(1_000, 3));
   say('Batches that wait for their payments …');
   const polls = await withServer([], measurePolls);
   say('A run that only waits for money …');
@@ -57,6 +60,7 @@ export async function bench(): Promise<number> {
     convert,
     payouts,
     journal,
+    seal,
     polls,
     held,
   ];

@@ -87,6 +87,7 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
     },
   );
   setHandler(giveTurnBackSignal, (run, tradedAtMs) => {
+    if (!isRunName(run)) return;
     const isTold = tradedAtMs === null || Number.isFinite(tradedAtMs);
     giveTurnBack(state, run, isTold ? tradedAtMs : Date.now(), Date.now());
   });

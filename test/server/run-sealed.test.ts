@@ -9,15 +9,17 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Client } from '@temporalio/client';
 import type { Payload, PayloadCodec } from '@temporalio/common';
+import { loadSettings } from '../../config/config.ts';
 import { keysInFile } from '../../config/seal/key-file.ts';
 import { sealKeysText, withNewestActive, withNextKey } from '../../config/seal/keys.ts';
 import { connectTemporal } from '../../config/temporal.ts';
+import { runName } from '../../domain/references.ts';
 import { readStuck } from '../../operations/follow/stuck.ts';
 import { listRuns, requireRun } from '../../operations/follow/runs.ts';
 import { resetPointsOf } from '../../operations/replay/points.ts';
 import { readResetPoints } from '../../operations/replay/verdict.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
-import { RUN_TYPE, instructionsIdOf, planIdOf } from '../../workflows/names.ts';
+import { RUN_TYPE, instructionsIdOf, planIdOf, turnIdOf } from '../../workflows/names.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { MXN_ACCOUNT, convertPolicy } from '../support/policies.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
@@ -74,7 +76,7 @@ test('a run that is paid and one that is refused leave no account, amount, comme
   assert.match(amount, /^\d{4,}/);
 
   // The control: unsealed, all of it is found there.
-  const plain = await openStage({ ...funds, temporalAddress: server.address });
+  const plain = await openStage({ ...funds, sealed: false, temporalAddress: server.address });
   await plain.startWorker();
   const words = [MXN_ACCOUNT, amount, comment, 'wac_Nobody0001', 'withdraw:', 'Pay supplier'];
   const sealedOnly = await database();
@@ -105,10 +107,14 @@ test('plain inputs, signals, updates and memos of a stranger move nothing, stop 
   const strange = stranger.workflow.getHandle(workflowId);
   for (const signal of ['news', 'wake', 'anything']) await strange.signal(signal, ours.run.input);
   const words = stranger.workflow.getHandle(instructionsIdOf('SANDBOX', ours.run.name));
-  for (const update of ['keep', 'record', 'note', 'accept'])
+  for (const update of ['record', 'note'])
     await assert.rejects(
       words.executeUpdate(update, { args: [{ kind: 'cancel', id: 'x', by: 'ana', why: 'y' }] }),
     );
+  const { organisation } = await loadSettings(stage.env, stage.folder).then(({ key }) => key);
+  const turn = stranger.workflow.getHandle(turnIdOf('SANDBOX', organisation));
+  for (const signal of ['giveBack', 'forget', 'reopen']) await turn.signal(signal, [runName(ours.run.name)]);
+  await assert.rejects(turn.executeUpdate('take', { args: [{ run: 'a.b', isPlanning: true }] }));
   ours.release();
   assertDoneOnce(ours.run, await ours.run.report());
 

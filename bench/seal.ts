@@ -1,0 +1,42 @@
+/** What it costs that everything in Temporal is sealed (CAMBIST_SEAL_KEYS): the same batch sealed and plain, in turn. */
+import { openStage } from '../test/support/stage.ts';
+import { median, number, plain, timed, type Section } from './figures.ts';
+import { AT_ONCE, payBatch } from './payouts.ts';
+
+const MOST = 1.03;
+
+/** @param payments of each batch. @param turns how often each of the two is measured; the median counts */
+export async function measureSeal(payments: number, turns: number): Promise<Section> {
+  const options = { balances: { USD: '1000000000' }, settings: AT_ONCE };
+  const [open, sealed] = [await openStage(options), await openStage({ ...options, sealed: true })];
+  try {
+    const [without, kept]: [number[], number[]] = [[], []];
+    for (const stage of [open, sealed]) {
+      await stage.startWorker();
+      // What a process loads and compiles once is no part of a payment.
+      await payBatch(stage, 100, 'warm-up');
+    }
+    for (let turn = 1; turn <= turns; turn += 1) {
+      // In turn, so that what else the machine does meets both.
+      without.push((await payBatch(open, payments, `open-${turn}`)).rate);
+      kept.push((await payBatch(sealed, payments, `sealed-${turn}`)).rate);
+    }
+    const ratio = median(without) / median(kept);
+    return {
+      title: `a batch of ${number(payments)} payments sealed and plain, ${turns} times each`,
+      figures: [
+        plain('payments a second, plain', number(median(without))),
+        plain('payments a second, sealed', number(median(kept))),
+        timed(
+          '  time of a payment, against a plain one',
+          `${ratio.toFixed(2)} times`,
+          `at most ${MOST}`,
+          ratio <= MOST,
+        ),
+      ],
+    };
+  } finally {
+    await open.close();
+    await sealed.close();
+  }
+}
