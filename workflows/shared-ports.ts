@@ -26,6 +26,7 @@ export function sharedPorts(state: RunState): SharedPorts {
     historyIsLong: () => workflowInfo().continueAsNewSuggested,
     runId: info.runId,
     originalRunId: info.originalExecutionRunId,
+    firstRunId: info.firstExecutionRunId,
   };
 }
 

@@ -69,7 +69,7 @@ const MOST_BYTES = 120_000;
 
 /** A leg at its stage. A leg that is still to be converted has only what is known; what a trade brought, the service says. */
 type CarriedLeg = { readonly id: string } & (
-  | (Pick<TradedLeg, 'kind' | 'atMs' | 'settledAtMs'> & Pick<Traded, 'tradeId' | 'quoted'>)
+  | (Pick<TradedLeg, 'kind' | 'atMs' | 'worse' | 'settledAtMs'> & Pick<Traded, 'tradeId' | 'quoted'>)
   | UntradedLeg
   | (Omit<ConvertingLeg, 'state'> & { readonly state: Partial<LegState> })
 );
@@ -144,13 +144,13 @@ function carryLeg({ leg, stage }: LegRecord): CarriedLeg | null {
       return isNew ? null : { id, ...stage, state: differences(stage.state, NEW_LEG) };
     }
     case 'handed on': {
-      const { atMs, trade, settledAtMs } = stage;
-      return { id, kind: 'traded', atMs, ...ifSettled(settledAtMs), ...trade };
+      const { atMs, trade, worse, settledAtMs } = stage;
+      return { id, kind: 'traded', atMs, worse, ...ifSettled(settledAtMs), ...trade };
     }
     case 'traded': {
-      const { kind, atMs, traded, settledAtMs } = stage;
+      const { kind, atMs, traded, worse, settledAtMs } = stage;
       const { tradeId, quoted } = traded;
-      return { id, kind, atMs, ...ifSettled(settledAtMs), tradeId, quoted };
+      return { id, kind, atMs, worse, ...ifSettled(settledAtMs), tradeId, quoted };
     }
     case 'not traded':
       return { id, ...stage };
@@ -226,14 +226,15 @@ function differences<T extends object>(one: T, other: T): Partial<T> {
  * Takes over what an earlier history knew of the items of the same plan, and nothing of another plan. The
  * earlier history handed it on between two writes, so that what it knew as its own is complete. The Temporal
  * run that goes on then knows this as its own too; a reset of that run does not. A second trade of a leg would
- * have another key, so that the service would not refuse it. So each leg is looked up as after a reset, and a
- * trade is judged anew: a trade, and what it brought, is only taken over by its id (`takeOverShown`). True when
- * it was about this plan.
+ * have another key, so that the service would not refuse it. So what is known of legs is believed only of
+ * histories that began with the run for which the plan was made. Else a leg is looked up as after a reset, and
+ * a trade is judged anew. A trade, and what it brought, is only taken over by its id (`takeOverShown`). True
+ * when it was about this plan.
  */
 export function takeOver(
   state: RunState,
   carried: Carried,
-  { originalRunId }: Pick<Ports, 'originalRunId'>,
+  { originalRunId, firstRunId }: Pick<Ports, 'originalRunId' | 'firstRunId'>,
 ): boolean {
   const { plan } = state;
   if (plan === null || carried.plan !== nameOf(plan)) return false;
@@ -243,6 +244,7 @@ export function takeOver(
     from: carried.runId,
     to: originalRunId,
     sinceMs: madePlan ? plan.madeAtMs : null,
+    knowsLegs: plan.madeFor === firstRunId,
   };
   const legs = new Map(carried.legs.map((item) => [item.id, item]));
   for (const record of state.legs) record.stage = legFrom(legs.get(record.leg.id), heir);
@@ -259,12 +261,13 @@ export function takeOver(
 
 /**
  * `from`: the Temporal run that hands on. `to`: the one that goes on. `sinceMs`: since when `from` knew all
- * payments as its own; null: it did not know all.
+ * items as its own; null: it did not know all. `knowsLegs`: what it knew of legs counts.
  */
 type Heir = {
   readonly from: string;
   readonly to: string;
   readonly sinceMs: number | null;
+  readonly knowsLegs: boolean;
 };
 
 /** The name of a Temporal run, or of the payer that a chunk is, with `to` in the place of `from`. */
@@ -283,27 +286,32 @@ function known<State extends SendState>(state: State, heir: Heir): State {
 function legFrom(item: CarriedLeg | undefined, heir: Heir): LegStage {
   switch (item?.kind) {
     case undefined:
-      return { ...newLeg(), state: asForgotten(NEW_LEG) };
+      return { ...newLeg(), state: knownLeg(NEW_LEG, heir) };
     case 'converting': {
       const { kind, state, needsHuman } = item;
       // The quote only helps to find its trade. It is not traded any more.
       const quote = state.quote ? { ...state.quote, usableUntilMs: 0 } : null;
       return {
         kind,
-        state: asForgotten({ ...NEW_LEG, ...state, quote, heard: null, askedIn: null }),
+        state: knownLeg({ ...NEW_LEG, ...state, quote, heard: null, askedIn: null }, heir),
         needsHuman,
       };
     }
     case 'traded': {
-      const { atMs, tradeId, quoted, settledAtMs } = item;
+      const { atMs, worse, tradeId, quoted, settledAtMs } = item;
       const trade = { tradeId, quoted };
-      return { kind: 'handed on', atMs, ...ifSettled(settledAtMs), trade, worse: null, isAnew: true };
+      const stage = { kind: 'handed on', atMs, ...ifSettled(settledAtMs), trade } as const;
+      return heir.knowsLegs ? { ...stage, worse } : { ...stage, worse: null, isAnew: true };
     }
     case 'not traded': {
       const { id: _, ...stage } = item;
       return { ...stage, endedIn: ofHeir(stage.endedIn, heir) };
     }
   }
+}
+
+function knownLeg(state: LegState, heir: Heir): LegState {
+  return heir.knowsLegs ? known(state, heir) : asForgotten(state);
 }
 
 function paymentFrom(item: CarriedPayment | undefined, payment: Payment, heir: Heir): PaymentStage {

@@ -67,6 +67,8 @@ export type Ports = {
   /** The id of the Temporal run, and its `originalExecutionRunId`, which differs after a reset. */
   readonly runId: string;
   readonly originalRunId: string;
+  /** The Temporal run with which the histories that follow one another began. Temporal says it, and no history hands it on. */
+  readonly firstRunId: string;
   /** Shows the state to people. The run calls this whenever the state has changed. */
   show(): void;
 };
@@ -82,6 +84,7 @@ export type SharedPorts = Pick<
   | 'historyIsLong'
   | 'runId'
   | 'originalRunId'
+  | 'firstRunId'
 >;
 
 /**

@@ -16,7 +16,7 @@ import { missTrade } from './state.ts';
 
 /** What taking over needs of a run, or of a chunk. */
 type TakingOver = Pick<Reading, 'state' | 'pauses' | 'leaveLongHistory'> & {
-  readonly ports: Pick<Ports, 'confirmOutcomes' | 'historyIsLong' | 'nowMs' | 'originalRunId'>;
+  readonly ports: Pick<Ports, 'confirmOutcomes' | 'historyIsLong' | 'nowMs' | 'originalRunId' | 'firstRunId'>;
 };
 
 /**

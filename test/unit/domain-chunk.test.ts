@@ -201,6 +201,7 @@ class World {
       },
       runId,
       originalRunId,
+      firstRunId: runId,
     };
   }
 

@@ -409,7 +409,7 @@ test('of the trace ids as many are handed on as fit below what Temporal carries,
     const carried = carry(state, { runId: 'run-1', knownAs: 'run-1' });
     assert.ok(Buffer.byteLength(JSON.stringify(carried)) < 128 * 1_024);
     const after = many(500);
-    assert.ok(takeOver(after, carried, { originalRunId: 'run-2' }));
+    assert.ok(takeOver(after, carried, { originalRunId: 'run-2', firstRunId: 'run-1' }));
     const handedOn = after.payments.map(({ traceId }) => traceId);
     const known = handedOn.filter((traceId) => traceId !== null);
     assert.deepEqual(known, traceIds.slice(0, known.length));

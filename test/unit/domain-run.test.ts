@@ -115,6 +115,7 @@ function ports(more: Partial<ToldPorts>): Ports {
     runId: 'run-1',
     tellEnd: async () => {},
     originalRunId: 'run-1',
+    firstRunId: 'run-1',
     show: () => {},
     ...more,
   });
@@ -452,9 +453,11 @@ function goneOn(
   known: (state: ReturnType<typeof newRunState>) => void,
   {
     runId = 'run-1',
+    firstRunId = 'run-1',
     change,
   }: {
     readonly runId?: string;
+    readonly firstRunId?: string;
     readonly change?: (carried: Carried) => Carried;
   } = {},
 ): ReturnType<typeof newRunState> {
@@ -464,7 +467,9 @@ function goneOn(
   const carried = new Run(INPUT, before, ports({ originalRunId: 'run-1', runId })).handOn();
   const after = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   adoptPlan(after, PLAN);
-  assert.ok(takeOver(after, change === undefined ? carried : change(carried), { originalRunId: 'run-3' }));
+  assert.ok(
+    takeOver(after, change === undefined ? carried : change(carried), { originalRunId: 'run-3', firstRunId }),
+  );
   return after;
 }
 
@@ -496,13 +501,19 @@ test('what a failed call may have sent is not known to the history that goes on'
   }
 });
 
-test('that a leg was not traded is not known to the history that goes on, whatever was handed on', () => {
-  const { legs } = goneOn(({ legs: before }) => {
-    for (const record of before)
-      record.stage = { ...newLeg(), state: { ...NEW_LEG, knownIn: 'run-1', quotes: 1 } };
-  });
-  const known = legs.map(({ stage }) => 'state' in stage && [stage.state.knownIn, stage.state.sent]);
-  assert.deepEqual(known, [[null, true]]);
+test('that a leg was not traded is known only in histories that began with the run for which the plan was made', () => {
+  const known = (firstRunId: string) => {
+    const after = goneOn(
+      ({ legs }) => {
+        for (const record of legs)
+          record.stage = { ...newLeg(), state: { ...NEW_LEG, knownIn: 'run-1', quotes: 1 } };
+      },
+      { firstRunId },
+    );
+    return after.legs.map(({ stage }) => 'state' in stage && [stage.state.knownIn, stage.state.sent]);
+  };
+  assert.deepEqual(known(PLAN.madeFor), [['run-3', false]]);
+  assert.deepEqual(known('of somebody else'), [[null, true]]);
 });
 
 test('doubt about a payment goes on in the next history', () => {
@@ -616,6 +627,7 @@ test('an amount that was handed on counts neither for a payment nor for a trade:
   const sent: (string | null)[] = [];
   const world = ports({
     readPlan: async () => ({ kind: 'plan', plan }),
+    firstRunId: 'of somebody else',
     confirmOutcomes: async () => ({ kind: 'shown', trades: [TRADED], withdrawals: [] }),
     requestQuote: async (call) => {
       if ('traded' in call) judged.push(call.traded.buyAmount);
@@ -753,7 +765,7 @@ test('while a trade that was handed on is not read again, what its proceeds pay 
   const carried = new Run(INPUT, before, ports({})).handOn();
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   adoptPlan(state, plan);
-  assert.ok(takeOver(state, carried, { originalRunId: 'run-2' }));
+  assert.ok(takeOver(state, carried, { originalRunId: 'run-2', firstRunId: 'run-1' }));
   assert.deepEqual(
     reservationIn(state, 'run-2')?.reserved.map(({ isTold }) => isTold),
     [false],
@@ -780,12 +792,6 @@ test('a trade that was handed on is under way and its amounts are not known, unt
       assert.deepEqual(course.handOn().legs, carried.legs);
       return { kind: 'shown', trades: [{ ...TRADED, buyAmount: '17251' }], withdrawals: [] };
     },
-    // The call that would ask for a quote judges the trade.
-    requestQuote: async () => ({
-      step: { kind: 'traded', traded: { ...TRADED, buyAmount: '17251' }, worse: null, isHeld: false },
-      evidence: [],
-      runId: 'run-1',
-    }),
     awaitSettlement: ({ isAwaited }) => ({
       answer: Promise.resolve(isAwaited === true ? shownTrade : { kind: 'cancelled' }),
       giveUp: () => assert.fail('The poll has ended by itself.'),

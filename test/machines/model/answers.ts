@@ -81,13 +81,8 @@ export function typedAnswer(world: World, activity: Activity, claim: Claim): unk
   }
 }
 
-/** What a stranger hands on to the next history of a run or a chunk, in place of what is known. */
-export function falselyHandedOn(
-  carried: Carried,
-  { legs, payments }: RunState,
-  claim: Extract<Misfortune, { kind: 'handed on' }>['claim'],
-): Carried {
-  if (claim === 'nothing') return { ...carried, legs: [], payments: [] };
+/** What a stranger hands on to the next history of a run or a chunk: all was traded or paid, as records of nobody. */
+export function falselyHandedOn(carried: Carried, { legs, payments }: RunState): Carried {
   const atMs = 0;
   return {
     ...carried,
@@ -95,6 +90,7 @@ export function falselyHandedOn(
       id,
       kind: 'traded',
       atMs,
+      worse: null,
       tradeId: NOBODYS_TRADE.id,
       quoted: null,
     })),

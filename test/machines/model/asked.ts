@@ -53,9 +53,7 @@ function whyALeg(world: World, temporal: Temporal, id: string): Reason | null {
   );
   if (isStray) return 'a trade of another plan could be it';
   const isMadeUp = world.schedule.events.some(
-    ({ what }) =>
-      (what.kind === 'answered' && what.claim !== 'failed') ||
-      (what.kind === 'handed on' && what.claim !== 'nothing'),
+    ({ what }) => (what.kind === 'answered' && what.claim !== 'failed') || what.kind === 'handed on',
   );
   if (isMadeUp && world.oracle.movementsOf(temporal.itemOf(id)).length === 0)
     return 'somebody has made up a trade of it';

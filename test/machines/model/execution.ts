@@ -75,6 +75,7 @@ type Condition = {
 type Identity = {
   readonly runId: string;
   readonly originalRunId: string;
+  readonly firstRunId: string;
   readonly startedAtMs: number;
   readonly begunAtMs: number;
   /** What an earlier history of the same run handed on; null at its start. */
@@ -93,6 +94,8 @@ export class Execution {
   readonly input: Input;
   readonly runId: string;
   readonly originalRunId: string;
+  /** Of the histories that follow one another. */
+  readonly firstRunId: string;
   /** As Temporal says it: a reset keeps the start of the run that it was made from. */
   readonly startedAtMs: number;
   readonly begunAtMs: number;
@@ -124,6 +127,7 @@ export class Execution {
     this.input = input;
     this.runId = identity.runId;
     this.originalRunId = identity.originalRunId;
+    this.firstRunId = identity.firstRunId;
     this.startedAtMs = identity.startedAtMs;
     this.begunAtMs = identity.begunAtMs;
     this.carried = identity.carried;
@@ -291,6 +295,7 @@ export class Execution {
       historyIsLong: () => this.history.length >= this.longAfter,
       runId: this.runId,
       originalRunId: this.originalRunId,
+      firstRunId: this.firstRunId,
       show: () => {},
     };
   }

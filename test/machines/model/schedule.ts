@@ -227,11 +227,8 @@ export type Misfortune =
       /** Whose record the answer names; `undone`: it says that nothing was traded or paid; `failed`: it says nothing. */
       readonly claim: 'another’s' | 'nobody’s' | 'undone' | 'failed';
     }
-  /**
-   * A stranger’s worker completes a workflow task: the run goes on in a new history, and what is handed on to it is not true.
-   * `nothing`: nothing is known of any item; `nobody’s`: each was traded or paid, as records that the service does not have.
-   */
-  | { readonly kind: 'handed on'; readonly claim: 'nothing' | 'nobody’s' }
+  /** A stranger’s worker lets the run go on in a new history, and hands on that all was done, as records of nobody. */
+  | { readonly kind: 'handed on' }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string }
   /** The service says from now on that a withdrawal account is usable or not, and pays it accordingly. */

@@ -82,6 +82,8 @@ type KeptFact = Fact & { readonly keptAtMs: number };
 type Beginning = {
   readonly input: Input;
   readonly originalRunId: string | null;
+  /** Absent: this run is the first one. */
+  readonly firstRunId?: string;
   readonly startedAtMs: number;
   readonly runId?: string;
   readonly begunAtMs?: number;
@@ -303,6 +305,7 @@ export class Temporal {
     const execution = new Execution(beginning.input, {
       runId,
       originalRunId: beginning.originalRunId ?? runId,
+      firstRunId: beginning.firstRunId ?? runId,
       startedAtMs: beginning.startedAtMs,
       begunAtMs: beginning.begunAtMs ?? world.agenda.nowMs,
       carried: beginning.carried ?? null,
@@ -353,10 +356,10 @@ export class Temporal {
     const cut = Math.max(1, target.history.length - back);
     const history = target.history.slice(0, cut);
     if (this.current !== null) this.#terminateNow(this.current);
-    const { input, originalRunId, startedAtMs, carried, longAfter } = target;
+    const { input, originalRunId, firstRunId, startedAtMs, carried, longAfter } = target;
     if (this.ours.batch !== null)
       this.#world.coverage.hit('batch', `reset of ${this.number === null ? 'the run' : 'a chunk'}`);
-    await this.#begin({ input, originalRunId, startedAtMs, carried, longAfter }, history);
+    await this.#begin({ input, originalRunId, firstRunId, startedAtMs, carried, longAfter }, history);
   }
 
   terminate(asked: Extract<Misfortune, { kind: 'terminate' }>): void {
@@ -461,8 +464,11 @@ export class Temporal {
     if (open === undefined) return;
     this.wasReopened ||= open.closedAtMs !== null;
     const history = open.history.filter(({ atMs }) => atMs <= thenMs);
-    const { input, runId, originalRunId, startedAtMs, begunAtMs, carried, longAfter } = open;
-    await this.#begin({ input, runId, originalRunId, startedAtMs, begunAtMs, carried, longAfter }, history);
+    const { input, runId, originalRunId, firstRunId, startedAtMs, begunAtMs, carried, longAfter } = open;
+    await this.#begin(
+      { input, runId, originalRunId, firstRunId, startedAtMs, begunAtMs, carried, longAfter },
+      history,
+    );
   }
 
   #terminateNow(execution: Execution): void {
@@ -551,9 +557,9 @@ export class Temporal {
     this.#world.coverage.hit('event', 'goes on in a new history');
     if (this.number !== null) this.#world.coverage.hit('batch', 'a chunk goes on in a new history');
     const startedAtMs = this.#world.temporalMs();
-    const { input } = execution;
+    const { input, firstRunId } = execution;
     const carried = execution.handOn();
-    await this.#begin({ input, originalRunId: null, startedAtMs, carried }, null);
+    await this.#begin({ input, originalRunId: null, firstRunId, startedAtMs, carried }, null);
   }
 
   #noteStanding(execution: Execution): void {
@@ -692,14 +698,14 @@ export class Temporal {
   }
 
   /** A stranger’s worker lets it go on in a new history, and hands on to it what he likes. */
-  async goOnFalsely({ claim }: Extract<Misfortune, { kind: 'handed on' }>): Promise<void> {
+  async goOnFalsely(): Promise<void> {
     const { current } = this;
     if (current === null || this.isAway()) return;
-    const { input } = current;
-    const carried = falselyHandedOn(current.handOn(), current.state, claim);
+    const { input, firstRunId } = current;
+    const carried = falselyHandedOn(current.handOn(), current.state);
     this.#terminateNow(current);
     const startedAtMs = this.#world.temporalMs();
-    await this.#begin({ input, originalRunId: null, startedAtMs, carried }, null);
+    await this.#begin({ input, originalRunId: null, firstRunId, startedAtMs, carried }, null);
   }
 
   /** Remembers which legs a person has answered for, and those for whose trade the same person vouches. */

@@ -457,7 +457,7 @@ export class World {
         await temporal.answerInstead(what);
         return;
       case 'handed on':
-        await temporal.goOnFalsely(what);
+        await temporal.goOnFalsely();
         return;
       case 'away':
         this.#stopWorkers();
