@@ -82,7 +82,9 @@ const EDGES_OF_DOMAIN: Readonly<Record<string, readonly string[]>> = {
 const SHARED_BY_WORKFLOWS = ['workflows/names.ts', 'workflows/limits.ts', 'workflows/steps.ts'];
 
 /** Only the commands that serve something put a worker, a dev server or a sandbox together. */
-const SERVING_COMMANDS = ['up', 'worker', 'sandbox', 'temporal', 'codec'].map((name) => `cli/commands/${name}.ts`);
+const SERVING_COMMANDS = ['up', 'worker', 'sandbox', 'temporal', 'codec'].map(
+  (name) => `cli/commands/${name}.ts`,
+);
 
 /** The only places that read the environment; everything else is handed what it needs. */
 const READS_ENVIRONMENT = ['config/config.ts', 'cli/', 'scripts/', 'test/', 'bench/'];
