@@ -25,15 +25,15 @@ export function sealKeysOf(env: NodeJS.ProcessEnv, mode: Mode): ReadableKeys | n
   );
 }
 
-/** The keys of a file. @throws ConfigurationError for a file that cannot be used */
-export function keysInFile(path: string): ReadableKeys {
+/** The keys of a file. @param nowMs a clock that never goes back @throws ConfigurationError for a file that cannot be used */
+export function keysInFile(path: string, nowMs = (): number => performance.now()): ReadableKeys {
   let { keys, version } = readKeys(path);
-  let lookedAtMs = performance.now();
+  let lookedAtMs = nowMs();
   return {
     now: () => keys,
     again: () => {
-      if (performance.now() - lookedAtMs < AGAIN_MS) return keys;
-      lookedAtMs = performance.now();
+      if (nowMs() - lookedAtMs < AGAIN_MS) return keys;
+      lookedAtMs = nowMs();
       try {
         if (versionOf(statSync(path)) !== version) ({ keys, version } = readKeys(path));
       } catch {
