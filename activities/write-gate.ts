@@ -4,12 +4,12 @@
  * What was sent before, when the folder allowed it, may leave once more under its key, because that is a lookup.
  */
 import { decimalsOf } from '../domain/currencies.ts';
-import { generationOf, runOf } from '../domain/references.ts';
+import { firstReference, runOf } from '../domain/references.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Mode, Quote, Trade } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import {
-  bringingLegOf,
+  bringingLegsOf,
   movedBy,
   needsBalances,
   whyNotAllowed,
@@ -28,6 +28,7 @@ import { onTheWay } from '../domain/plan/on-the-way.ts';
 import { UNSETTLED_LOOK_BACK_MS } from '../service/observe.ts';
 import type { ServiceReader } from '../service/client.ts';
 import { scanList } from '../service/list-scan.ts';
+import { WRITE_LIMITS } from '../workflows/limits.ts';
 
 type NotSent = Extract<Reply<never>, { kind: 'NOT_SENT' }>;
 type Quoted = Extract<GatedWrite, { kind: 'quote' }>;
@@ -91,14 +92,14 @@ export function writeGate(options: Options): WriteGate {
   /** What does not allow the write; null: the folder allows it. Counts it against the ceilings, unless it is a quote. */
   const whyNot = async (write: GatedWrite, send: Send): Promise<NotSent | null> => {
     const { policies, ceilings, troubles } = await folder();
-    const leg = bringingLegOf(policies, write);
+    const legs = bringingLegsOf(policies, write);
     const gate = {
       policies,
       mode,
       nowMs: clock.wallMs(),
       decimalsOf: (currency: string) => decimalsOf(currency, facts.decimals),
       dateOf: dateOfRunId,
-      brought: leg === null ? null : await tradesOf(options, leg),
+      brought: legs.length === 0 ? null : await tradesOf(options, legs),
       held: needsBalances(policies, write) ? await heldNow(options) : null,
     };
     const why = whyNotAllowed(gate, write);
@@ -111,26 +112,32 @@ export function writeGate(options: Options): WriteGate {
     const over = await tally.take(ceilings, send, counts);
     return over === null ? null : notAllowed(over.code, over.why);
   };
+  /** Why the leg is not traded by this quote: each quote has a key of its own, so the service would make a second trade (M1). */
+  const whyTraded = async ({ reference, quote }: AskedTrade): Promise<string | null> => {
+    const leg = firstReference(reference);
+    const shown = await tradesOf(options, [leg]);
+    if (shown === null) return `whether ${leg} was traded already cannot be read`;
+    const other = shown.find(({ quoteId }) => quoteId !== quote.id);
+    return other === undefined ? null : `${leg} was traded already, as ${other.id}`;
+  };
   /** The last quote by which each leg may have been traded here, and until when the list of trades may not show that. */
   const lastQuotes = new Map<string, { readonly quoteId: string; readonly untilMs: number }>();
-  /** Why another quote of the leg is not traded. Each quote has a key of its own, so the service would make a second trade (M1). */
-  const whyTradedOnce = async ({ reference, quote }: AskedTrade): Promise<string | null> => {
-    const taken = lastQuotes.get(reference);
-    if (taken !== undefined && taken.quoteId !== quote.id && clock.monotonicMs() < taken.untilMs)
-      return `${reference} may just have been traded by quote ${taken.quoteId}`;
-    const shown = await tradesOf(options, reference);
-    if (shown === null) return `whether ${reference} was traded already cannot be read`;
-    const other = shown.find(({ quoteId }) => quoteId !== quote.id);
-    return other === undefined ? null : `${reference} was traded already, as ${other.id}`;
-  };
-  const noteTrade = ({ reference, quote }: AskedTrade, { kind }: Reply<unknown>): void => {
-    if (kind === 'REFUSED' || kind === 'NOT_SENT') return;
+  /** Takes the leg for this quote, as the last thing before it leaves; else says why not. */
+  const takeLeg = ({ reference, quote }: AskedTrade): string | null => {
     const nowMs = clock.monotonicMs();
     for (const [leg, { untilMs }] of lastQuotes) if (untilMs <= nowMs) lastQuotes.delete(leg);
-    lastQuotes.set(reference, {
-      quoteId: quote.id,
-      untilMs: nowMs + facts.listLagMs + SEND_OUTLIVES_MS,
-    });
+    const leg = firstReference(reference);
+    const taken = lastQuotes.get(leg);
+    if (taken !== undefined && taken.quoteId !== quote.id)
+      return `${leg} may just have been traded by quote ${taken.quoteId}`;
+    const untilMs = nowMs + WRITE_LIMITS.startToCloseMs + facts.listLagMs + SEND_OUTLIVES_MS;
+    lastQuotes.set(leg, { quoteId: quote.id, untilMs });
+    return null;
+  };
+  const noteUntraded = ({ reference, quote }: AskedTrade, { kind }: Reply<unknown>): void => {
+    const isUntraded = kind === 'REFUSED' || kind === 'NOT_SENT';
+    const leg = firstReference(reference);
+    if (isUntraded && lastQuotes.get(leg)?.quoteId === quote.id) lastQuotes.delete(leg);
   };
   const sealOf = (quoteId: string, { reference, sell, buy }: GatedTrade, sides: Sides): string =>
     seal([quoteId, reference, sell, buy, sides.sellAmount, sides.buyAmount]);
@@ -149,8 +156,8 @@ export function writeGate(options: Options): WriteGate {
           'NOT_ALLOWED',
           `quote ${write.quote.id} was not asked for with this worker’s API key, or was changed`,
         );
-      const tradedOnce = write.kind === 'trade' ? await whyTradedOnce(write) : null;
-      if (tradedOnce !== null) return notAllowed('NOT_ALLOWED', tradedOnce);
+      const traded = write.kind === 'trade' ? await whyTraded(write) : null;
+      if (traded !== null) return notAllowed('NOT_ALLOWED', traded);
       const gated = gatedOf(write);
       const leaving = sendOf(gated, write.kind === 'trade' ? write.quote.id : null);
       const key = keyOf(leaving);
@@ -160,8 +167,9 @@ export function writeGate(options: Options): WriteGate {
         tally.again(leaving);
       }
       const sentAtMs = clock.wallMs();
-      const reply = await send();
-      if (write.kind === 'trade') noteTrade(write, reply);
+      const taken = write.kind === 'trade' ? takeLeg(write) : null;
+      const reply = taken === null ? await send() : notAllowed('NOT_ALLOWED', taken);
+      if (write.kind === 'trade') noteUntraded(write, reply);
       sentHere.note(key, cameOf(reply), { sentAtMs, atMs: clock.wallMs() });
       tally.told(leaving, reply);
       return reply;
@@ -174,14 +182,17 @@ const LOOK_BACK_MS = 2 * 86_400_000;
 /** No payment is sent so long after the date of its run. */
 const WINDOW_MS = 8 * 86_400_000;
 
-/** The service's own records of the trade of this leg, by its reference; null: the list cannot be read whole. */
-async function tradesOf({ reader, facts, clock }: Options, leg: string): Promise<readonly Trade[] | null> {
-  const date = dateOfRunId(runOf(leg)?.id ?? '');
+/** The service's own records of the trades of these legs of one run, by their references; null: the list cannot be read whole. */
+async function tradesOf(
+  { reader, facts, clock }: Options,
+  legs: readonly string[],
+): Promise<readonly Trade[] | null> {
+  const date = dateOfRunId(runOf(legs[0] ?? '')?.id ?? '');
   const sinceMs = date === null ? clock.wallMs() - WINDOW_MS : Date.parse(date) - LOOK_BACK_MS;
   const { records, stopped } = await scanList(reader.listTrades, {
     sinceMs,
     wanted: ({ clientReferenceId, status }: Trade) =>
-      generationOf(leg, clientReferenceId ?? '') !== null && !facts.tradeStatuses.failed.includes(status),
+      legs.includes(firstReference(clientReferenceId ?? '')) && !facts.tradeStatuses.failed.includes(status),
   });
   return stopped === null ? records : null;
 }

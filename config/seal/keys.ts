@@ -56,7 +56,8 @@ function newKey(family: Buffer, nowMs: number): SealKey {
 /** True for an id that was made with these keys, even where its key is not among them: that key may come. */
 export function isOfFamily({ family }: Pick<SealKeys, 'family'>, id: string): boolean {
   const bytes = Buffer.from(id, 'base64url');
-  if (bytes.length !== RANDOM_BYTES + SIGNED_BYTES) return false;
+  // What decodes to an id is none: no key is found by it, so that it would be waited for without end.
+  if (bytes.length !== RANDOM_BYTES + SIGNED_BYTES || bytes.toString('base64url') !== id) return false;
   const [random, signature] = [bytes.subarray(0, RANDOM_BYTES), bytes.subarray(RANDOM_BYTES)];
   return timingSafeEqual(signature, signatureOf(family, random));
 }

@@ -83,7 +83,7 @@ export type Gate = {
   readonly decimalsOf: (currency: string) => number;
   /** The business date with which the id of a run begins; null: it begins with none. */
   readonly dateOf: (runId: string) => string | null;
-  /** The trades of the leg that brings what a payment pays (`bringingLegOf`); null: they cannot be read, or no leg brings it. */
+  /** The trades of the legs that bring what a payment pays (`bringingLegsOf`); null: they cannot be read, or no leg brings it. */
   readonly brought: readonly Trade[] | null;
   /** What is there and on its way (`needsBalances`); null: it cannot be read, or the write does not depend on it. */
   readonly held: Held | null;
@@ -97,20 +97,19 @@ export function needsBalances(policies: readonly AllowedPolicy[], write: GatedWr
 }
 
 /**
- * The leg whose trade says how much this payment pays, by its reference, as a policy of the folder has it; null: its amount is
- * fixed, or it is none of a conversion.
+ * The legs whose trades say how much this payment pays, by their references, one for each version of the policy; none: its amount
+ * is fixed, or it is none of a conversion.
  */
-export function bringingLegOf(policies: readonly AllowedPolicy[], write: GatedWrite): string | null {
+export function bringingLegsOf(policies: readonly AllowedPolicy[], write: GatedWrite): readonly string[] {
   const run = runOf(write.reference);
-  if (run === null || write.kind !== 'withdrawal') return null;
-  const brings = policies.flatMap(({ policy }) => {
+  if (run === null || write.kind !== 'withdrawal') return [];
+  return policies.flatMap(({ policy }) => {
     if (policy.name !== run.policy || policy.kind !== 'convert') return [];
     const spec = policy.withdraw.find(({ id }) => id === itemOf(write.reference));
     return spec === undefined || spec.amount.kind === 'fixed'
       ? []
       : [reference(run, legIdOf(policy.convert))];
   });
-  return brings[0] ?? null;
 }
 
 /**

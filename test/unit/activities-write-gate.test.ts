@@ -243,6 +243,28 @@ test('a leg that the service shows as traded by another quote, or that was just 
   assertNotAllowed(await trades(deps, another), /was traded already, as tde_1/);
 });
 
+test('of two quotes of a leg that are traded at the same moment, one leaves', async () => {
+  const seals = sealerOf(KEY);
+  const { deps, sent } = gated(() => [POLICY], { listTrades: async () => page<Trade>() });
+  const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
+  assert.ok(quoted.kind === 'quoted');
+  const steps = ['qte_1', 'qte_2'].map(async (id) => {
+    const seal = seals([id, LEG.reference, LEG.sell, LEG.buy, IN_HAND.sellAmount, IN_HAND.buyAmount]);
+    const state = { ...quoted.state, quote: { ...IN_HAND, id, seal } };
+    return (await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, state }))).step;
+  });
+  await Promise.all(steps);
+  assert.equal(sent('createTrade').length, 1);
+});
+
+test('what a replaced version of the policy has traded is paid, though the policy converts another pair now', async () => {
+  const before = POLICY;
+  const now = POLICY.replace('sell: USD', 'sell: EUR').replace('17.25 MXN per USD', '17.25 MXN per EUR');
+  const { deps, sent } = gated(() => [now, before]);
+  await pays(deps, RENT);
+  assert.equal(sent('createWithdrawal').length, 1);
+});
+
 test('no leg of another run than that of the call is traded, since halts and instructions are read for that one', async () => {
   const { deps, sent } = gated(() => [POLICY]);
   for (const run of ['p.2026-11-20', 'q.2026-11-21']) {

@@ -116,6 +116,11 @@ test('what is plain, cut, changed or sealed by others becomes a value that no sh
     ...Array.from(data.keys(), changed),
     await sealedBy(newSealKeys(NOW), OF_RUN),
     { ...payload, metadata: { ...payload.metadata, key: Buffer.from('x') } },
+    // Read as base64url, each of these is the id of the key.
+    ...['ID=', ' ID', 'ID.'].map((form): Payload => {
+      const key = Buffer.from(form.replace('ID', keys.active.id));
+      return { ...payload, metadata: { ...payload.metadata, key } };
+    }),
   ];
   for (const each of strange)
     assert.deepEqual(await openedBy(keys, each, OF_RUN).catch(() => 'an error'), UNREADABLE);
