@@ -141,10 +141,11 @@ cell(
       await kill(old.worker);
       release();
       assertInTheMiddle(batch);
-      const before = batch.movements().withdrawals.length;
 
       // Temporal tells in whole seconds when somebody has asked for work.
       await delay(2_000);
+      // By now the service has booked what the killed worker had sent.
+      const before = batch.movements().withdrawals.length;
       const next = await start('1.5.0');
       assert.deepEqual(codesOf(await findings(stage)), ['warning BUILD_NOT_CURRENT']);
       // Just when the killed one has not been heard of for so long that it must be gone.
