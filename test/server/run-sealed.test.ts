@@ -56,9 +56,15 @@ async function inputOf(run: Run): Promise<Payload> {
   return payload;
 }
 
+/** The database with the files beside it, each of which the server may delete at any moment. */
 async function database(): Promise<Buffer> {
-  const names = (await readdir(tmpdir())).filter((name) => join(tmpdir(), name).startsWith(dbFile));
-  return Buffer.concat(await Promise.all(names.map((name) => readFile(join(tmpdir(), name)))));
+  const beside = ['-wal', '-journal'].map((end) =>
+    readFile(`${dbFile}${end}`).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return Buffer.alloc(0);
+      throw error;
+    }),
+  );
+  return Buffer.concat(await Promise.all([readFile(dbFile), ...beside]));
 }
 
 test('a run that is paid and one that is refused leave no account, amount, comment or word of a policy in the database of Temporal', async () => {
