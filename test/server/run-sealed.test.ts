@@ -67,7 +67,7 @@ async function database(): Promise<Buffer> {
   return Buffer.concat(await Promise.all([readFile(dbFile), ...beside]));
 }
 
-test('a run that is paid and one that is refused leave no account, amount, comment or word of a policy in the database of Temporal', async () => {
+test('a run that is paid and one that is refused leave no account, amount, comment or word of a policy in the database of Temporal', async (t) => {
   const comment = 'comment-that-nobody-reads';
   const paid = await stage.start(`# ${comment}\n${convertPolicy()}`);
   const done = await paid.report();
@@ -83,13 +83,13 @@ test('a run that is paid and one that is refused leave no account, amount, comme
 
   // The control: unsealed, all of it is found there.
   const plain = await openStage({ ...funds, sealed: false, temporalAddress: server.address });
+  t.after(() => plain.close());
   await plain.startWorker();
   const words = [MXN_ACCOUNT, amount, comment, 'wac_Nobody0001', 'withdraw:', 'Pay supplier'];
   const sealedOnly = await database();
   for (const word of words) assert.ok(!sealedOnly.includes(word), `"${word}" is in the database`);
   const open = await plain.start(`# ${comment}\n${convertPolicy()}`);
   await open.report();
-  await plain.close();
   const both = await database();
   for (const word of [MXN_ACCOUNT, amount, comment, 'withdraw:', 'Pay supplier'])
     assert.ok(both.includes(word), `"${word}" is not even found where nothing is sealed`);
