@@ -19,6 +19,7 @@ import {
 import type { TradedQuote } from '../domain/writes/step.ts';
 import type { Spending } from '../domain/writes/ceilings.ts';
 import { SEND_OUTLIVES_MS } from '../domain/writes/doubt.ts';
+import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
 import { SentBefore, keyOf, type CameOfIt, type Send } from '../domain/writes/sent-before.ts';
 import type { CeilingTally } from './ceiling-tally.ts';
@@ -177,10 +178,9 @@ export function writeGate(options: Options): WriteGate {
   };
 }
 
-/** A run begins on its date in some zone; a lookup reads back a day further. */
-const LOOK_BACK_MS = 2 * 86_400_000;
+const DAY_MS = 86_400_000;
 /** No payment is sent so long after the date of its run. */
-const WINDOW_MS = 8 * 86_400_000;
+const WINDOW_MS = 8 * DAY_MS;
 
 /** The service's own records of the trades of these legs of one run, by their references; null: the list cannot be read whole. */
 async function tradesOf(
@@ -188,7 +188,8 @@ async function tradesOf(
   legs: readonly string[],
 ): Promise<readonly Trade[] | null> {
   const date = dateOfRunId(runOf(legs[0] ?? '')?.id ?? '');
-  const sinceMs = date === null ? clock.wallMs() - WINDOW_MS : Date.parse(date) - LOOK_BACK_MS;
+  // In some zone the date of a run begins a day earlier.
+  const sinceMs = date === null ? clock.wallMs() - WINDOW_MS : Date.parse(date) - DAY_MS - LOOK_BACK_MS;
   const { records, stopped } = await scanList(reader.listTrades, {
     sinceMs,
     wanted: ({ clientReferenceId, status }: Trade) =>

@@ -10,3 +10,6 @@ export const UNREADABLE = Object.freeze({ unreadable: true });
 export function hasUnreadable(memo: Readonly<Record<string, unknown>> | undefined): boolean {
   return Object.values(memo ?? {}).some((value) => isRecord(value) && value['unreadable'] === true);
 }
+
+/** The code where the key of a sealed value is not there and may still come; Temporal shows it as the type of a failure. */
+export const SEAL_KEY_MISSING = 'SEAL_KEY_MISSING';

@@ -1,7 +1,7 @@
 /** How it is told that a worker or this command does not have the key that has sealed what Temporal has. */
+import { SEAL_KEY_MISSING } from '../domain/unreadable.ts';
 import { CommandFailure } from './failure.ts';
 
-const CODE = 'SEAL_KEY_MISSING';
 /** What the codec says of a missing key; from a worker, Temporal hands on only this text. */
 const SAID = /is not in CAMBIST_SEAL_KEYS/;
 const DEPTH = 5;
@@ -10,7 +10,7 @@ const DEPTH = 5;
 export function keyMissing(error: unknown, place: string | null = null): CommandFailure | null {
   let each: unknown = error;
   for (let depth = 0; depth < DEPTH && each instanceof Error; depth += 1) {
-    const isSaid = SAID.test(each.message) || ('type' in each && each.type === CODE);
+    const isSaid = SAID.test(each.message) || ('type' in each && each.type === SEAL_KEY_MISSING);
     if (isSaid) return failureAt(place, each.message);
     each = each.cause;
   }
@@ -21,7 +21,7 @@ function failureAt(place: string | null, said: string): CommandFailure {
   const [, id = '?'] = /key "([^"]*)"/.exec(said) ?? [];
   return new CommandFailure('configuration', [
     {
-      code: CODE,
+      code: SEAL_KEY_MISSING,
       place,
       message: `what Temporal has of it is sealed by the key "${id}", which a worker or this command does not have; nothing is sent`,
       fix: 'Put the newest file of keys (CAMBIST_SEAL_KEYS) at every worker and command. What waits then goes on by itself.',

@@ -10,7 +10,7 @@ import {
   type PayloadCodec,
   type SerializationContext,
 } from '@temporalio/common';
-import { UNREADABLE } from '../../domain/unreadable.ts';
+import { SEAL_KEY_MISSING, UNREADABLE } from '../../domain/unreadable.ts';
 import { SEALED } from '../../workflows/names.ts';
 import { isOfFamily, type SealKey, type SealKeys } from './keys.ts';
 import { seal, ownerBytes, unseal, type Owner } from './seal.ts';
@@ -64,9 +64,6 @@ export const PLAIN_CODEC: PayloadCodec = {
     return payloads;
   },
 };
-
-/** The type of the failure where the key of a payload is missing; Temporal shows it. */
-const SEAL_KEY_MISSING = 'SEAL_KEY_MISSING';
 
 function keyMissing(id: string): ApplicationFailure {
   const message = `The key "${id}" that has sealed it is not in CAMBIST_SEAL_KEYS. Put the newest file of keys there.`;

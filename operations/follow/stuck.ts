@@ -2,6 +2,7 @@
 import type { Client } from '@temporalio/client';
 import { canBeAsked, describe, isOpen } from '../../durable/described.ts';
 import { lastTaskFailure, msOf } from '../../durable/history.ts';
+import { SEAL_KEY_MISSING } from '../../domain/unreadable.ts';
 import type { RunFacts } from './runs.ts';
 import { UNTAKEN_MS } from './until-it-ends.ts';
 
@@ -35,15 +36,14 @@ const BUSY_MS = 60_000;
 /** Why an open run is stuck; null when it is not stuck, or says so itself. Pure. */
 export function stuckBy(outside: Outside): Stuck | null {
   const isOfKeys = [outside.taskFailure, ...outside.pendingActivities.map((call) => call.lastFailure)];
-  if (isOfKeys.includes(KEY_MISSING)) return { code: KEY_MISSING, message: KEY_MISSING_TEXT };
+  if (isOfKeys.includes(SEAL_KEY_MISSING)) return { code: SEAL_KEY_MISSING, message: KEY_MISSING_TEXT };
   const message = stuckText(outside);
   return message === null ? null : { code: 'STUCK', message };
 }
 
 /** The code of one that the list shows, and why, as one sentence. */
-export type Stuck = { readonly code: 'STUCK' | typeof KEY_MISSING; readonly message: string };
+export type Stuck = { readonly code: 'STUCK' | typeof SEAL_KEY_MISSING; readonly message: string };
 
-const KEY_MISSING = 'SEAL_KEY_MISSING';
 const KEY_MISSING_TEXT =
   'Its worker does not have the key that has sealed what Temporal has of it, so nothing is sent. Put the newest file of keys (CAMBIST_SEAL_KEYS) at every worker; it then goes on by itself.';
 

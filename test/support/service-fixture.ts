@@ -6,6 +6,8 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
+import type { Settings } from '../../config/config.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { parseAddress } from '../../service/address.ts';
 import { createServiceClient, type ServiceClient, type ServiceClientConfig } from '../../service/client.ts';
 import { type ApiKey, parseKey } from '../../service/key.ts';
@@ -45,6 +47,18 @@ export async function makeClient(
   });
   t.after(() => client.close());
   return client;
+}
+
+/** The settings of a command that reads the service on this port. */
+export async function settingsAt(port: number): Promise<Settings> {
+  return {
+    address: parseAddress(`http://127.0.0.1:${port}/v3`),
+    key: (await makeKey()).key,
+    readKey: null,
+    mode: 'SANDBOX',
+    issuer: 'service',
+    facts: DEFAULT_SERVICE_FACTS,
+  } as unknown as Settings;
 }
 
 /** An HTTP server for one test; returns its port. */

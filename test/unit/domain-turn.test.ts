@@ -213,17 +213,19 @@ test('a leg that is asked for by what it buys reserves the most that its guard l
   );
 });
 
+/** One leg under a guard, and one payment. */
+const PLAN = {
+  ...context().plan,
+  legs: [{ ...LEG, guard: GUARD }],
+  payments: [PAYMENT],
+  positions: [],
+  batch: null,
+  policy: POLICY,
+};
+
 test('what an open run tells is read in its own form alone: in another one it counts as silent', () => {
-  const plan = {
-    ...context().plan,
-    legs: [{ ...LEG, guard: GUARD }],
-    payments: [PAYMENT],
-    positions: [],
-    batch: null,
-    policy: POLICY,
-  };
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', POLICY);
-  adoptPlan(state, plan);
+  adoptPlan(state, PLAN);
   const told = reservationIn(state, 'run-1') ?? assert.fail('It has a plan.');
   assert.ok(told.legs.length > 0 && told.reserved.length > 0);
   assert.ok(isReservation(structuredClone(told)));
@@ -280,17 +282,9 @@ test('nobody plans with what others have reserved, nor with what cannot be told'
 });
 
 test('what may have been taken already cannot be told: others would count it twice, and buy or sell it back', () => {
-  const plan = {
-    ...context().plan,
-    legs: [{ ...LEG, guard: GUARD }],
-    payments: [PAYMENT],
-    positions: [],
-    batch: null,
-    policy: POLICY,
-  };
   const untoldIn = (change: (state: RunState) => void, runId = 'run-1') => {
     const state = newRunState(RUN, 'sandbox/p.2026-11-21', POLICY);
-    adoptPlan(state, plan);
+    adoptPlan(state, PLAN);
     change(state);
     return (reservationIn(state, runId)?.reserved ?? [])
       .flatMap(({ currency, isTold }) => (isTold ? [] : currency))
@@ -323,7 +317,7 @@ test('what may have been taken already cannot be told: others would count it twi
   const sinceMs = (state: RunState) =>
     reservationIn(state, 'run-1')?.reserved.map((one) => one.untoldSinceMs);
   const waits = newRunState(RUN, 'sandbox/p.2026-11-21', POLICY);
-  adoptPlan(waits, plan);
+  adoptPlan(waits, PLAN);
   leg({ knownIn: 'run-1', doubt })(waits);
   assert.deepEqual(sinceMs(waits), [undefined, undefined]);
   const problem = makeProblem('IN_DOUBT', LEG.id);
@@ -344,14 +338,7 @@ test('what may have been taken already cannot be told: others would count it twi
 
 test('a payment of a leg that is known not to be traded cannot have been sent: two reset runs, of which each sells what the other pays, do not wait for each other', () => {
   const payments = [{ ...PAYMENT, dependsOn: LEG.id }];
-  const plan = {
-    ...context().plan,
-    legs: [{ ...LEG, guard: GUARD }],
-    payments,
-    positions: [],
-    batch: null,
-    policy: POLICY,
-  };
+  const plan = { ...PLAN, payments };
   const untoldIn = (leg: Partial<LegState>, payment: Partial<PaymentState>) => {
     const state = newRunState(RUN, 'sandbox/p.2026-11-21', POLICY);
     adoptPlan(state, plan);

@@ -2,10 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { parseAddress } from '../../service/address.ts';
-import type { Settings } from '../../config/config.ts';
 import { NOTHING_KEPT, type Kept } from '../../domain/people/instructions.ts';
-import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { requireRemembered } from '../../operations/decide/forgotten.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { RunFacts } from '../../operations/follow/runs.ts';
@@ -15,7 +12,7 @@ import {
   WIRE_LISTED_WITHDRAWAL,
   WIRE_TRADE,
   answer,
-  makeKey,
+  settingsAt,
   serveHttp,
 } from '../support/service-fixture.ts';
 
@@ -58,14 +55,7 @@ async function whyNot(t: TestContext, of: Known): Promise<string | null> {
     const data = request.url?.includes('/trades') === true ? lists.trades : lists.withdrawals;
     answer(request, response, 200, { data, pagination: LAST_PAGE });
   });
-  const settings = {
-    address: parseAddress(`http://127.0.0.1:${port}/v3`),
-    key: (await makeKey()).key,
-    readKey: null,
-    mode: 'SANDBOX',
-    issuer: 'service',
-    facts: DEFAULT_SERVICE_FACTS,
-  } as unknown as Settings;
+  const settings = await settingsAt(port);
   try {
     await requireRemembered(placeWith(hasPlan), settings, { run: RUN, zone: 'UTC', facts, kept });
     return null;

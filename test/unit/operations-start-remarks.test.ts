@@ -2,18 +2,15 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { parseAddress } from '../../service/address.ts';
-import type { Settings } from '../../config/config.ts';
 import { compilePlan } from '../../domain/plan/compile.ts';
 import { keptPlan } from '../../domain/plan/plan.ts';
 import type { ReferenceRates } from '../../domain/policy.ts';
-import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { readRate } from '../../language/text/leaves.ts';
 import type { Place } from '../../operations/place.ts';
 import { NO_PERSON_ASKS, requireStart } from '../../operations/start/run-policy.ts';
 import { inputOn } from '../support/plans.ts';
-import { makeKey, serveHttp } from '../support/service-fixture.ts';
+import { settingsAt, serveHttp } from '../support/service-fixture.ts';
 
 /** A Monday. */
 const TODAY = '2026-11-23';
@@ -86,14 +83,7 @@ async function toldBefore(
     const aggregate = { currency: 'USD', withdrawableBalance: '0' };
     response.end(JSON.stringify({ data: { aggregate, balances: [] } }));
   });
-  const settings = {
-    address: parseAddress(`http://127.0.0.1:${port}/v3`),
-    key: (await makeKey()).key,
-    readKey: null,
-    mode: 'SANDBOX',
-    issuer: 'service',
-    facts: DEFAULT_SERVICE_FACTS,
-  } as unknown as Settings;
+  const settings = await settingsAt(port);
   const { policy, hash } = LOADED;
   return requireStart(
     {
