@@ -365,17 +365,14 @@ export function approvalIn({ instructions }: Kept): LookAlikeApproval | null {
   return lists.at(-1) ?? null;
 }
 
-/**
- * Whether a person has named this record as that of an item, and no person has decided otherwise about that item since.
- * @param besides the item of which it is not asked; null: any item counts
- */
-export function isNamedIn(kept: Kept, recordId: string, besides: string | null): boolean {
-  return kept.instructions.some(
-    (said) =>
-      said.kind === 'executed' &&
-      said.recordId === recordId &&
-      said.item !== besides &&
-      instructionsAbout(kept, said.item).decision?.id === said.id,
+/** The items for which a person has named this record, where no person has decided otherwise about the item since. */
+export function itemsOfRecordIn(kept: Kept, recordId: string): readonly string[] {
+  return kept.instructions.flatMap((said) =>
+    said.kind === 'executed' &&
+    said.recordId === recordId &&
+    instructionsAbout(kept, said.item).decision?.id === said.id
+      ? [said.item]
+      : [],
   );
 }
 

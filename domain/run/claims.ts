@@ -88,6 +88,23 @@ export function recordIn(holds: Pick<Holds, 'items'>, name: string): string | nu
   return outcome === 'NOT_PAID' ? null : (recordId ?? null);
 }
 
+/**
+ * Whether an item for which people have named a record may still take that record. It may not where the service has shown
+ * another record of it by now, by which it is done or under way.
+ * @param holds what each run and chunk that may have the item tells of it; null: it does not answer
+ */
+export function mayTake(
+  holds: readonly (Pick<Holds, 'items'> | null)[],
+  item: string,
+  recordId: string,
+): boolean {
+  return !holds.some((each) => {
+    const [, outcome, own] = (each === null ? null : itemOf(each, item.toLowerCase())) ?? [];
+    const isItsOwn = outcome === 'PAID' || outcome === 'TRADED' || outcome === 'PENDING';
+    return isItsOwn && own !== undefined && own !== null && own !== recordId;
+  });
+}
+
 /** *Moved*: an item was done, or is left to a person, who may have it done, or the service has a record of it. */
 export function hasMoved(outcome: LegOutcome | PaymentOutcome, recordId: string | null): boolean {
   switch (outcome) {

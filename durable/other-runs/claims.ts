@@ -5,17 +5,19 @@
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { nameOfPayment } from '../../domain/batch.ts';
-import { isNamedIn } from '../../domain/people/instructions.ts';
+import { itemsOfRecordIn } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import {
   Answers,
   isHeld,
+  mayTake,
   recordIn,
   rivalry,
   type Claim,
   type Coordinator,
   type Holder,
   type Holders,
+  type Holds,
   type Standing,
   type Suspect,
 } from '../../domain/run/claims.ts';
@@ -126,17 +128,17 @@ async function newestSince(
 }
 
 /**
- * Whether people have named this record for another item, of this run or another one. What they say of the payments of a batch is
- * kept with its run. Null: what people have said of some run could not be read in time.
+ * Whether people have named this record for another item, of this run or another one, that may still take it. What they say of
+ * the payments of a batch is kept with its run. Null: what people have said of some run could not be read in time.
  */
 async function isNamedElsewhere(
   client: Client,
   { mode, run, item }: Of & { readonly item: string },
-  { id, createdAt }: Unnamed,
+  record: Unnamed,
   withinMs: number,
 ): Promise<boolean | null> {
   const untilMs = performance.now() + withinMs;
-  const newest = await newestSince(client, mode, [RUN_TYPE], createdAt);
+  const newest = await newestSince(client, mode, [RUN_TYPE], record.createdAt);
   const others = newest
     .others(workflowIdOf(mode, run))
     .flatMap(({ workflowId }) => runOfWorkflowId(workflowId) ?? []);
@@ -144,9 +146,33 @@ async function isNamedElsewhere(
     if (performance.now() > untilMs) return null;
     const kept = await readInstructions({ client, mode, run: each }).catch(() => undefined);
     if (kept === undefined) return null;
-    return kept !== null && isNamedIn(kept, id, each === run ? item : null);
+    const items = kept === null ? [] : itemsOfRecordIn(kept, record.id);
+    const rivals = items.filter((named) => each !== run || named !== item);
+    return rivals.length === 0 ? [] : [{ run: each, items: rivals }];
   });
-  return told.includes(true) ? true : told.includes(null) ? null : false;
+  for (const { run: other, items } of told.flatMap((each) => each ?? []))
+    if (await mayOneTake(client, { mode, run: other }, items, record, untilMs)) return true;
+  return told.includes(null) ? null : false;
+}
+
+/** Whether one of these items of a run, or of its chunks, may still take the record. Whoever does not answer proves nothing. */
+async function mayOneTake(
+  client: Client,
+  { mode, run }: Of,
+  items: readonly string[],
+  { id, createdAt }: Unnamed,
+  untilMs: number,
+): Promise<boolean> {
+  const newest = await newestSince(client, mode, [RUN_TYPE, CHUNK_TYPE], createdAt);
+  const ofRun = newest.all.filter(({ workflowId }) => {
+    const its = runOfAnyWorkflowId(workflowId);
+    return its !== null && runName(its) === runName(run);
+  });
+  const names = items.map((each) => each.toLowerCase());
+  const holds: (Holds | null)[] = [];
+  for await (const answer of readAllHolds(client, ofRun, { names, untilMs, atOnce: AT_ONCE.chunks }))
+    holds.push(answer.holds);
+  return items.some((each) => mayTake(holds, each, id));
 }
 
 /**
@@ -212,9 +238,13 @@ class Newest {
     keepNewest(this.#newest, info);
   }
 
+  get all(): readonly WorkflowExecutionInfo[] {
+    return [...this.#newest.values()];
+  }
+
   /** All but this one. */
   others(ownId: string): readonly WorkflowExecutionInfo[] {
-    return [...this.#newest.values()].filter(({ workflowId }) => workflowId !== ownId);
+    return this.all.filter(({ workflowId }) => workflowId !== ownId);
   }
 
   standingOf = (info: WorkflowExecutionInfo): Standing => ({

@@ -5,6 +5,7 @@ import {
   Answers,
   accountedFor,
   isHeld,
+  mayTake,
   rivalry,
   recordIn,
   type Coordinator,
@@ -154,4 +155,19 @@ test('a run or chunk that may hold more than it tells is silent about the record
   assert.deepEqual(byOf({ hasPlan: false, isFirst: false }, again), ['item', 'silent'], 'and had one before');
   assert.deepEqual(byOf({ hasPlan: false, isFirst: true }, again), ['item', 'silent'], 'its input is copied');
   assert.deepEqual(byOf({ hasPlan: false, isFirst: true }), ['item', 'none'], 'it has sent nothing');
+});
+
+test('an item for which people have named a record may no longer take it once another record of it is paid or under way', () => {
+  const holding = (...item: Holds['items'][number]): Holds => ({ ...NOTHING, items: [item] });
+  const may = (...holds: readonly (Holds | null)[]) => mayTake(holds, 'Inv-1', 'wtd_1');
+  for (const outcome of ['PAID', 'PENDING', 'TRADED'] as const)
+    assert.ok(!may(null, holding('Inv-1', outcome, 'wtd_2')), outcome);
+  // What has failed, or what a person is asked about, may still turn out to be this record.
+  for (const outcome of ['NOT_PAID', 'NOT_TRADED', 'NEEDS_HUMAN'] as const)
+    assert.ok(may(holding('Inv-1', outcome, 'wtd_2')), outcome);
+  assert.ok(may(holding('Inv-1', 'PAID', 'wtd_1')));
+  assert.ok(may(holding('Inv-1', 'PENDING', null)));
+  assert.ok(may(holding('Inv-2', 'PAID', 'wtd_2')));
+  assert.ok(may(null));
+  assert.ok(may());
 });

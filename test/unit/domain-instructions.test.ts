@@ -6,7 +6,7 @@ import {
   NOTHING_KEPT,
   instructionsAbout,
   isCancelled,
-  isNamedIn,
+  itemsOfRecordIn,
   keptPage,
   newestSaid,
   spelledOut,
@@ -55,15 +55,16 @@ test('a go-on takes back the cancel that it names and those before it; what is s
 });
 
 test('a record is named as long as the last decision about an item names it', () => {
-  const isNamed = (besides: string | null, ...words: readonly Recorded[]) =>
-    isNamedIn({ instructions: words, facts: [] }, 'wtd_1', besides);
+  const namedBy = (...words: readonly Recorded[]) =>
+    itemsOfRecordIn({ instructions: words, facts: [] }, 'wtd_1');
   const other = recorded({ kind: 'executed', item: 'second', recordId: 'wtd_1' });
-  assert.ok(isNamed(null, EXECUTED));
-  assert.ok(isNamed('supplier', EXECUTED, other));
-  assert.ok(!isNamed('supplier', EXECUTED));
-  assert.ok(!isNamed(null, EXECUTED, NOT_EXECUTED));
-  assert.ok(!isNamed(null, EXECUTED, recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_2' })));
-  assert.ok(!isNamed(null, NOT_EXECUTED, PAY_AGAIN));
+  assert.deepEqual(namedBy(EXECUTED, other), ['supplier', 'second']);
+  assert.deepEqual(namedBy(EXECUTED, NOT_EXECUTED), []);
+  assert.deepEqual(
+    namedBy(EXECUTED, recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_2' })),
+    [],
+  );
+  assert.deepEqual(namedBy(NOT_EXECUTED, PAY_AGAIN), []);
 });
 
 test('a record that had failed when the item was paid again is not what was paid since, whatever a person says', () => {

@@ -2,7 +2,7 @@
  * One attempt of an activity that may write: a process that drives the steps of `domain/` effect by effect, as
  * `activities/driver.ts` does, with the same deadline. It can die, stand still, or go on unheard between any two effects.
  */
-import { accountedFor } from '../../../domain/run/claims.ts';
+import { accountedFor, mayTake } from '../../../domain/run/claims.ts';
 import type { ListScan } from '../../../domain/writes/lookups.ts';
 import type { Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
 import { compare } from '../../../domain/money.ts';
@@ -31,7 +31,7 @@ import type {
 } from '../../../domain/run/calls.ts';
 import { asForgotten } from '../../../domain/writes/doubt.ts';
 import type { Closed } from '../../../domain/halt.ts';
-import { isNamedIn } from '../../../domain/people/instructions.ts';
+import { itemsOfRecordIn } from '../../../domain/people/instructions.ts';
 import { makeProblem, type Problem } from '../../../domain/problems.ts';
 import { WRITE_LIMITS } from '../../../workflows/limits.ts';
 import { heldBesideNow } from '../../../activities/claims.ts';
@@ -42,7 +42,7 @@ import { turnGivenBack } from '../../../activities/leg-calls.ts';
 import type { OwnTurn } from '../../../domain/turn.ts';
 import { scanList, type Scanned } from '../../../service/list-scan.ts';
 import { inActivity } from '../../support/activities.ts';
-import { rivalOf, whose } from './others.ts';
+import { holdsOfAll, rivalOf, whose } from './others.ts';
 import { readInputOf } from './ours.ts';
 import type { WorkerGate } from './halts.ts';
 import { workerOf } from './worker.ts';
@@ -297,8 +297,11 @@ export class Attempt {
         return;
       case 'read words':
         world.agenda.after(INSTRUCTIONS_MS, () => {
+          const { id } = effect.record;
           const named = world.runs.some((run) =>
-            isNamedIn(run.kept, effect.record.id, run === temporal.home ? effect.item : null),
+            itemsOfRecordIn(run.kept, id)
+              .filter((each) => run !== temporal.home || each !== effect.item)
+              .some((each) => mayTake(holdsOfAll(run, [each.toLowerCase()]), each, id)),
           );
           answer({ named });
         });

@@ -29,6 +29,15 @@ export function whose(
   return answers.claims;
 }
 
+/** What the newest of a run, and of its chunks, tell of these items. */
+export function holdsOfAll(run: Temporal, names: readonly string[]): readonly (Holds | null)[] {
+  const newest = run.newest();
+  return [
+    newest === undefined ? null : toldBy(newest, names),
+    ...run.chunks.map((chunk) => chunk.newest()?.chunk?.holds(names) ?? null),
+  ];
+}
+
 function toldBy({ state, runId }: Execution, names: readonly string[] | null): Holds {
   return holdsOf(state, { runId, heard: null, isFirst: false }, names);
 }
