@@ -9,6 +9,7 @@ import {
   condition,
   continueAsNew,
   setHandler,
+  sleep,
   workflowInfo,
 } from '@temporalio/workflow';
 import {
@@ -51,11 +52,33 @@ const IDLE_MS = 7 * 86_400_000;
 /** Far below Temporal's limit: a worker that reads the history anew answers no run meanwhile. */
 const LONG_HISTORY_EVENTS = 1_000;
 
+/** The first pause before the history is ended. Each further one is twice as long. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+/** A task that begins later than this after its timer does not try to end the history. */
+const IN_TIME_MS = 1_000;
+
 const isRunName = lineOf(200);
 
 function isHistoryLong(): boolean {
   const { historyLength, continueAsNewSuggested } = workflowInfo();
   return historyLength > LONG_HISTORY_EVENTS || continueAsNewSuggested;
+}
+
+/**
+ * Waits for a moment at which the history may end. Temporal refuses to end it when a signal has come that the worker has not
+ * read, and each refusal makes the worker read the whole history anew, while more signals come. So the end is tried only in a
+ * task that begins when its timer says. After refusals the task begins too late: then it answers what has come instead.
+ */
+async function momentToEnd(): Promise<void> {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    const dueMs = Date.now() + pauseMs;
+    await sleep(pauseMs, { summary: 'Waits for a moment to go on in a new history' });
+    if (Date.now() - dueMs >= IN_TIME_MS) continue;
+    // No question waits once the history is long, so this is in the same task.
+    await condition(allHandlersFinished);
+    return;
+  }
 }
 
 /** @param carried what the Temporal run before this one handed on; a start gives none */
@@ -104,7 +127,9 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
       const isFull = await condition(() => isHistoryLong() && allHandlersFinished(), IDLE_MS, {
         summary: 'Waits for a run that asks for its turn; then it ends',
       });
-      if (isFull) return true;
+      if (!isFull) continue;
+      await momentToEnd();
+      return true;
     }
     return false;
   });

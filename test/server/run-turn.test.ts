@@ -162,8 +162,35 @@ describe('runs of one organisation', () => {
     await tell(200);
     assert.equal((await waits).turn, 'others');
     const { events } = await client.workflow.getHandle(workflowId, runId).fetchHistory();
-    const fired = (events ?? []).filter(({ timerFiredEventAttributes: timer }) => Boolean(timer));
-    assert.equal(fired.length, 0, 'its question waited for its whole time');
+    const fired = (events ?? []).map(({ timerFiredEventAttributes: timer }) => String(timer?.startedEventId));
+    const lasted = (events ?? []).filter(
+      ({ eventId, timerStartedEventAttributes: timer }) =>
+        Number(timer?.startToFireTimeout?.seconds ?? 0) > 5 && fired.includes(String(eventId)),
+    );
+    assert.equal(lasted.length, 0, 'its question waited for its whole time');
+  });
+
+  test('turns are given, and a new history begins, while signals keep coming', async (context) => {
+    const { client, turns, workflowId } = await turnsOfItsOwn(context);
+    await turns.reopen({ policy: 'a', id: '2026-11-21' });
+    const { runId } = await client.workflow.getHandle(workflowId).describe();
+    const over = new AbortController();
+    const floods = Array.from({ length: 4 }, async (_, flood) => {
+      while (!over.signal.aborted)
+        await client.workflow.getHandle(workflowId).signal(forgetRunsSignal, [`none.2026-11-2${flood}`]);
+    });
+    try {
+      const newest = () => client.workflow.getHandle(workflowId).describe();
+      await eventually(
+        'a new history',
+        async () => (await newest()).runId !== runId,
+        async () => (await newest()).historyLength,
+      );
+      assert.equal((await turns.take({ policy: 'b', id: '2026-11-21' }, true)).turn, 'ours');
+    } finally {
+      over.abort();
+      await Promise.all(floods);
+    }
   });
 
   test('what was to be sold and is no longer there is not sold after a reset; once it is there again, it is, once', async (context) => {
