@@ -371,8 +371,9 @@ export const REFUSALS = {
   },
   RESULTS_UNWRITABLE: {
     ending: 'bad input',
-    sentence: 'The results of a batch, or its corrected file, cannot be written where `--out` says.',
-    advice: 'Name a file in a folder that you may write to. The run is as it was.',
+    sentence:
+      'The results of a batch cannot be written where `--out` says, or its corrected file where `--fix` says.',
+    advice: 'Name another file, in a folder that you may write to. The run is as it was.',
   },
   FILE_UNREADABLE: {
     ending: 'configuration',

@@ -17,7 +17,7 @@ import { ALL_FAILED } from '../../operations/decide/payable-again.ts';
 import { firstUnpayable } from '../../operations/batches/tally.ts';
 import { atPlace } from '../../operations/place.ts';
 import type { Compiled } from '../../operations/start/compile-now.ts';
-import { requireEnvironment } from '../../operations/policy-file.ts';
+import { filesOf, requireEnvironment } from '../../operations/policy-file.ts';
 import { idOfBatch, idOfRun } from '../../operations/start/run-ids.ts';
 import {
   begin,
@@ -169,7 +169,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
   refuseBatch(options, policyFile.policy);
   requireBatchOfTotals(options);
   requireStay(options);
-  await requireOut(output, options);
+  await requireOut(output, options, filesOf(policyFile));
   const { policy } = policyFile;
   const today = todayIn(policy.zone, caller.now());
   const id = policy.kind === 'payout' ? idOfBatch(options.id, today) : idOfRun(options.id, today);
