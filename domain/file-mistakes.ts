@@ -10,8 +10,9 @@ type MistakeRow = Pick<ProblemRow, 'sentence' | 'advice'>;
 export const FILE_MISTAKES = {
   // The text itself.
   FORM: {
-    sentence: 'The file is of another kind, such as a workbook, XML or a file for a bank.',
-    advice: 'Save or export the payments as CSV, with a first line that names the columns.',
+    sentence: 'The file is of another kind, such as a workbook, XML, a JSON list or a file for a bank.',
+    advice:
+      'Save or export the payments as CSV, with a first line that names the columns. For a JSON list, use `check` with --fix.',
   },
   TOO_LARGE: {
     sentence: 'The file, or a part of it, is larger than Cambist reads.',
@@ -108,6 +109,14 @@ export const FILE_MISTAKES = {
     sentence: 'What stands there is not an amount.',
     advice:
       'Write digits with a point: 1000.00. Other ways of writing are declared by `numbers` in the policy.',
+  },
+  AMOUNT_BELOW_ZERO: {
+    sentence: 'An amount is below zero. A batch only pays out.',
+    advice: 'Delete the row. If the payee owes you this amount, lower another payment to the payee by it.',
+  },
+  AMOUNT_WITH_CURRENCY: {
+    sentence: 'An amount has a currency beside it in one cell.',
+    advice: 'Write the amount alone; the currency stands in its own column.',
   },
   AMOUNT_DECIMALS: {
     sentence: 'An amount has more decimals than its currency.',
@@ -339,6 +348,23 @@ export const FILE_MISTAKES = {
   CELLS: {
     sentence: 'A row has more or fewer cells than the first line.',
     advice: 'Write every cell, also the empty ones; put a cell with a comma in quotes.',
+  },
+  HEADER_TWICE: {
+    sentence: 'A row names the columns once more.',
+    advice: 'Delete it. If it names them in another order, make two batches.',
+  },
+  SHORTENED: {
+    sentence: 'A spreadsheet has shortened a number (1.23E+15), and some of its digits are lost.',
+    advice:
+      'In the spreadsheet make the cells of this column text, and copy the value once more from where it came.',
+  },
+  SHEET_ERROR: {
+    sentence: 'A spreadsheet could not calculate or show the value of a cell (#N/A, ####).',
+    advice: 'Mend the formula or widen the column in the spreadsheet, and save the file again.',
+  },
+  QUOTES: {
+    sentence: 'A value stands in quotes that are not those of CSV, or behind an apostrophe.',
+    advice: 'Write the value alone. The quotes of CSV are straight: "',
   },
   FORMULA: {
     sentence: 'A cell begins like a formula, which a spreadsheet would calculate.',
