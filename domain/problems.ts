@@ -94,12 +94,12 @@ export const PROBLEMS = {
   PLAN_REFERENCE_TOO_OLD: {
     ending: 'refused by us',
     sentence: 'The reference rates are older than `max_age`.',
-    advice: 'Bring the file up to date, then run again.',
+    advice: 'Bring the file up to date.',
   },
   PLAN_REFERENCE_FROM_THE_FUTURE: {
     ending: 'refused by us',
     sentence: 'The time of the reference rates is in the future.',
-    advice: 'Correct `as_of` to the moment at which the rates were fixed, then run again.',
+    advice: 'Correct `as_of` to the moment at which the rates were fixed.',
   },
   PLAN_OVER_LIMIT: {
     ending: 'refused by us',
@@ -132,7 +132,8 @@ export const PROBLEMS = {
   PLAN_REFUSED: {
     ending: 'refused by us',
     sentence: 'Not started: no plan could be made. Nothing was sent.',
-    advice: 'Mend the other problems that the run names: they say why.',
+    advice:
+      'Mend the problems that the run names: they say why. Where you change the policy or a file that it names, start the run again with --go-on: a reset plans by the old text. A corrected file of payments needs another --id.',
   },
   PLAN_FAILED: {
     ending: 'needs a human',
@@ -293,7 +294,7 @@ export const PROBLEMS = {
   NOTHING_TO_PAY: {
     ending: 'refused by us',
     sentence: 'The amount of a payment is zero after rounding.',
-    advice: 'Convert more, so that something is left after rounding.',
+    advice: 'Convert more in a new run, so that something is left after rounding.',
   },
   LEG_NOT_TRADED: {
     ending: 'refused by us',
@@ -671,6 +672,28 @@ export type Problem = {
   readonly message: string;
   readonly fix: string;
 };
+
+/**
+ * With these codes a run ends in the same way whenever it is reset or started again: the cause is in its plan, or in what a person has
+ * said. (`LEG_NOT_TRADED` only follows from the end of a leg.)
+ */
+const REFUSED_AGAIN: ReadonlySet<ProblemCode> = new Set([
+  'WINDOW_PASSED',
+  'OVER_LIMIT',
+  'GUARD_UNUSUAL',
+  'REFERENCE_TOO_OLD',
+  'NOTHING_TO_PAY',
+  'DONE_ELSEWHERE',
+  'DECIDED_NOT_EXECUTED',
+  'ACCOUNT_CURRENCY',
+  'CURRENCY_NOT_WITHDRAWABLE',
+]);
+
+/** Whether no reset and no new start of the same run would do anything about its problems. */
+export function isRefusedAgain(problems: readonly Pick<Problem, 'code'>[]): boolean {
+  const own = problems.filter(({ code }) => code !== 'LEG_NOT_TRADED');
+  return own.length > 0 && own.every(({ code }) => REFUSED_AGAIN.has(code));
+}
 
 /** A problem of ours. The sentence and the advice that its code fixes need not be given. */
 export function makeProblem(
