@@ -55,7 +55,7 @@ export const FILE_MISTAKES = {
     advice: 'Delete one of the two.',
   },
   KEY: {
-    sentence: 'What stands before a colon is no name of a field.',
+    sentence: 'The text before a colon is not the name of a field.',
     advice: 'Write `name: value`.',
   },
   TEXT: {
@@ -64,7 +64,7 @@ export const FILE_MISTAKES = {
     advice: 'Write the text itself, on one line.',
   },
   TOO_DEEP: {
-    sentence: 'Fields stand inside fields inside fields, deeper than Cambist reads.',
+    sentence: 'Fields stand inside other fields on more levels than Cambist reads.',
     advice: 'Write it with fewer levels.',
   },
   TOO_MANY_PROBLEMS: {
@@ -73,7 +73,7 @@ export const FILE_MISTAKES = {
   },
   // Fields.
   UNKNOWN_FIELD: {
-    sentence: 'Cambist does not know a field of this name at this place.',
+    sentence: 'Cambist knows no field of this name at this place.',
     advice: 'Correct the name; docs/policies.md lists the fields.',
   },
   MISSING_FIELD: {
@@ -97,7 +97,7 @@ export const FILE_MISTAKES = {
     advice: 'Write the number without quotes.',
   },
   CONTRADICTION: {
-    sentence: 'Two things in the file contradict each other.',
+    sentence: 'Two things in the file cannot both be true.',
     advice: 'Delete one of the two.',
   },
   // Values.
@@ -247,7 +247,7 @@ export const FILE_MISTAKES = {
     advice: 'Write it; Cambist takes no default for it in live.',
   },
   LIMIT_CURRENCY: {
-    sentence: 'A limit is in a currency that cannot be compared with what it limits.',
+    sentence: 'A limit is in another currency than the amounts that it limits.',
     advice: 'Write the limit in a currency that the message names.',
   },
   LIMIT_TWICE: {
@@ -263,7 +263,7 @@ export const FILE_MISTAKES = {
     advice: 'See that the row is no payment.',
   },
   ROUNDING_MISSING: {
-    sentence: 'An amount depends on a trade, and the policy does not say how it is rounded.',
+    sentence: 'An amount comes from a trade, and the policy does not say how to round it.',
     advice: 'Write `rounding: down` or `rounding: half-even` beside it.',
   },
   PROCEEDS_TWICE: {
@@ -275,7 +275,7 @@ export const FILE_MISTAKES = {
     advice: 'Write `amount: rest` in place of `amount: proceeds`, or delete the others.',
   },
   REST_TWICE: {
-    sentence: 'Two payments would each pay what the fixed amounts leave.',
+    sentence: 'Two payments would each pay all that the fixed amounts leave.',
     advice: 'Keep one entry with `amount: rest`.',
   },
   REST_WITH_PROCEEDS: {
@@ -307,7 +307,8 @@ export const FILE_MISTAKES = {
     advice: 'Lower them.',
   },
   BASE_CURRENCY: {
-    sentence: 'The base currency has a target, or may never be sold; every trade is against it.',
+    sentence:
+      'The base currency has a target, or the policy says that it is never sold. But every trade is against the base currency.',
     advice: 'Delete that. The least that must stay of the base is `base.min`.',
   },
   // Its schedule.
@@ -383,7 +384,7 @@ export const FILE_MISTAKES = {
     advice: 'Correct the account, or have it added to the file of destinations.',
   },
   DESTINATION_CURRENCY: {
-    sentence: 'By the file of destinations, the account takes another currency.',
+    sentence: 'The file of destinations says that the account takes another currency.',
     advice: 'Pay it in that currency, or correct the account.',
   },
   TRAILER: {
