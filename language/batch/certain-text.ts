@@ -5,6 +5,14 @@ import type { BatchColumns } from '../../domain/policy.ts';
 /** Characters that show nothing and move nothing: soft hyphens, blanks of no width, joiners, byte order marks. */
 const UNSEEN = /[\u{AD}\u{200B}-\u{200E}\u{2060}-\u{2064}\u{FEFF}]/gu;
 
+/** The same, but for joiners: names in some scripts have them. */
+const UNSEEN_IN_NOTES = /[\u{AD}\u{200B}\u{2060}-\u{2064}\u{FEFF}]/gu;
+
+/** A text that is only kept, such as a note, without characters that nobody can see. */
+export function seen(text: string): string {
+  return text.replaceAll(UNSEEN_IN_NOTES, '');
+}
+
 /**
  * A text as people see it, without the blanks around it. Signs that turn the direction of writing stay, and such a cell is refused: a
  * person sees other characters there than a program.

@@ -5,8 +5,8 @@
 import type { Decimals } from '../../domain/currencies.ts';
 import type { BatchColumns, BatchFormat } from '../../domain/policy.ts';
 import type { Place } from '../text/yaml-source.ts';
-import { certainText, readersOf } from './cells.ts';
-import { visible } from './certain-text.ts';
+import { certainText, otherCellComplaint, readersOf } from './cells.ts';
+import { seen, visible } from './certain-text.ts';
 import { CURLY, layoutOf, placesOf, strayQuote, type CsvHeader, type CsvLayout } from './csv-rows.ts';
 import { linesOfList } from './json-list.ts';
 import type { LineText, Piece, RowPiece } from './pieces.ts';
@@ -38,9 +38,10 @@ export async function corrected(
   const lines = asLines(bytes, format);
   // The rows of a file are read only where the names of its columns are right, and the cells of a row only where it has all of them.
   let isNamed = false;
-  const named = await correctedOnce(lines.bytes, format, (piece) => {
-    // Each column that is missing is a mistake of its own, of the same line.
-    if (isNamed || piece.kind !== 'mistake' || piece.complaint.mistake !== 'COLUMN_MISSING') return [];
+  const named = await correctedOnce(lines.bytes, format, (piece, header) => {
+    // Each wrong name is a mistake of its own, of the same line.
+    if (isNamed || header !== null || piece.kind !== 'mistake' || !OF_NAMES.has(piece.complaint.mistake))
+      return [];
     isNamed = true;
     return inColumnNames(piece, format.columns, layoutOf(beginningOf(bytes, format)).separator);
   });
@@ -54,6 +55,8 @@ export async function corrected(
   const corrections = [lines, named, whole, rows].flatMap((one) => one.corrections);
   return { bytes: rows.bytes, corrections };
 }
+
+const OF_NAMES: ReadonlySet<string> = new Set(['COLUMN_MISSING', 'CONTROL_CHARACTER']);
 
 /** The objects of a JSON list as JSON Lines. */
 function asLines(bytes: Uint8Array, { encoding }: BatchFormat): Corrected {
@@ -98,7 +101,7 @@ async function* wholeOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(bytes);
 }
 
-/** The names of columns that are there with blanks around them, or in other capitals. */
+/** The names of columns that are there with blanks around them, in other capitals, or with characters that nobody can see. */
 function inColumnNames(
   piece: LineText,
   columns: BatchColumns,
@@ -110,7 +113,8 @@ function inColumnNames(
   return cells.flatMap((cell): readonly Placed[] => {
     const [column] = missing.filter((one) => isSameName(cell.was, one));
     const isOnly = column !== undefined && names.filter((name) => isSameName(name, column)).length === 1;
-    return isOnly ? [placed(piece, cell, { payment: null, column, now: column })] : [];
+    const name = isOnly ? column : seen(cell.was);
+    return name === cell.was ? [] : [placed(piece, cell, { payment: null, column: name, now: name })];
   });
 }
 
@@ -207,7 +211,14 @@ function inRow(piece: RowPiece, format: BatchFormat, read: Readers): readonly Pl
     const cell = cellAt(piece, piece.placeOf(column));
     return [placed(piece, cell, { payment, column, now: text })];
   });
-  return found.toSorted((one, other) => one.place.start - other.place.start);
+  const own = new Set(Object.values(columns));
+  const others = Object.entries(piece.cells).flatMap(([column, text]): readonly Placed[] => {
+    if (own.has(column) || otherCellComplaint(text) === null || otherCellComplaint(seen(text)) !== null)
+      return [];
+    const cell = cellAt(piece, piece.placeOf(column));
+    return seen(cell.was) === cell.was ? [] : [placed(piece, cell, { payment, column, now: seen(cell.was) })];
+  });
+  return [...found, ...others].toSorted((one, other) => one.place.start - other.place.start);
 }
 
 type Cell = { readonly was: string; readonly place: Place };

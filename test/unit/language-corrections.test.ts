@@ -198,6 +198,12 @@ const FILES: readonly (readonly [what: string, was: string, now: string, correct
     1,
   ],
   [
+    'characters that nobody can see, in the names of columns and in notes',
+    '\uFEFFid,ac\u00ADcount,currency,amount,no\u200Bte\ni-1,wac_1,EUR,1.00,"Mül\u00ADler ""A"", می\u200Cخواهم"\ni-2,wac_1,EUR,2.00,"\uFEFFx"\n',
+    '\uFEFFid,account,currency,amount,note\ni-1,wac_1,EUR,1.00,"Müller ""A"", می\u200Cخواهم"\ni-2,wac_1,EUR,2.00,"x"\n',
+    4,
+  ],
+  [
     'a JSON list',
     '[{"id": "i-1", "account": "wac_1",\r\n   "currency": "eur", "amount": "1.00", "note": "a, [b] {c}"},\r\n {"id":"i-2","account":"wac_1","currency":"EUR","amount":"2.00","tags":[{"a":1}]}]\r\n',
     '{"id": "i-1", "account": "wac_1", "currency": "EUR", "amount": "1.00", "note": "a, [b] {c}"}\n{"id":"i-2","account":"wac_1","currency":"EUR","amount":"2.00","tags":[{"a":1}]}\n',
@@ -225,6 +231,8 @@ test('a form that could be read in two ways stays', async () => {
     // A value that is read is missing: nobody knows which cell was left out.
     'id,account,amount,currency\ni-1,wac_1,1.00\n',
     'id,note,account,currency,amount,more\ni-1,wac_1,EUR,1.00\n',
+    // Of a note that also turns the direction of writing, nobody knows what is meant.
+    'id,account,currency,amount,note\ni-1,wac_1,EUR,1.00,\u200Ba\u202Eb\n',
     // Something stands in the cells beyond.
     'id,account,currency,amount\ni-1,wac_1,EUR,1.00,,x\n',
     // Which quote belongs to which cell?
