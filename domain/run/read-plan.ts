@@ -3,7 +3,7 @@ import { isAsShown, movesOf } from '../plan/moves.ts';
 import { wholePlan, type Plan } from '../plan/plan.ts';
 import { goOnCommand, replacingCommand } from '../replacement.ts';
 import { runName } from '../references.ts';
-import type { Problem, ProblemCode } from '../problems.ts';
+import { forRun, type Problem, type ProblemCode } from '../problems.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { PlanAnswer, RunInput } from './calls.ts';
 import { growing } from './growing.ts';
@@ -108,9 +108,10 @@ function withWayOn(problems: readonly Problem[], { run, batch }: RunInput): read
   const last = problems.findLastIndex(({ code }) => MENDED_IN_A_FILE.has(code));
   const ofPayments = batch === undefined ? '' : ' A corrected file of payments needs another --id.';
   const wayOn = `Where you change the policy or a file that it names, type \`${goOnCommand(run)}\`: a reset plans by the old text.${ofPayments}`;
-  return problems.map((problem, index) =>
-    index === last ? { ...problem, fix: `${problem.fix} ${wayOn}` } : problem,
-  );
+  return problems.map((problem, index) => {
+    const told = forRun(problem, run);
+    return index === last ? { ...told, fix: `${told.fix} ${wayOn}` } : told;
+  });
 }
 
 /** The plan counts only for the policy that it was made from (M4). */

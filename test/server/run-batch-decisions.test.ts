@@ -9,6 +9,7 @@ import { todayIn } from '../../calendar/business-date.ts';
 import { runName } from '../../domain/references.ts';
 import {
   assertPaidOnce,
+  chunkOf,
   paymentsOf,
   resetBatch,
   startBatch,
@@ -108,8 +109,8 @@ test('an acknowledgement covers what its person saw: a second reason of the same
   const batch = await startBatch(
     stage,
     [
-      ['inv-a', account, currency, '1000000'],
-      ['inv-b', account, currency, '900000'],
+      ['inv-a', account, currency, '900000'],
+      ['inv-b', account, currency, '1000000'],
     ],
     { perChunk: 2, policy },
   );
@@ -120,9 +121,7 @@ test('an acknowledgement covers what its person saw: a second reason of the same
   };
   const acknowledge = async (): Promise<void> =>
     assertExit(await command(stage, ['list', '--acknowledge', runName(batch.name), '--by', 'ana']), 0);
-  await batch.until((report) =>
-    ['inv-a', 'inv-b'].every((item) => codesOf(report, item).includes('SHORTFALL')),
-  );
+  await batch.until((report) => ['inv-a', 'inv-b'].every((item) => codesOf(report, item).length > 0));
   assert.ok(await isIn());
   await acknowledge();
   assert.ok(!(await isIn()), 'both payments that lack money were seen');
@@ -131,12 +130,14 @@ test('an acknowledgement covers what its person saw: a second reason of the same
   stage.sandbox.addFault({
     operation: 'createWithdrawal',
     times: 1_000,
-    when: { reference: `${runName(batch.name)}.inv-b` },
+    when: { reference: `${runName(batch.name)}.inv-a` },
     effect: { kind: 'error', code: 'AUTH_INSUFFICIENT_SCOPE', stored: false },
   });
   stage.sandbox.deposit({ currency, amount: '900000' });
-  await batch.wake();
-  await batch.until((report) => codesOf(report, 'inv-b').includes('AUTH_INSUFFICIENT_SCOPE'));
+  // The chunk looks at once.
+  await stage.during(chunkOf(stage, batch, 1).workflowId, () =>
+    batch.until((report) => codesOf(report, 'inv-a').includes('AUTH_INSUFFICIENT_SCOPE')),
+  );
   assert.ok(await isIn(), 'nobody has seen that the key is refused');
   await acknowledge();
   assert.ok(!(await isIn()));

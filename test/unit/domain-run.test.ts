@@ -158,7 +158,16 @@ test('a run whose plan was refused names what helps: a corrected policy with --g
   const wayOn =
     'Mend it. Where you change the policy or a file that it names, type `npx cambist run POLICY --id 2026-11-21 --go-on`: a reset plans by the old text.';
   assert.deepEqual(await fixesOf(INPUT, 'PLAN_OVER_LIMIT'), [wayOn]);
-  // It is said once.
+  // It is said once, and what the problem itself advises can be typed.
+  const own = PROBLEMS.PLAN_ACCOUNT_UNUSABLE.advice;
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const unusable = [makeProblem('PLAN_ACCOUNT_UNUSABLE', 'supplier')];
+  const readPlan: Ports['readPlan'] = async () => ({ kind: 'refused', problems: unusable });
+  await assert.rejects(new Run(INPUT, state, ports({ readPlan })).complete(), (error) => {
+    assert.ok(error instanceof RunRefused && own.includes('`npx cambist replay RUN`'));
+    assert.ok(error.problems[0]?.fix.includes('`npx cambist replay p.2026-11-21`'));
+    return true;
+  });
   assert.deepEqual(await fixesOf(INPUT, 'PLAN_ACCOUNT_MISSING', 'PLAN_REFERENCE_TOO_OLD'), [
     'Mend it.',
     wayOn,
