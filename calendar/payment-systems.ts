@@ -1,6 +1,6 @@
 /**
  * The days on which the systems that settle a currency between banks are closed, besides weekends. Each is a small table of rules, with
- * its source. Single days that a country adds in one year (a jubilee, a funeral) are not known before they are proclaimed. Pure.
+ * its source and how sure it is; docs/policies.md shows both. Single days that a country adds in one year (a jubilee, a funeral) are not known before they are proclaimed. Pure.
  */
 import { DateTime } from 'luxon';
 
@@ -9,6 +9,10 @@ export type PaymentSystem = {
   readonly name: string;
   /** The currency that it settles. */
   readonly currency: string;
+  /** Who publishes the days, and under which name. */
+  readonly source: string;
+  /** How sure the table is, as a sentence for people. */
+  readonly sureness: string;
   readonly days: readonly Rule[];
   /** What becomes of a day that falls on a weekend. */
   readonly weekend: Weekend;
@@ -38,18 +42,20 @@ const CHRISTMAS: Rule = { called: 'Christmas Day', month: 12, day: 25 };
 const DAY_AFTER_CHRISTMAS: Rule = { called: 'St Stephen’s Day', month: 12, day: 26 };
 
 const SYSTEMS: readonly PaymentSystem[] = [
-  // European Central Bank, "TARGET closing days": these six days in every year, fixed since 2002.
   {
     name: 'T2',
     currency: 'EUR',
+    source: 'European Central Bank, “TARGET closing days”',
+    sureness: 'The rule of the operator: these six days in every year since 2002.',
     days: [NEW_YEAR, GOOD_FRIDAY, EASTER_MONDAY, LABOUR_DAY, CHRISTMAS, DAY_AFTER_CHRISTMAS],
     weekend: 'lost',
   },
-  // Federal Reserve, "Holidays Observed (K.8)". The Federal Reserve has announced (Federal Register 2025-19942) that Fedwire will open on
-  // Sundays and on these days in 2028 or 2029. No date is fixed; until then these days hold.
   {
     name: 'fedwire',
     currency: 'USD',
+    source: 'Federal Reserve, “Holidays Observed (K.8)”',
+    sureness:
+      'The rule of the operator. It has announced (Federal Register 2025-19942) that Fedwire will open on Sundays and on these days in 2028 or 2029; no date is fixed.',
     days: [
       NEW_YEAR,
       { called: 'Martin Luther King Day', month: 1, weekday: MONDAY, nth: 3 },
@@ -65,11 +71,13 @@ const SYSTEMS: readonly PaymentSystem[] = [
     ],
     weekend: 'sunday',
   },
-  // Bank of England, "CHAPS operating days": every weekday but the bank holidays of England and Wales (Banking and Financial Dealings
-  // Act 1971, and the proclamations that move days of a weekend).
   {
     name: 'chaps',
     currency: 'GBP',
+    source:
+      'Bank of England, “CHAPS operating days”: all weekdays but the bank holidays of England and Wales (Banking and Financial Dealings Act 1971)',
+    sureness:
+      'The rule of the operator. Days that a proclamation adds or moves in one year (a jubilee) are not in it.',
     days: [
       NEW_YEAR,
       GOOD_FRIDAY,
@@ -82,17 +90,18 @@ const SYSTEMS: readonly PaymentSystem[] = [
     ],
     weekend: 'next',
   },
-  // SIX Interbank Clearing, "Clearing Day Calendar" (six-group.com, Download Clearing Day Calendar), with which SIX announces the days of
-  // SIC, renewed daily: the bank holidays of Zurich that hold in every year. Labour Day is one of them, although only some cantons keep it.
   {
     name: 'sic',
     currency: 'CHF',
+    source: 'SIX Interbank Clearing, “Clearing Day Calendar”: the bank holidays of Zurich',
+    sureness:
+      'Not sure for 1 May: that SIC is closed then is known at second hand only. Look at the calendar of SIX before you rely on it.',
     days: [
       NEW_YEAR,
       { called: 'Berchtold’s Day', month: 1, day: 2 },
       GOOD_FRIDAY,
       EASTER_MONDAY,
-      LABOUR_DAY,
+      { ...LABOUR_DAY, called: 'Labour Day, as we know at second hand only' },
       { called: 'Ascension Day', easter: 39 },
       { called: 'Whit Monday', easter: 50 },
       { called: 'National Day', month: 8, day: 1 },

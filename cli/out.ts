@@ -5,10 +5,15 @@ import type { Output } from './terminal/output.ts';
 
 export type OutOption = { readonly out?: string };
 
-/** Checked before anything moves. @throws CommandFailure where the results cannot be written */
+/**
+ * Checked before anything moves.
+ * @param read what the command reads besides the batch
+ * @throws CommandFailure where the results cannot be written
+ */
 export async function requireOut(
   { caller }: Output,
   { out, batch }: OutOption & { readonly batch?: string },
+  read: readonly string[],
 ): Promise<void> {
   if (out === undefined) return;
   if (batch === undefined)
@@ -20,5 +25,5 @@ export async function requireOut(
         fix: 'Name the file of payments by --batch.',
       },
     ]);
-  await requireWritable({ file: batch, cwd: caller.cwd }, out);
+  await requireWritable({ cwd: caller.cwd, read: [batch, ...read] }, out);
 }

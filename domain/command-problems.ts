@@ -70,7 +70,7 @@ export const START_PROBLEMS = {
   },
   SEAL_KEYS_MISSING: {
     ending: 'configuration',
-    sentence: 'In live: no file of keys is named, which seal what is in Temporal.',
+    sentence: 'In live, keys seal everything that is in Temporal, and no file of keys is named.',
     advice: 'Make one by `npx cambist keys new FILE`, and set CAMBIST_SEAL_KEYS at every worker and command.',
   },
   SEAL_KEYS_UNREADABLE: {
@@ -317,12 +317,12 @@ export const START_PROBLEMS = {
 export const REFUSALS = {
   BAD_COMMAND_LINE: {
     ending: 'bad input',
-    sentence: 'What was typed is no command of Cambist.',
+    sentence: 'What you typed is not a command of Cambist.',
     advice: 'See `npx cambist --help`, or `--help` after a command.',
   },
   SEAL_KEYS_UNNAMED: {
     ending: 'bad input',
-    sentence: 'The command names no file of keys, and CAMBIST_SEAL_KEYS names none.',
+    sentence: 'No file of keys is named, neither in the command nor by CAMBIST_SEAL_KEYS.',
     advice: 'Name the file, or set CAMBIST_SEAL_KEYS.',
   },
   SEAL_KEYS_THERE: {
@@ -332,7 +332,7 @@ export const REFUSALS = {
   },
   SEAL_KEYS_STEP: {
     ending: 'bad input',
-    sentence: 'The other step of bringing a new key into use comes first.',
+    sentence: 'A new key comes into use in two steps, and the other step comes first.',
     advice:
       'Add a key by `npx cambist keys rotate`, bring the file to every worker and command, then let it seal by --activate.',
   },
@@ -371,8 +371,9 @@ export const REFUSALS = {
   },
   RESULTS_UNWRITABLE: {
     ending: 'bad input',
-    sentence: 'The results of a batch, or its corrected file, cannot be written where `--out` says.',
-    advice: 'Name a file in a folder that you may write to. The run is as it was.',
+    sentence:
+      'The results of a batch cannot be written where `--out` says, or its corrected file where `--fix` says.',
+    advice: 'Name another file, in a folder that you may write to. The run is as it was.',
   },
   FILE_UNREADABLE: {
     ending: 'configuration',
@@ -389,7 +390,7 @@ export const REFUSALS = {
     ending: 'infrastructure',
     sentence: 'In a drill, a worker did not say in time that a halt stops it.',
     advice:
-      'If that worker still runs, end it. If it has ended, drill again in a minute: Temporal still names it for so long.',
+      'If that worker still runs, end it. If it has ended, drill again in a minute: until then Temporal still names it.',
   },
   BATCH_OF_OTHER_KIND: {
     ending: 'bad input',
@@ -416,7 +417,7 @@ export const REFUSALS = {
     sentence:
       'The service has withdrawals with the account, currency and amount of payments of the batch, and no run of Cambist has made them.',
     advice:
-      'Look at them. If the batch is to be paid all the same, type the same with --go-on and the name that the message gives their list, --reason and --by.',
+      'Look at them. If none of them is a payment of this batch, type the same command with --go-on LIST, --reason and --by. The message names the LIST.',
   },
   LOOKALIKE: {
     ending: 'refused by us',
@@ -427,7 +428,7 @@ export const REFUSALS = {
     ending: 'refused by us',
     sentence: 'Other runs have made the same payments under other names.',
     advice:
-      'Look at them. If they are to be made all the same, type the same with --again and the name that the message gives their list; --yes is not enough.',
+      'Look at them. If they are to be made all the same, type the same command with --again LIST; --yes is not enough. The message names the LIST.',
   },
   PAID_ALREADY: {
     ending: 'refused by us',
@@ -481,7 +482,7 @@ export const REFUSALS = {
   },
   SCHEDULE_SILENT: {
     ending: 'infrastructure',
-    sentence: 'Temporal accepted the request, and started nothing.',
+    sentence: 'Temporal accepted the request, but started nothing.',
     advice: 'An earlier start may still be under way: see `npx cambist schedule list`, then try again.',
   },
   SCHEDULE_MISSED: {
@@ -498,7 +499,7 @@ export const REFUSALS = {
   },
   HOLIDAYS_RUN_OUT: {
     ending: 'configuration',
-    sentence: 'A policy lists its days off, but none of the year that begins soon (`doctor`).',
+    sentence: 'A policy lists its days off, and none of them is in the year that begins soon (`doctor`).',
     advice: 'Write the next dates into `holidays:` and apply the policy again.',
   },
   SCHEDULE_NOT_APPLIED: {
@@ -525,7 +526,7 @@ export const REFUSALS = {
   POLICIES_MISSING: {
     ending: 'configuration',
     sentence:
-      'A worker of live has no folder of policies, so that Temporal alone would decide what it sends.',
+      'A worker of live has no folder of policies. Then whoever may write to Temporal could decide what it sends.',
     advice:
       'Set CAMBIST_POLICIES of the worker to a folder on its machine, with the policies that it may carry out.',
   },
@@ -579,7 +580,7 @@ export const REFUSALS = {
   },
   RUN_NAME: {
     ending: 'bad input',
-    sentence: 'What was typed names no run.',
+    sentence: 'What you typed is not the name of a run.',
     advice: 'Write policy and id with a dot, as `npx cambist list` shows them: mxn-supplier.2026-11-21.',
   },
   RUN_NOT_FOUND: {
@@ -589,7 +590,7 @@ export const REFUSALS = {
   },
   RUN_ID: {
     ending: 'bad input',
-    sentence: 'What was typed is no id of a run.',
+    sentence: 'What you typed is not the id of a run.',
     advice: 'Begin it with a calendar date: 2026-11-21, or 2026-11-21-second.',
   },
   RUN_ID_FUTURE: {
@@ -667,7 +668,7 @@ export const REFUSALS = {
   NO_PLAN: {
     ending: 'refused by us',
     sentence: 'Temporal shows no plan of the run.',
-    advice: 'See `npx cambist status`. Start the run again by `npx cambist run`.',
+    advice: 'See `npx cambist status RUN`. If the run has ended, start it again with --go-on.',
   },
   ITEM_NOT_FOUND: {
     ending: 'bad input',
@@ -748,7 +749,7 @@ export const REFUSALS = {
   },
   PAYMENT_COULD_STAND: {
     ending: 'refused by us',
-    sentence: 'The service has a withdrawal without a reference that could be the payment.',
+    sentence: 'The service has a withdrawal that carries no reference and could be this payment.',
     advice: 'Find out whose it is. If it is another one, pay this one in a new run.',
   },
   PAY_AGAIN_OPEN: {

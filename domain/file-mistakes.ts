@@ -10,8 +10,9 @@ type MistakeRow = Pick<ProblemRow, 'sentence' | 'advice'>;
 export const FILE_MISTAKES = {
   // The text itself.
   FORM: {
-    sentence: 'The file is of another kind, such as a workbook, XML or a file for a bank.',
-    advice: 'Save or export the payments as CSV, with a first line that names the columns.',
+    sentence: 'The file is of another kind, such as a workbook, XML, a JSON list or a file for a bank.',
+    advice:
+      'Save or export the payments as CSV, with a first line that names the columns. For a JSON list, use `check` with --fix.',
   },
   TOO_LARGE: {
     sentence: 'The file, or a part of it, is larger than Cambist reads.',
@@ -54,7 +55,7 @@ export const FILE_MISTAKES = {
     advice: 'Delete one of the two.',
   },
   KEY: {
-    sentence: 'What stands before a colon is no name of a field.',
+    sentence: 'The text before a colon is not the name of a field.',
     advice: 'Write `name: value`.',
   },
   TEXT: {
@@ -63,7 +64,7 @@ export const FILE_MISTAKES = {
     advice: 'Write the text itself, on one line.',
   },
   TOO_DEEP: {
-    sentence: 'Fields stand inside fields inside fields, deeper than Cambist reads.',
+    sentence: 'Fields stand inside other fields on more levels than Cambist reads.',
     advice: 'Write it with fewer levels.',
   },
   TOO_MANY_PROBLEMS: {
@@ -72,7 +73,7 @@ export const FILE_MISTAKES = {
   },
   // Fields.
   UNKNOWN_FIELD: {
-    sentence: 'Cambist does not know a field of this name at this place.',
+    sentence: 'Cambist knows no field of this name at this place.',
     advice: 'Correct the name; docs/policies.md lists the fields.',
   },
   MISSING_FIELD: {
@@ -96,7 +97,7 @@ export const FILE_MISTAKES = {
     advice: 'Write the number without quotes.',
   },
   CONTRADICTION: {
-    sentence: 'Two things in the file contradict each other.',
+    sentence: 'Two things in the file cannot both be true.',
     advice: 'Delete one of the two.',
   },
   // Values.
@@ -108,6 +109,14 @@ export const FILE_MISTAKES = {
     sentence: 'What stands there is not an amount.',
     advice:
       'Write digits with a point: 1000.00. Other ways of writing are declared by `numbers` in the policy.',
+  },
+  AMOUNT_BELOW_ZERO: {
+    sentence: 'An amount is below zero. A batch only pays out.',
+    advice: 'Delete the row. If the payee owes you this amount, lower another payment to the payee by it.',
+  },
+  AMOUNT_WITH_CURRENCY: {
+    sentence: 'An amount has a currency beside it in one cell.',
+    advice: 'Write the amount alone; the currency stands in its own column.',
   },
   AMOUNT_DECIMALS: {
     sentence: 'An amount has more decimals than its currency.',
@@ -238,7 +247,7 @@ export const FILE_MISTAKES = {
     advice: 'Write it; Cambist takes no default for it in live.',
   },
   LIMIT_CURRENCY: {
-    sentence: 'A limit is in a currency that cannot be compared with what it limits.',
+    sentence: 'A limit is in another currency than the amounts that it limits.',
     advice: 'Write the limit in a currency that the message names.',
   },
   LIMIT_TWICE: {
@@ -254,7 +263,7 @@ export const FILE_MISTAKES = {
     advice: 'See that the row is no payment.',
   },
   ROUNDING_MISSING: {
-    sentence: 'An amount depends on a trade, and the policy does not say how it is rounded.',
+    sentence: 'An amount comes from a trade, and the policy does not say how to round it.',
     advice: 'Write `rounding: down` or `rounding: half-even` beside it.',
   },
   PROCEEDS_TWICE: {
@@ -266,7 +275,7 @@ export const FILE_MISTAKES = {
     advice: 'Write `amount: rest` in place of `amount: proceeds`, or delete the others.',
   },
   REST_TWICE: {
-    sentence: 'Two payments would each pay what the fixed amounts leave.',
+    sentence: 'Two payments would each pay all that the fixed amounts leave.',
     advice: 'Keep one entry with `amount: rest`.',
   },
   REST_WITH_PROCEEDS: {
@@ -298,7 +307,8 @@ export const FILE_MISTAKES = {
     advice: 'Lower them.',
   },
   BASE_CURRENCY: {
-    sentence: 'The base currency has a target, or may never be sold; every trade is against it.',
+    sentence:
+      'The base currency has a target, or the policy says that it is never sold. But every trade is against the base currency.',
     advice: 'Delete that. The least that must stay of the base is `base.min`.',
   },
   // Its schedule.
@@ -340,6 +350,23 @@ export const FILE_MISTAKES = {
     sentence: 'A row has more or fewer cells than the first line.',
     advice: 'Write every cell, also the empty ones; put a cell with a comma in quotes.',
   },
+  HEADER_TWICE: {
+    sentence: 'A row names the columns once more.',
+    advice: 'Delete it. If it names them in another order, make two batches.',
+  },
+  SHORTENED: {
+    sentence: 'A spreadsheet has shortened a number (1.23E+15), and some of its digits are lost.',
+    advice:
+      'In the spreadsheet make the cells of this column text, and copy the value once more from where it came.',
+  },
+  SHEET_ERROR: {
+    sentence: 'A spreadsheet could not calculate or show the value of a cell (#N/A, ####).',
+    advice: 'Mend the formula or widen the column in the spreadsheet, and save the file again.',
+  },
+  QUOTES: {
+    sentence: 'A value stands in quotes that are not those of CSV, or behind an apostrophe.',
+    advice: 'Write the value alone. The quotes of CSV are straight: "',
+  },
   FORMULA: {
     sentence: 'A cell begins like a formula, which a spreadsheet would calculate.',
     advice: 'Delete the sign at its beginning.',
@@ -357,7 +384,7 @@ export const FILE_MISTAKES = {
     advice: 'Correct the account, or have it added to the file of destinations.',
   },
   DESTINATION_CURRENCY: {
-    sentence: 'By the file of destinations, the account takes another currency.',
+    sentence: 'The file of destinations says that the account takes another currency.',
     advice: 'Pay it in that currency, or correct the account.',
   },
   TRAILER: {

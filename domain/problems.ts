@@ -71,7 +71,7 @@ export const PROBLEMS = {
   },
   PLAN_AMOUNT_OUTSIDE_PAIR: {
     ending: 'refused by the service',
-    sentence: 'The sold amount is below or above what the service takes in one trade.',
+    sentence: 'The service does not take the sold amount in one trade: it is too small or too large.',
     advice: 'Sell more or less in one run, or ask the operator of the service.',
   },
   PLAN_AMOUNT_DECIMALS: {
@@ -94,12 +94,12 @@ export const PROBLEMS = {
   PLAN_REFERENCE_TOO_OLD: {
     ending: 'refused by us',
     sentence: 'The reference rates are older than `max_age`.',
-    advice: 'Bring the file up to date, then run again.',
+    advice: 'Bring the file up to date.',
   },
   PLAN_REFERENCE_FROM_THE_FUTURE: {
     ending: 'refused by us',
     sentence: 'The time of the reference rates is in the future.',
-    advice: 'Correct `as_of` to the moment at which the rates were fixed, then run again.',
+    advice: 'Correct `as_of` to the moment at which the rates were fixed.',
   },
   PLAN_OVER_LIMIT: {
     ending: 'refused by us',
@@ -132,7 +132,8 @@ export const PROBLEMS = {
   PLAN_REFUSED: {
     ending: 'refused by us',
     sentence: 'Not started: no plan could be made. Nothing was sent.',
-    advice: 'Mend the other problems that the run names: they say why.',
+    advice:
+      'Mend the problems that the run names: they say why. Where you change the policy or a file that it names, start the run again with --go-on: a reset plans by the old text. A corrected file of payments needs another --id.',
   },
   PLAN_FAILED: {
     ending: 'needs a human',
@@ -190,17 +191,18 @@ export const PROBLEMS = {
   },
   INSTRUCTION_INVALID: {
     ending: 'bad input',
-    sentence: 'The run was told something that is no instruction of Cambist. It is not kept.',
+    sentence: 'The run was told something that Cambist does not know. It is not kept.',
     advice: 'Use a command of Cambist, such as `npx cambist cancel`.',
   },
   WORKFLOW_ID_DIFFERS: {
     ending: 'refused by us',
-    sentence: 'The id of a workflow is not the one of the run in its input. Nothing was sent.',
+    sentence: 'A workflow in Temporal has another id than its input says. Nothing was sent.',
     advice: 'Start runs by `npx cambist run`.',
   },
   CARRIED_STATE_REFUSED: {
     ending: 'refused by us',
-    sentence: 'A workflow was started with a state that only Temporal may give it. Nothing was sent.',
+    sentence:
+      'Somebody has started a workflow with a saved state, which only Temporal may hand over. Nothing was sent.',
     advice: 'Start runs by `npx cambist run`.',
   },
   PLAN_CONTRADICTS_POLICY: {
@@ -217,7 +219,7 @@ export const PROBLEMS = {
   INSTEAD_WAITS: {
     ending: 'waiting',
     sentence:
-      'This run takes the place of another one. It is planned when nothing of the other one can be under way any more.',
+      'This run takes the place of another one. Its plan is made once it is sure that nothing of the other one is still under way.',
     advice: 'Nothing to do: the run goes on by itself after the safety wait.',
   },
   INSTEAD_FOUND: {
@@ -257,7 +259,8 @@ export const PROBLEMS = {
   },
   OVER_LIMIT: {
     ending: 'refused by us',
-    sentence: 'A quote, or a payment whose amount was not known before, is above a limit of the policy.',
+    sentence:
+      'A quote is above a limit of the policy, or a payment of which the amount was not known before.',
     advice:
       'Lower the amount, or raise the limit if you mean it, and start a new run: this one keeps the limits of its plan.',
   },
@@ -276,7 +279,7 @@ export const PROBLEMS = {
   },
   REFERENCE_TOO_OLD: {
     ending: 'refused by us',
-    sentence: 'The reference rates of the plan have become older than `max_age` allows.',
+    sentence: 'The reference rates of the plan are older than `max_age` allows by now.',
     advice: 'Bring the reference file up to date and start a new run.',
   },
   QUOTE_DIFFERS: {
@@ -293,11 +296,12 @@ export const PROBLEMS = {
   NOTHING_TO_PAY: {
     ending: 'refused by us',
     sentence: 'The amount of a payment is zero after rounding.',
-    advice: 'Convert more, so that something is left after rounding.',
+    advice: 'Convert more in a new run, so that something is left after rounding.',
   },
   LEG_NOT_TRADED: {
     ending: 'refused by us',
-    sentence: 'A payment or a purchase depends on a leg that was not traded, or that had nothing to sell.',
+    sentence:
+      'A payment or a purchase needs the money of a leg, and that leg was not traded or had nothing to sell.',
     advice: 'See in the report why that leg was not traded, and what to do.',
   },
   BALANCES_CHANGED: {
@@ -310,7 +314,7 @@ export const PROBLEMS = {
   TARGET_NOT_REACHED: {
     ending: 'refused by us',
     sentence:
-      'After the rebalancing, a currency may be outside its target for a reason that is not in the policy: the service offers no trade, there is no rate for the currency, or it is not known what is still on its way.',
+      'After the rebalancing a currency may still be outside its target, and the policy is not the reason: the service offers no trade, there is no rate for the currency, or it is not known how much is still on its way.',
     advice:
       'Mend the cause that the message names. Then a new run under another id computes from the balances at that time.',
   },
@@ -327,7 +331,7 @@ export const PROBLEMS = {
   },
   RESERVATION_UNKNOWN: {
     ending: 'waiting',
-    sentence: 'It is not known yet how much of the currency another run will still take.',
+    sentence: 'Another run will still take some of this currency, and it is not known yet how much.',
     advice:
       'Nothing to do here: this run goes on once the other one is settled. The report of the other one says what it waits for.',
   },
@@ -350,7 +354,7 @@ export const PROBLEMS = {
   },
   DONE_ELSEWHERE: {
     ending: 'refused by us',
-    sentence: 'Another run of the same policy and date has done this, or may still do it.',
+    sentence: 'Another run of the same policy and date has done this already, or may still do it.',
     advice: 'See that run. If it is to be done twice, start a new run whose items have other names.',
   },
   DECIDED_NOT_EXECUTED: {
@@ -380,7 +384,7 @@ export const PROBLEMS = {
   RECORD_COULD_BE_IT: {
     ending: 'needs a human',
     sentence:
-      'The service has a withdrawal without a reference that has the currency, amount and account of this payment. It could be this payment.',
+      'The service has a withdrawal that carries no reference. Its currency, amount and account are those of this payment, so it could be this payment.',
     advice:
       'Decide with `npx cambist resolve`: --executed with its id if it is this payment, --not-this with its id if it is another one, or --not-executed.',
   },
@@ -394,13 +398,13 @@ export const PROBLEMS = {
   RECORD_TAKEN: {
     ending: 'needs a human',
     sentence:
-      'The service says that a record is this payment, but a person has named it for another payment.',
+      'The service says that a record is this payment, but a person has said that it is another payment.',
     advice: 'Find out which of the two was made, then say so with `npx cambist resolve`.',
   },
   AMOUNT_FORGOTTEN: {
     ending: 'needs a human',
     sentence:
-      'The amount came from a balance that has changed since then, and the service shows no trade of it.',
+      'The amount of the leg came from a balance, and that balance has changed since then. The service shows no trade of the leg.',
     advice: 'Decide with `npx cambist resolve`. Cambist does not compute the amount a second time.',
   },
   DECISION_UNPROVEN: {
@@ -430,19 +434,21 @@ export const PROBLEMS = {
   },
   EXECUTED_OUTSIDE_GUARD: {
     ending: 'needs a human',
-    sentence: 'The trade gave less than its quote and than the guard allows. Its payments wait.',
+    sentence:
+      'The trade gave less than its quote, and less than the guard allows. The payments that need its money wait.',
     advice:
       'Ask the operator of the service why the trade differs from its quote. A person may accept the trade by its id.',
   },
   EXECUTED_BELOW_QUOTE: {
     ending: 'needs a human',
-    sentence: 'The trade gave less than its quote, though its guard allows it. Its payments wait.',
+    sentence:
+      'The trade gave less than its quote. Its guard allows that, but the payments that need its money wait.',
     advice:
       'Ask the operator of the service why the trade differs from its quote. A person may accept the trade by its id.',
   },
   EXECUTED_OVER_LIMIT: {
     ending: 'needs a human',
-    sentence: 'The trade moved more than a limit allows. Its payments wait.',
+    sentence: 'The trade moved more than a limit allows. The payments that need its money wait.',
     advice:
       'Ask the operator of the service why the trade differs from its quote. A person may accept the trade by its id.',
   },
@@ -458,7 +464,8 @@ export const PROBLEMS = {
   },
   ENDED_FROM_OUTSIDE: {
     ending: 'needs a human',
-    sentence: 'The run was terminated or timed out in Temporal before it was finished.',
+    sentence:
+      'The run was ended in Temporal before it was finished: a person terminated it, or it timed out.',
     advice:
       'Type `npx cambist replay RUN`, or start it again with the same policy and --id: it looks at the service and adopts what it finds.',
   },
@@ -476,7 +483,7 @@ export const PROBLEMS = {
   },
   STATUS_DIFFERS: {
     ending: 'needs a human',
-    sentence: 'The service now says something else of a record than the report (`report --refresh`).',
+    sentence: 'The report and the service say different things about a record (`report --refresh`).',
     advice: 'Do not pay it again. Start the run with --go-on: its report then says what the service says.',
   },
   // The kill switch.
@@ -500,21 +507,21 @@ export const PROBLEMS = {
   NOT_ALLOWED: {
     ending: 'configuration',
     sentence:
-      'The folder of policies of the worker (CAMBIST_POLICIES) does not allow the write. It is not sent.',
+      'The folder of policies of the worker (CAMBIST_POLICIES) does not allow this quote, trade or payment. It is not sent.',
     advice:
       'If it is meant, change the folder of each worker; the run then goes on by itself within a minute. If it is not, cancel the run.',
   },
   OVER_CEILING: {
     ending: 'configuration',
     sentence:
-      'The write would exceed a ceiling of the day in the folder of policies of the worker. It is not sent.',
+      'With this trade or payment more would be moved on this day than a ceiling allows, in the folder of policies of the worker. It is not sent.',
     advice:
       'If it is meant, raise the ceiling in `ceilings.yaml` of each worker, or wait for the next day in UTC; the run then goes on by itself within a minute. If it is not, cancel the run.',
   },
   CEILING_UNKNOWN: {
     ending: 'configuration',
     sentence:
-      'The worker does not know yet how much was moved on this day, which the ceilings of its folder of policies bound. It sends nothing.',
+      'The folder of policies of the worker has ceilings for each day, and the worker does not know yet how much was moved on this day. It sends nothing.',
     advice:
       'Nothing to do for two minutes after a worker has started: the run then goes on by itself. If this stays so, see that the worker can read the lists of the service.',
   },
@@ -526,14 +533,14 @@ export const PROBLEMS = {
   },
   CREDENTIALS_DIFFER: {
     ending: 'configuration',
-    sentence: 'The worker has another organisation or mode than the plan.',
+    sentence: 'The worker is set for another organisation or mode than the plan.',
     advice: 'Start a worker with the key files and mode of the plan; the run then goes on by itself.',
   },
   API_KEY_CHANGED: {
     ending: 'configuration',
     sentence: 'The worker has another API key, and the item may have been sent under the old one.',
     advice:
-      'Nothing to do: the run looks at the lists of the service until it is sure what was sent under the old key, and then goes on under the new one. A person is asked only about a record without a reference that could be the item.',
+      'Nothing to do: the run looks at the lists of the service until it is sure what was sent under the old key, and then goes on under the new one. It asks a person only about a record that carries no reference and could be the item.',
   },
   CLOCK_SKEW: {
     ending: 'configuration',
@@ -542,7 +549,7 @@ export const PROBLEMS = {
   },
   STATUS_UNKNOWN: {
     ending: 'configuration',
-    sentence: 'The service gives a trade or a withdrawal a status that is in no list of the service file.',
+    sentence: 'The service gives a trade or a withdrawal a status that Cambist does not know.',
     advice:
       'Write it into one of the lists of the service file (CAMBIST_SERVICE_FILE) and start the workers again; the run then goes on by itself.',
   },
@@ -567,7 +574,7 @@ export const PROBLEMS = {
   DECISION_PENDING: {
     ending: 'waiting',
     sentence:
-      'A person has said that this was not executed. The run waits until nothing that was sent before can still appear.',
+      'A person has said that this was not executed. The run waits until nothing that was sent earlier can appear any more.',
     advice: 'Nothing to do: the run looks once more, in two to three minutes, and then follows the decision.',
   },
   NEWLY_SAID: {
@@ -577,8 +584,7 @@ export const PROBLEMS = {
   },
   INSTRUCTIONS_AWAY: {
     ending: 'waiting',
-    sentence:
-      'Temporal could not record that a payment is tried again, under its next reference or after the plan had ended it as not paid.',
+    sentence: 'A payment is to be tried again, and Temporal could not record that.',
     advice: 'Nothing to do: the run tries again by itself, and sends nothing before that.',
   },
   LOOKUP_INCOMPLETE: {
@@ -613,13 +619,13 @@ export const PROBLEMS = {
   OTHER_RUN_SILENT: {
     ending: 'infrastructure',
     sentence:
-      'Another run of the same policy and date may have done this. It is not known whether it has: that run does not answer, or it has ended without reading its plan again.',
+      'Another run of the same policy and date may have done this, and it cannot be asked: it does not answer, or it ended before it had read its plan again.',
     advice:
       'See that a worker serves that run, or start it again with --go-on where it has ended. This run asks again by itself, and sends nothing before that.',
   },
   ACTIVITY_FAILED: {
     ending: 'infrastructure',
-    sentence: 'A worker failed at the same step again and again.',
+    sentence: 'A worker has failed at the same step several times.',
     advice:
       'See that disk, memory, network and Temporal of the worker are well. The run tries again by itself. If this stays so, report it with this line.',
   },
@@ -671,6 +677,28 @@ export type Problem = {
   readonly message: string;
   readonly fix: string;
 };
+
+/**
+ * With these codes a run ends in the same way whenever it is reset or started again: the cause is in its plan, or in what a person has
+ * said. (`LEG_NOT_TRADED` only follows from the end of a leg.)
+ */
+const REFUSED_AGAIN: ReadonlySet<ProblemCode> = new Set([
+  'WINDOW_PASSED',
+  'OVER_LIMIT',
+  'GUARD_UNUSUAL',
+  'REFERENCE_TOO_OLD',
+  'NOTHING_TO_PAY',
+  'DONE_ELSEWHERE',
+  'DECIDED_NOT_EXECUTED',
+  'ACCOUNT_CURRENCY',
+  'CURRENCY_NOT_WITHDRAWABLE',
+]);
+
+/** Whether no reset and no new start of the same run would do anything about its problems. */
+export function isRefusedAgain(problems: readonly Pick<Problem, 'code'>[]): boolean {
+  const own = problems.filter(({ code }) => code !== 'LEG_NOT_TRADED');
+  return own.length > 0 && own.every(({ code }) => REFUSED_AGAIN.has(code));
+}
 
 /** A problem of ours. The sentence and the advice that its code fixes need not be given. */
 export function makeProblem(

@@ -66,6 +66,11 @@ export function replacingCommand({ id }: Pick<RunName, 'id'>, policyFile = 'POLI
   return `npx cambist run ${policyFile} --id NEW --instead-of ${id}`;
 }
 
+/** The command that starts a run again which has ended; it takes a cancel back. */
+export function goOnCommand({ id }: Pick<RunName, 'id'>): string {
+  return `npx cambist run POLICY --id ${id} --go-on`;
+}
+
 /** Id of the run of the same policy that has taken the place of this one; null: no run has. */
 export function successorIn(instructions: readonly Said[]): string | null {
   return instructions.find((said) => said.kind === SUPERSEDED)?.instead ?? null;

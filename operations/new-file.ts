@@ -1,15 +1,15 @@
 /**
- * The file that `--out` names: what a command writes of a batch. It gets its name only when it is complete, so that no person or program
- * ever reads half of it, and it is never the batch file itself.
+ * The file that `--out` or `--fix` names: what a command writes of a batch. It gets its name only when it is complete, so that no person
+ * or program ever reads half of it, and it is never a file that the command reads.
  */
-import { access, constants, open, rename, rm, stat } from 'node:fs/promises';
+import { access, constants, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { runName, type RunName } from '../domain/references.ts';
 import { CommandFailure } from './failure.ts';
 import type { BatchFile } from './batches/file.ts';
 
-/** A batch, and the folder in which the command runs. */
-type Beside = Pick<BatchFile, 'file' | 'cwd'>;
+/** The folder in which the command runs. */
+type Beside = Pick<BatchFile, 'cwd'>;
 
 /** This many parts are written at once. */
 const PARTS = 500;
@@ -19,14 +19,14 @@ const PARTS = 500;
  * @throws CommandFailure when the file cannot be written
  */
 export async function writeNewFile(
-  batch: Beside,
+  beside: Beside,
   { out, run = null }: { readonly out: string; readonly run?: RunName | null },
   parts: AsyncIterable<string | Uint8Array>,
 ): Promise<void> {
-  const path = pathOf(batch, out);
-  const beside = `${path}.${process.pid}.part`;
+  const path = pathOf(beside, out);
+  const part = `${path}.${process.pid}.part`;
   try {
-    const file = await open(beside, 'w').catch((error: unknown) => {
+    const file = await open(part, 'w').catch((error: unknown) => {
       throw unwritable(out, error, run);
     });
     try {
@@ -35,33 +35,54 @@ export async function writeNewFile(
         await file.write(Buffer.concat(some));
         some = [];
       };
-      for await (const part of parts) if (some.push(Buffer.from(part)) >= PARTS) await write();
+      for await (const one of parts) if (some.push(Buffer.from(one)) >= PARTS) await write();
       await write();
       await file.sync();
     } finally {
       await file.close();
     }
-    await rename(beside, path);
+    await rename(part, path);
   } catch (error) {
-    await rm(beside, { force: true });
+    await rm(part, { force: true });
     throw isOfFiles(error) ? unwritable(out, error, run) : error;
   }
 }
 
-/** Checks before anything moves that the file can be written. @throws CommandFailure when it cannot */
-export async function requireWritable(batch: Beside, out: string): Promise<void> {
-  const path = pathOf(batch, out);
+/**
+ * Checks before anything moves that the file can be written. One that is there already is written anew, but none that the command reads.
+ * @param read the files that the command reads, by their names as given
+ * @throws CommandFailure when it cannot
+ */
+export async function requireWritable(
+  beside: Beside & { readonly read: readonly string[] },
+  out: string,
+): Promise<void> {
+  const path = pathOf(beside, out);
   const there = await stat(path).catch(() => null);
-  const own = await stat(pathOf(batch, batch.file)).catch(() => null);
-  // One file may have several names.
-  if (there !== null && there.ino === own?.ino && there.dev === own.dev)
-    throw unwritable(out, new Error('it is the batch file itself'));
+  for (const name of there === null ? [] : beside.read) {
+    const own = await stat(pathOf(beside, name)).catch(() => null);
+    // One file may have several names.
+    if (own !== null && there?.ino === own.ino && there.dev === own.dev)
+      throw unwritable(out, new Error(`it is ${name}, which the command reads`));
+  }
+  await requireFolder(path, out);
+  if (there !== null && !there.isFile()) throw unwritable(out, new Error('it is no file'));
+}
+
+/** The same for a file that must not be there yet. @throws CommandFailure when it is, or cannot be written */
+export async function requireNew(beside: Beside, out: string): Promise<void> {
+  const path = pathOf(beside, out);
+  const there = await lstat(path).catch(() => null);
+  if (there !== null) throw unwritable(out, new Error('it is there already, and is never overwritten'));
+  await requireFolder(path, out);
+}
+
+async function requireFolder(path: string, out: string): Promise<void> {
   try {
     await access(dirname(path), constants.W_OK);
   } catch (error) {
     throw unwritable(out, error);
   }
-  if (there !== null && !there.isFile()) throw unwritable(out, new Error('it is no file'));
 }
 
 function pathOf({ cwd }: Pick<BatchFile, 'cwd'>, file: string): string {

@@ -38,6 +38,12 @@ export type PolicyFile = {
   readonly files: Readonly<Record<string, string>>;
 };
 
+/** The policy file and the files that it names, as paths. */
+export function filesOf({ file, policy }: Pick<PolicyFile, 'file' | 'policy'>): readonly string[] {
+  const named = [referenceFileOf(policy.guard), policy.kind === 'payout' ? policy.payout.destinations : null];
+  return [file, ...named.flatMap((name) => (name === null ? [] : [join(dirname(file), name)]))];
+}
+
 /** The result of reading: the policy if there are no problems, and all problems and warnings. */
 export type ReadPolicy = {
   readonly policyFile: PolicyFile | null;

@@ -18,7 +18,7 @@ export async function makeKeyFile(path: string, nowMs: number): Promise<SealKeys
     const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
     if (!isThere) throw unwritable(path, error);
     throw failure('SEAL_KEYS_THERE', path, {
-      message: 'there is a file already, and its keys may have sealed what nobody could read without them',
+      message: 'there is a file already, and without its keys nobody could read what they have sealed',
       fix: 'Name a new file, or add a key to this one by `npx cambist keys rotate`.',
     });
   });

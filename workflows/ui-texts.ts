@@ -6,6 +6,7 @@ import { keptClockOf } from '../domain/clock.ts';
 import { moneyText } from '../domain/currencies.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import { runName, type RunName } from '../domain/references.ts';
+import { goOnCommand } from '../domain/replacement.ts';
 import type {
   LegCall,
   PaymentsCall,
@@ -14,7 +15,7 @@ import type {
   WithdrawalsCall,
 } from '../domain/run/calls.ts';
 import { legOutcome, paymentOutcome, tradeOf } from '../domain/run/items.ts';
-import { withNames, type Problem } from '../domain/problems.ts';
+import { isRefusedAgain, withNames, type Problem } from '../domain/problems.ts';
 import {
   countsOf,
   heldIn,
@@ -146,8 +147,10 @@ export function endOf(state: RunState): string {
       ? `nothing was traded or paid of ${all} item${all === 1 ? '' : 's'}`
       : `${done} of ${all} items ${done === 1 ? 'is' : 'are'} done, the others are not`;
   const next = isCancelled
-    ? `What was cancelled is not sent until a person types \`npx cambist run POLICY --id ${run.id} --go-on\`; where another run has taken its place, it never is.`
-    : `Mend the cause, then type \`npx cambist replay ${runName(run)}\`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice.`;
+    ? `What was cancelled is not sent until a person types \`${goOnCommand(run)}\`; where another run has taken its place, it never is.`
+    : isRefusedAgain(makeReport(state).problems)
+      ? 'A reset would end in the same way: the report says beside each problem what helps.'
+      : `Mend the cause, then type \`npx cambist replay ${runName(run)}\`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice.`;
   return `${isCancelled ? 'Cancelled' : 'Ended'}: ${what}. ${next} The whole report: \`npx cambist report ${runName(run)}\`.`;
 }
 

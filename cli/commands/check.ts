@@ -20,6 +20,7 @@ import type { BatchFile } from '../../operations/batches/file.ts';
 import type { CheckedBatch, Told } from '../../operations/batches/check.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
+import { requireNew } from '../../operations/new-file.ts';
 import type { Correction } from '../../language/batch/corrections.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import type { Output } from '../terminal/output.ts';
@@ -27,11 +28,10 @@ import { readPolicyFile, readDecimals } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, paragraphOf, wrap } from '../terminal/text.ts';
 import { nonEmpty } from '../terminal/options.ts';
-import { requireOut, type OutOption } from '../out.ts';
 import { batchTable, correctionsTable } from '../views/batch-text.ts';
 import { countsOf, kindsOf } from '../views/kinds.ts';
 
-type CheckOptions = JsonOption & BatchOptions & OutOption & { readonly fix?: boolean };
+type CheckOptions = JsonOption & BatchOptions & { readonly fix?: string };
 
 export function addCheck(command: Command, session: Session): void {
   command
@@ -45,19 +45,14 @@ export function addCheck(command: Command, session: Session): void {
     .addOption(expectTotalOption())
     .addOption(
       new Option(
-        '--fix',
-        'correct the batch file where the right text is certain, never an amount by a guess; lists each correction',
-      ),
-    )
-    .addOption(
-      new Option('--out <file>', 'with --fix: write the corrected file, which is checked then').argParser(
-        nonEmpty,
-      ),
+        '--fix <new>',
+        'write the batch into this new file, corrected where the right text is certain; lists each correction, and what is left',
+      ).argParser(nonEmpty),
     )
     .action((files: string[], options: CheckOptions) =>
       act(session, options, async (output) => {
         requireTogether(files, options);
-        await requireOut(output, options);
+        if (options.fix !== undefined) await requireNew(session.io, options.fix);
         return checkFiles(output, files, options);
       }),
     );
@@ -65,7 +60,7 @@ export function addCheck(command: Command, session: Session): void {
     examples: [
       'npx cambist check policies/mxn-supplier.yaml',
       'npx cambist check policies/*.yaml --json',
-      'npx cambist check policies/contractors.yaml --batch november.csv --fix --out november-fixed.csv',
+      'npx cambist check policies/contractors.yaml --batch november.csv --fix november-fixed.csv',
       'npx cambist check policies/contractors.yaml --batch policies/batches/contractors.csv \\\n      --expect-count 5 --expect-total "1560.50 EUR" --expect-total "2400 USD" \\\n      --expect-total "16500 MXN" --expect-total "980 GBP"',
     ],
     endings: ['done', 'bad input', 'configuration'],
@@ -75,21 +70,15 @@ export function addCheck(command: Command, session: Session): void {
 /** @throws CommandFailure for an option that needs another one */
 function requireTogether(files: readonly string[], options: CheckOptions): void {
   requireBatchOfTotals(options);
-  const { batch, fix, out } = options;
-  if (fix === true && batch === undefined)
+  const { batch, fix } = options;
+  if (fix !== undefined && batch === undefined)
     throw badOption(
       '--fix',
       'it corrects a batch, and none is named',
       'Name the file of payments by --batch.',
     );
-  if (out !== undefined && fix !== true)
-    throw badOption('--out', 'only a corrected file is written', 'Add --fix, or leave --out out.');
   if (batch !== undefined && files.length !== 1)
-    throw badOption(
-      '--batch',
-      'a batch is checked with one policy',
-      `Name only its own policy.${fix === true ? ' The corrected file is named by --out.' : ''}`,
-    );
+    throw badOption('--batch', 'a batch is checked with one policy', 'Name only its own policy.');
 }
 
 function badOption(place: string, message: string, fix: string): CommandFailure {
@@ -136,17 +125,15 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
     output.show(`${plain(file)}: ${verdict}`);
     if (options.batch === undefined) continue;
     if (policyFile === null) {
-      output.say(`${options.batch} is not checked: its policy has mistakes.`);
+      const unwritten = options.fix === undefined ? '' : ` ${options.fix} is not written.`;
+      output.say(`${options.batch} is not checked: its policy has mistakes.${unwritten}`);
       continue;
     }
     refuseBatch(options, policyFile.policy);
     if (!isPayout(policyFile)) continue;
     const asGiven = { file: options.batch, cwd: io.cwd, policyFile, decimals };
-    if (options.fix === true) corrections = await correct(output, asGiven, options.out ?? null);
-    // Only what was corrected is written, and then the new file is the one that counts.
-    const isWritten = options.out !== undefined && corrections !== null && corrections.length > 0;
-    const toCheck = isWritten ? { ...asGiven, file: options.out } : asGiven;
-    batch = await checkBatchFile(output, toCheck, options);
+    if (options.fix !== undefined) corrections = await correct(output, asGiven, options.fix);
+    batch = await checkBatchFile(output, { ...asGiven, file: options.fix ?? options.batch }, options);
     problems.push(...batch.mistakes.first);
     warnings.push(...batch.warnings.first);
   }
@@ -177,21 +164,12 @@ function leftOut({ count: all, first }: Told): number {
   return all - first.length;
 }
 
-/** Lists what is corrected, and writes it where a new file is named. */
-async function correct(output: Output, batch: BatchFile, out: string | null): Promise<readonly Correction[]> {
-  const { width } = output;
+/** Writes the corrected file, and lists what is corrected. */
+async function correct(output: Output, batch: BatchFile, out: string): Promise<readonly Correction[]> {
   const corrections = await correctBatch(batch, out);
-  const made = count(corrections.length, 'correction');
-  if (corrections.length === 0) output.say(`${batch.file}: nothing to correct that is certain.`);
-  else {
-    output.show(`${correctionsTable(corrections, width)}\n`);
-    output.say(
-      out === null
-        ? `${batch.file}: ${made} can be made. Nothing is written: name a new file by --out.`
-        : `${out}: ${batch.file} with ${made}.`,
-      '',
-    );
-  }
+  if (corrections.length > 0) output.show(`${correctionsTable(corrections, output.width)}\n`);
+  const made = corrections.length === 0 ? 'no correction' : count(corrections.length, 'correction');
+  output.say(`${out}: ${batch.file} with ${made}.`, '');
   return corrections;
 }
 
@@ -211,6 +189,8 @@ async function checkBatchFile(
     output.show(
       wrap(`${plain(file)}: ${paint.bad(count(mistakes.count, 'mistake'))}${among}${kinds}`, width, '  '),
     );
+    if (options.fix !== undefined)
+      output.say(`Only you can say what is right there: correct it in ${file}, and check that file again.`);
   } else
     output.show(
       `${plain(file)}: ${paint.good('ok')}, ${count(payments, 'payment')}\n\n${batchTable(currencies, batch.decimals, width)}`,

@@ -172,7 +172,7 @@ function takenText(taken: Acknowledged, by: string): string {
 
 function unfinishedLine({ run, chunks }: Unfinished): string {
   return (
-    `${runName(run)}: its batch was not submitted whole (${count(chunks, 'chunk')} in Temporal, no run), and nothing of it was sent. ` +
+    `${runName(run)}: only a part of its batch was submitted (${count(chunks, 'chunk')} in Temporal, and no run). Nothing of it was sent. ` +
     `To go on: \`npx cambist run POLICY --batch FILE --id ${run.id}\`, with the same two files. To drop it: terminate its chunks in the Temporal UI.`
   );
 }

@@ -68,7 +68,7 @@ export function addReport(command: Command, session: Session): void {
 async function report(output: Output, name: string, options: ReportOptions): Promise<Ending> {
   const { run, mode } = parseRun(name);
   const settings = options.refresh === true ? await readSettings(output) : null;
-  await requireOut(output, options);
+  await requireOut(output, options, []);
   return atPlace(output.caller, mode ?? settings?.mode ?? null, async (place) => {
     const facts = await requireRun(place, run);
     const batch = await batchOfRun(output, place, facts, options);

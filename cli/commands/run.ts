@@ -5,6 +5,7 @@
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import type { Policy } from '../../domain/policy.ts';
+import { isRefusedAgain } from '../../domain/problems.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { foundListOf } from '../../domain/run/claims.ts';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -17,7 +18,7 @@ import { ALL_FAILED } from '../../operations/decide/payable-again.ts';
 import { firstUnpayable } from '../../operations/batches/tally.ts';
 import { atPlace } from '../../operations/place.ts';
 import type { Compiled } from '../../operations/start/compile-now.ts';
-import { requireEnvironment } from '../../operations/policy-file.ts';
+import { filesOf, requireEnvironment } from '../../operations/policy-file.ts';
 import { idOfBatch, idOfRun } from '../../operations/start/run-ids.ts';
 import {
   begin,
@@ -169,7 +170,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
   refuseBatch(options, policyFile.policy);
   requireBatchOfTotals(options);
   requireStay(options);
-  await requireOut(output, options);
+  await requireOut(output, options, filesOf(policyFile));
   const { policy } = policyFile;
   const today = todayIn(policy.zone, caller.now());
   const id = policy.kind === 'payout' ? idOfBatch(options.id, today) : idOfRun(options.id, today);
@@ -278,6 +279,10 @@ function endedLine(of: RunName, { view, left, successor }: Extract<StartVerdict,
     return `${name} has ended; nothing was sent. --go-on would send nothing either: all that it planned is done. A run under another id computes from the balances of now.`;
   if (left.length === 0)
     return `${name} has ended; nothing was sent. --go-on would send nothing either: only --pay-again pays what is left.`;
+  if (view.report.problems.length > 0 && left[0] === 'the plan')
+    return `${name} has ended without a plan; nothing was sent. Mend what its report names, then type the same with --go-on: it plans by the policy as it is then.`;
+  if (isRefusedAgain(view.report.problems))
+    return `${name} has ended; nothing was sent. --go-on would end it in the same way: its report says beside each problem what helps.`;
   return `${name} has ended; nothing was sent. With --go-on this would go on: ${namesOf(left)}.`;
 }
 

@@ -44,7 +44,7 @@ export function correctionsTable(corrections: readonly Correction[], width: numb
     shown.map(({ row, payment, column, was, now }) => [
       `${row}`,
       payment ?? '',
-      column,
+      column ?? 'row',
       quoted(was),
       quoted(now),
     ]),

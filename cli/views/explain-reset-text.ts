@@ -66,7 +66,7 @@ function safetyText({ safetyWait, isUnplanned, items }: ResetExplained): string 
       : `Safety wait: yes, ${which}, about ${span(safetyWait.lastsMs)}; the worker uses its own service file.`;
   const hasPaymentToTry = items.some(({ kind, fate }) => kind === 'payment' && fate === 'is tried again');
   return hasPaymentToTry
-    ? `${ofTrades} Mend the cause before the reset: a payment that may have been sent, and that still cannot be sent after the reset, waits until it is certain that it was not sent, a day by default.`
+    ? `${ofTrades} Mend the cause before the reset. A payment that may have been sent before, and still cannot be sent after the reset, waits until it is certain that it was not sent: a day by default.`
     : ofTrades;
 }
 

@@ -66,7 +66,7 @@ export function showDrill(output: Output, stopped: readonly StoppedWorker[], isL
     );
   if (slowestMs > READING_HOLDS_MS)
     output.note(
-      'This was slower than a second. Such a worker sends nothing meanwhile, since what it has read last is too old. The worker or Temporal has much to do.',
+      'This took longer than a second. Meanwhile such a worker sends nothing, since what it has read last is too old. The worker or Temporal is very busy.',
     );
   return ending;
 }

@@ -104,7 +104,7 @@ export function guardProblems(input: CompileInput): Problem[] {
         code: 'PLAN_REFERENCE_FROM_THE_FUTURE',
         item: null,
         message: `The time of reference file "${file}", ${asOf}, is in the future.`,
-        fix: 'Correct `as_of` to the moment at which the rates were fixed, then run again.',
+        fix: 'Correct `as_of` to the moment at which the rates were fixed.',
       },
     ];
   }
@@ -122,7 +122,7 @@ export function guardProblems(input: CompileInput): Problem[] {
       code: 'PLAN_REFERENCE_TOO_OLD',
       item: null,
       message: `Reference file "${file}" is of ${asOf}, which is older than \`max_age\` allows.`,
-      fix: 'Bring the file up to date, then run again.',
+      fix: 'Bring the file up to date.',
     },
   ];
 }

@@ -6,7 +6,8 @@ import { decimalsOf } from '../currencies.ts';
 import { inPlace } from '../replacement.ts';
 import { compilePlan } from '../plan/compile.ts';
 import { isFromBalances, keptPlan, type Credentials, type KeptPlan } from '../plan/plan.ts';
-import type { Problem } from '../problems.ts';
+import { forRun, type Problem } from '../problems.ts';
+import type { RunName } from '../references.ts';
 import type { Wait, Waiting } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { Observed, PlanInput } from './calls.ts';
@@ -63,7 +64,7 @@ async function planFrom(
   ports: PlanPorts,
 ): Promise<KeptPlan> {
   if (observed.kind === 'made') return observed.plan;
-  if (observed.kind === 'refused') throw refused(observed.problems);
+  if (observed.kind === 'refused') throw refused(run, observed.problems);
   const result = compilePlan({
     ...observed,
     run,
@@ -75,10 +76,11 @@ async function planFrom(
   // read: the next batch must see what it holds.
   const keepsTurn = result.ok && (observed.batch !== null || result.plan.legs.some(isFromBalances));
   if (observed.hasTurn && !keepsTurn) await ports.giveTurnBack(observed.observation.credentials);
-  if (!result.ok) throw refused(result.problems);
+  if (!result.ok) throw refused(run, result.problems);
   return keptPlan(result.plan);
 }
 
-function refused(problems: readonly Problem[]): RunRefused {
-  return new RunRefused('PLAN_REFUSED', 'Not started: no plan could be made. Nothing was sent.', problems);
+function refused(run: RunName, problems: readonly Problem[]): RunRefused {
+  const told = problems.map((problem) => forRun(problem, run));
+  return new RunRefused('PLAN_REFUSED', 'Not started: no plan could be made. Nothing was sent.', told);
 }

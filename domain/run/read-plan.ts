@@ -1,9 +1,9 @@
 /** Reads the plan that counts for a run, made from the policy of its input, and as a person was shown it. */
 import { isAsShown, movesOf } from '../plan/moves.ts';
 import { wholePlan, type Plan } from '../plan/plan.ts';
-import { replacingCommand } from '../replacement.ts';
+import { goOnCommand, replacingCommand } from '../replacement.ts';
 import { runName } from '../references.ts';
-import type { Problem } from '../problems.ts';
+import { forRun, type Problem, type ProblemCode } from '../problems.ts';
 import { activityFailed } from './activity-failed.ts';
 import type { PlanAnswer, RunInput } from './calls.ts';
 import { growing } from './growing.ts';
@@ -53,7 +53,7 @@ export async function readPlan(run: Reading): Promise<Plan> {
         throw new RunRefused(
           'PLAN_REFUSED',
           'Not started: no plan could be made. Nothing was sent.',
-          answer.problems,
+          withWayOn(answer.problems, input),
         );
       case 'cancelled':
         throw new RunRefused('CANCELLED', CANCELLED.message, [CANCELLED]);
@@ -84,6 +84,34 @@ function asShown(input: RunInput, plan: Plan): Plan {
       },
     ],
   );
+}
+
+/** What a person mends in the policy, in a file that it names, or in the file of payments. */
+const MENDED_IN_A_FILE: ReadonlySet<ProblemCode> = new Set([
+  'PLAN_ACCOUNT_MISSING',
+  'PLAN_ACCOUNT_CURRENCY',
+  'PLAN_ACCOUNT_UNUSABLE',
+  'PLAN_CURRENCY_NOT_WITHDRAWABLE',
+  'PLAN_PAIR_NOT_OFFERED',
+  'PLAN_AMOUNT_OUTSIDE_PAIR',
+  'PLAN_AMOUNT_DECIMALS',
+  'PLAN_ENVIRONMENT',
+  'PLAN_REFERENCE_MISSING',
+  'PLAN_REFERENCE_TOO_OLD',
+  'PLAN_REFERENCE_FROM_THE_FUTURE',
+  'PLAN_OVER_LIMIT',
+  'PLAN_DESTINATION_UNKNOWN',
+]);
+
+/** The problems, of which the last one says how the run goes on with a corrected file. Whatever else a person types is refused again. */
+function withWayOn(problems: readonly Problem[], { run, batch }: RunInput): readonly Problem[] {
+  const last = problems.findLastIndex(({ code }) => MENDED_IN_A_FILE.has(code));
+  const ofPayments = batch === undefined ? '' : ' A corrected file of payments needs another --id.';
+  const wayOn = `Where you change the policy or a file that it names, type \`${goOnCommand(run)}\`: a reset plans by the old text.${ofPayments}`;
+  return problems.map((problem, index) => {
+    const told = forRun(problem, run);
+    return index === last ? { ...told, fix: `${told.fix} ${wayOn}` } : told;
+  });
 }
 
 /** The plan counts only for the policy that it was made from (M4). */

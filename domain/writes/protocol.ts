@@ -683,7 +683,7 @@ function otherKey(
     code: 'API_KEY_CHANGED',
     item,
     message: `The worker uses the API key ${context.credentials.keyName}, but ${name} may have been sent under ${others.join(', ')}.`,
-    fix: 'Nothing to do: the run looks at the lists of the service until it is sure what was sent under the old key, and then goes on under the new one. A person is asked only about a record without a reference that could be the item.',
+    fix: 'Nothing to do: the run looks at the lists of the service until it is sure what was sent under the old key, and then goes on under the new one. It asks a person only about a record that carries no reference and could be the item.',
   };
 }
 

@@ -483,7 +483,7 @@ export function unreadable(item: string, reason: string): Problem {
   return {
     code: 'LOOKUP_INCOMPLETE',
     item,
-    message: `The records of the service could not be read to their end: ${reason}.`,
+    message: `The lists of the service could not be read to their end: ${reason}.`,
     fix: 'Nothing to do: the run looks again by itself, and sends nothing before it has seen everything.',
   };
 }

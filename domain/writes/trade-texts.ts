@@ -61,7 +61,7 @@ export function balancesChanged(
   const left = isPositive(demand) ? `only ${moneyText(demand, currency)}` : 'nothing of it';
   if (needsSales)
     return makeProblem('BALANCES_CHANGED', id, {
-      message: `${before}. Without the ${leg.sell} that sales would bring, the balances now pay for ${left}, and the run makes no such sale any more.`,
+      message: `${before}. It needs ${leg.sell} that sales of the run would bring, and the run sells nothing for it any more. The balances now pay for ${left}.`,
     });
   if (takenBy.length === 0)
     return makeProblem('BALANCES_CHANGED', id, {
@@ -69,7 +69,7 @@ export function balancesChanged(
     });
   const takers = takenBy.map(runName).join(', ');
   return makeProblem('BALANCES_CHANGED', id, {
-    message: `${before}. Now ${takers} ${takenBy.length === 1 ? 'uses' : 'use'} the money, for a trade that is not settled yet and may still fail. That leaves ${left}.`,
+    message: `${before}. Now ${takers} ${takenBy.length === 1 ? 'uses' : 'use'} that money for a trade that has not settled yet, and so may still fail. This leaves ${left}.`,
     fix: `Nothing to do if that trade settles. If it does not, type \`npx cambist replay ${runName(run)}\` today: the leg is traded if the balances ask for it then.`,
   });
 }

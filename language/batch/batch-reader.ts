@@ -23,6 +23,7 @@ import { Findings } from './findings.ts';
 import type { LineText, Piece, RowPiece } from './pieces.ts';
 import { PlainBytes } from './plain-bytes.ts';
 import { readPieces } from './read-pieces.ts';
+import { belowZeroComplaint } from './spreadsheet-traces.ts';
 import { againstExpected, Totals, type CurrencyTotal } from './totals.ts';
 
 /** One payment of a batch. */
@@ -216,7 +217,10 @@ export class BatchReader {
       case 'escaped':
         return () => ESCAPED;
       case undefined:
-        return text === '' ? emptyComplaint : (ownCellComplaint(text) ?? read(text));
+        if (text === '') return emptyComplaint;
+        // A minus in front of a currency looks like a formula.
+        const below = column === this.#format.columns.amount ? belowZeroComplaint(text) : null;
+        return below ?? ownCellComplaint(text) ?? read(text);
     }
   }
 

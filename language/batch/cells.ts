@@ -15,6 +15,15 @@ import { account as accountSchema, currency as currencySchema, hints } from '../
 import { quoted } from '../text/printable.ts';
 import { unknownCurrency } from '../text/unknown-currency.ts';
 import type { Complaint } from '../text/yaml-source.ts';
+import {
+  amountWithCurrency,
+  rewritten,
+  unquoted,
+  visible,
+  type CellFacts,
+  type WithCurrency,
+} from './certain-text.ts';
+import { traceComplaint } from './spreadsheet-traces.ts';
 
 /** Makes the complaint about a cell. It is not called for a mistake that is only counted. `name` is the column, as messages show it. */
 export type Complain = (name: string) => Complaint;
@@ -55,8 +64,8 @@ function readId(text: string, format: Pick<BatchFormat, 'slugs'>): Read {
       text.length > MOST_ID_CHARACTERS
         ? `${quoted(text)} has ${text.length} characters; a part of a reference has ${MOST_ID_CHARACTERS} at most`
         : `${quoted(text)} is not an id: 1 to ${MOST_ID_CHARACTERS} of A-Z, a-z, 0-9, "_" and "-", a letter or digit first`,
-    fix: isPart(text.trim())
-      ? `write ${text.trim()}, without blanks around it`
+    fix: isPart(visible(text))
+      ? `write ${visible(text)}, without blanks around it`
       : 'write an id such as inv-1042, or write `columns: { id: { column: …, as: slug } }` into the policy',
   });
 }
@@ -70,12 +79,26 @@ export function readersOf(
 ): {
   readonly [What in Exclude<keyof BatchColumns, 'amount'>]: (text: string) => Read;
 } & { readonly amount: (text: string, currency: string | null) => Read } {
+  const named = (what: keyof BatchColumns, text: string, read: (text: string) => Read): Read =>
+    traceComplaint(text, { isAmount: what === 'amount' }) ?? quotesComplaint(text, read) ?? read(text);
   return {
-    id: (text) => readId(text, format),
-    account: (text) => accountComplaint(text) ?? text,
-    currency: (text) => currencyComplaint(text, decimals) ?? text,
-    amount: (text, currency) => readAmount(text, { currency, decimals, numbers: format.numbers }),
+    id: (text) => named('id', text, (one) => readId(one, format)),
+    account: (text) => named('account', text, (one) => accountComplaint(one) ?? one),
+    currency: (text) => named('currency', text, (one) => currencyComplaint(one, decimals) ?? one),
+    amount: (text, currency) =>
+      named('amount', text, (one) => readAmount(one, { currency, decimals, numbers: format.numbers })),
   };
+}
+
+/** The complaint about a cell that is right but for the quotes around it. */
+function quotesComplaint(text: string, read: (text: string) => Read): Verdict {
+  const bare = unquoted(text);
+  if (bare === text || typeof read(text) === 'string' || typeof read(bare) !== 'string') return null;
+  return () => ({
+    mistake: 'QUOTES',
+    message: `${quoted(text)} has quotes around it, or a sign in front, that belong to no value`,
+    fix: `write ${bare}`,
+  });
 }
 
 function accountComplaint(text: string): Verdict {
@@ -107,6 +130,8 @@ function readAmount(
   const plain = plainAmount(text, numbers);
   if (plain === null || !AMOUNT.test(plain)) {
     const start = text.slice(0, 250);
+    const both = amountWithCurrency(visible(start));
+    if (both !== null) return () => withCurrencyComplaint(text, { ...both, ofRow: currency, numbers });
     return () => ({
       mistake: 'AMOUNT',
       message: `${quoted(text)} is not an amount: ${isUsual(numbers) || plain !== null ? amountReason(plain ?? start) : `the policy says that amounts are written as ${exampleOf(numbers)}`}`,
@@ -130,6 +155,39 @@ function readAmount(
             ? `write at least ${smallest(most)}`
             : `write ${most === 0 ? 'no' : `at most ${most}`} decimals, such as ${cut} (cut off)`,
     };
+  };
+}
+
+/** The complaint about an amount beside which its cell has a currency. */
+function withCurrencyComplaint(
+  text: string,
+  {
+    amount,
+    sign,
+    currency,
+    ofRow,
+    numbers,
+  }: WithCurrency & { readonly ofRow: string | null; readonly numbers: BatchNumbers },
+): Complaint {
+  const write =
+    plainAmount(amount, numbers) !== null
+      ? `write ${amount}`
+      : isUsual(numbers)
+        ? amountFix(amount)
+        : declaredFix(amount, numbers);
+  const isOther = currency !== null && ofRow !== null && currency !== ofRow;
+  return {
+    mistake: 'AMOUNT_WITH_CURRENCY',
+    message: isOther
+      ? `${quoted(text)} says ${currency}, but the currency of the row is ${ofRow}`
+      : currency === null
+        ? `${quoted(text)} has ${quoted(sign)} beside the amount, which may stand for several currencies`
+        : `${quoted(text)} has the currency beside the amount`,
+    fix: isOther
+      ? 'correct the one that is wrong, and write the amount alone'
+      : currency === null
+        ? `see that the row names the right currency, and ${write}`
+        : write,
   };
 }
 
@@ -199,40 +257,19 @@ const STYLES = [
   { pattern: /^[0-9]+,[0-9]{1,2}$/, numbers: '{ decimal: "," }' },
 ] as const;
 
-/** A text without the blanks and invisible characters around it. */
-export function trimmed(text: string): string {
-  return text.replaceAll(/^[\s\p{Cf}]+|[\s\p{Cf}]+$/gu, '');
-}
-
 /**
- * What a cell says without a doubt, though it is not written as it should be: without blanks and invisible characters around it, a
- * currency in capitals, an amount without a plus or zeros in front, and with a digit on both sides of its point. `read` says whether
- * that is right. Null: the cell has no mistake, or another one. An amount is never guessed at.
+ * What a cell says without a doubt, though it is not written as it should be. `read` says whether that is right. Null: the cell has no
+ * mistake, or another one.
  */
 export function certainText(
   what: keyof BatchColumns,
   text: string,
-  { read, decimal }: { readonly read: (text: string) => Read; readonly decimal: string },
+  { read, ...facts }: CellFacts & { readonly read: (text: string) => Read },
 ): string | null {
   if (ownCellComplaint(text) === null && typeof read(text) === 'string') return null;
-  const certain = rewritten(what, trimmed(text), decimal);
+  const certain = rewritten(what, text, facts);
   const isRight = ownCellComplaint(certain) === null && typeof read(certain) === 'string';
   return isRight && certain !== '' && certain !== text ? certain : null;
-}
-
-function rewritten(what: keyof BatchColumns, text: string, decimal: string): string {
-  switch (what) {
-    case 'id':
-    case 'account':
-      return text;
-    case 'currency':
-      return text.toUpperCase();
-    case 'amount': {
-      const digits = text.replace(/^\+/, '').replace(/^0+(?=[0-9])/, '');
-      const started = digits.startsWith(decimal) ? `0${digits}` : digits;
-      return started.endsWith(decimal) ? started.slice(0, -1) : started;
-    }
-  }
 }
 
 /** Refuses in every column a formula that a spreadsheet would run, and a character that hides what is paid. */

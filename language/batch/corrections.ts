@@ -1,17 +1,19 @@
 /**
- * What of a batch file can be corrected without a doubt: cells and names of columns that say one thing, and are not written as they
+ * What of a batch file can be corrected without a doubt: cells, rows and names of columns that say one thing, and are not written as they
  * should be. The bytes of everything else stay as they are.
  */
 import type { Decimals } from '../../domain/currencies.ts';
 import type { BatchColumns, BatchFormat } from '../../domain/policy.ts';
 import type { Place } from '../text/yaml-source.ts';
-import { certainText, readersOf, trimmed } from './cells.ts';
-import { layoutOf, placesOf, type CsvLayout } from './csv-rows.ts';
+import { certainText, otherCellComplaint, readersOf } from './cells.ts';
+import { seen, visible } from './certain-text.ts';
+import { CURLY, layoutOf, placesOf, strayQuote, type CsvHeader, type CsvLayout } from './csv-rows.ts';
+import { linesOfList } from './json-list.ts';
 import type { LineText, Piece, RowPiece } from './pieces.ts';
 import { labelOf, PlainBytes } from './plain-bytes.ts';
 import { readPieces } from './read-pieces.ts';
 
-/** One corrected cell, or name of a column. */
+/** One corrected cell, row, or name of a column. */
 export type Correction = {
   /** From 1. */
   readonly line: number;
@@ -19,8 +21,8 @@ export type Correction = {
   readonly row: number;
   /** The id of the payment, as the corrected file has it; null: the first line, or a payment whose id cannot be read. */
   readonly payment: string | null;
-  /** The column, by its name in the policy. */
-  readonly column: string;
+  /** The column, by its name in the policy; null: it is no single cell. */
+  readonly column: string | null;
   readonly was: string;
   readonly now: string;
 };
@@ -33,19 +35,42 @@ export async function corrected(
   format: BatchFormat,
   decimals: Decimals,
 ): Promise<Corrected> {
-  // The rows of a file are read only where the names of its columns are right.
+  const lines = asLines(bytes, format);
+  // The rows of a file are read only where the names of its columns are right, and the cells of a row only where it has all of them.
   let isNamed = false;
-  const named = await correctedOnce(bytes, format, (piece) => {
-    // Each column that is missing is a mistake of its own, of the same line.
-    if (isNamed || piece.kind !== 'mistake' || piece.complaint.mistake !== 'COLUMN_MISSING') return [];
+  const named = await correctedOnce(lines.bytes, format, (piece, header) => {
+    // Each wrong name is a mistake of its own, of the same line.
+    if (isNamed || header !== null || piece.kind !== 'mistake' || !OF_NAMES.has(piece.complaint.mistake))
+      return [];
     isNamed = true;
     return inColumnNames(piece, format.columns, layoutOf(beginningOf(bytes, format)).separator);
   });
   const read = readersOf(format, decimals);
-  const rows = await correctedOnce(named.bytes, format, (piece) =>
+  const whole = await correctedOnce(named.bytes, format, (piece, header) =>
+    piece.kind === 'mistake' ? inShape(piece, { header, format, read }) : [],
+  );
+  const rows = await correctedOnce(whole.bytes, format, (piece) =>
     piece.kind === 'row' ? inRow(piece, format, read) : [],
   );
-  return { bytes: rows.bytes, corrections: [...named.corrections, ...rows.corrections] };
+  const corrections = [lines, named, whole, rows].flatMap((one) => one.corrections);
+  return { bytes: rows.bytes, corrections };
+}
+
+const OF_NAMES: ReadonlySet<string> = new Set(['COLUMN_MISSING', 'CONTROL_CHARACTER']);
+
+/** The objects of a JSON list as JSON Lines. */
+function asLines(bytes: Uint8Array, { encoding }: BatchFormat): Corrected {
+  const label = labelOf(bytes, encoding);
+  const text = new TextDecoder(label).decode(bytes);
+  const lines = text.trimStart().startsWith('[') ? linesOfList(text) : null;
+  const written = lines === null ? null : encoded(lines, label);
+  if (written === null) return { bytes, corrections: [] };
+  return {
+    bytes: written,
+    corrections: [
+      { line: 1, row: 1, payment: null, column: null, was: '[…]', now: 'each object on a line of its own' },
+    ],
+  };
 }
 
 /** A correction, and the text that takes the place of a part of its piece. */
@@ -54,11 +79,13 @@ type Placed = { readonly correction: Correction; readonly place: Place };
 async function correctedOnce(
   bytes: Uint8Array,
   format: BatchFormat,
-  correct: (piece: Piece) => readonly Placed[],
+  correct: (piece: Piece, header: CsvHeader | null) => readonly Placed[],
 ): Promise<Corrected> {
   const source = new PlainBytes(wholeOf(bytes), format.encoding);
+  const headers: CsvHeader[] = [];
   const found: Placed[] = [];
-  for await (const piece of readPieces(source, format, () => {})) found.push(...correct(piece));
+  for await (const piece of readPieces(source, format, (one) => headers.push(one)))
+    found.push(...correct(piece, headers[0] ?? null));
   if (found.length === 0) return { bytes, corrections: [] };
   return withCorrections(bytes, found, { label: labelOf(bytes, format.encoding), isJson: source.isJson });
 }
@@ -74,7 +101,7 @@ async function* wholeOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(bytes);
 }
 
-/** The names of columns that are there with blanks around them, or in other capitals. */
+/** The names of columns that are there with blanks around them, in other capitals, or with characters that nobody can see. */
 function inColumnNames(
   piece: LineText,
   columns: BatchColumns,
@@ -86,25 +113,92 @@ function inColumnNames(
   return cells.flatMap((cell): readonly Placed[] => {
     const [column] = missing.filter((one) => isSameName(cell.was, one));
     const isOnly = column !== undefined && names.filter((name) => isSameName(name, column)).length === 1;
-    return isOnly ? [placed(piece, cell, { payment: null, column, now: column })] : [];
+    const name = isOnly ? column : seen(cell.was);
+    return name === cell.was ? [] : [placed(piece, cell, { payment: null, column: name, now: name })];
   });
 }
 
 function isSameName(name: string, column: string): boolean {
-  return trimmed(name).toLowerCase() === column.toLowerCase();
+  return visible(name).toLowerCase() === column.toLowerCase();
 }
 
-function inRow(
-  piece: RowPiece,
-  { columns, numbers: { decimal } }: BatchFormat,
-  read: ReturnType<typeof readersOf>,
+type Readers = ReturnType<typeof readersOf>;
+
+type Mistake = Extract<Piece, { readonly kind: 'mistake' }>;
+
+/** A row that has not the cells of the first line, or no payment at all. */
+function inShape(
+  piece: Mistake,
+  {
+    header,
+    format,
+    read,
+  }: { readonly header: CsvHeader | null; readonly format: BatchFormat; readonly read: Readers },
 ): readonly Placed[] {
+  const { text } = piece;
+  const placedAt = (place: Place, now: string): readonly Placed[] => [
+    placed(piece, { was: text.slice(place.start, place.end), place }, { payment: null, column: null, now }),
+  ];
+  const all = { start: 0, end: text.length };
+  const end = { start: text.length, end: text.length };
+  if (header === null)
+    return isObjectAndComma(piece) ? placedAt({ ...end, start: text.lastIndexOf(',') }, '') : [];
+  const { names, separator } = header;
+  const isSame =
+    piece.complaint.mistake === 'HEADER_TWICE' &&
+    cellsOf(text, separator).every((cell, index) => isSameName(cell, visible(names[index] ?? '')));
+  if (isSame) return placedAt(all, '');
+  if (piece.complaint.mistake !== 'CELLS') return [];
+  const cells = cellsOf(text, separator);
+  const [beyond] = placesOf(text, separator).slice(names.length);
+  if (beyond !== undefined) {
+    const isBlank = cells.slice(names.length).every((cell) => cell.trim() === '');
+    if (isBlank) return placedAt({ ...end, start: beyond.start - 1 }, '');
+    const straight = text.replaceAll(new RegExp(CURLY, 'gu'), '"');
+    const isWhole =
+      placesOf(straight, separator).length === names.length && strayQuote(straight, separator) === null;
+    return isWhole ? placedAt(all, straight) : [];
+  }
+  // Left out are empty cells at the end, if each value that is read is in its place.
+  const isRight = (['id', 'account', 'currency', 'amount'] as const).every((what) => {
+    const textOf = (one: keyof BatchColumns): string => cells[names.indexOf(format.columns[one])] ?? '';
+    const currency = meant('currency', textOf('currency'), { format, read, currency: null });
+    return typeof read[what](meant(what, textOf(what), { format, read, currency }), currency) === 'string';
+  });
+  return isRight ? placedAt(end, separator.repeat(names.length - cells.length)) : [];
+}
+
+/** One line of a list of which nobody has written the brackets. */
+function isObjectAndComma({ text, complaint }: Mistake): boolean {
+  if (complaint.mistake !== 'SYNTAX' || !/\}\s*,\s*$/.test(text)) return false;
+  return linesOfList(`[${text.replace(/,\s*$/, '')}]`) !== null;
+}
+
+/** The texts of the cells, without the quotes of CSV. */
+function cellsOf(text: string, separator: CsvLayout['separator']): readonly string[] {
+  return placesOf(text, separator).map(({ start, end }) => text.slice(start, end).replaceAll('"', ''));
+}
+
+/** The text that a cell means without a doubt; its own text where there is none. */
+function meant(
+  what: keyof BatchColumns,
+  text: string,
+  {
+    format,
+    read,
+    currency,
+  }: { readonly format: BatchFormat; readonly read: Readers; readonly currency: string | null },
+): string {
+  const { decimal } = format.numbers;
+  return certainText(what, text, { read: (one) => read[what](one, currency), decimal, currency }) ?? text;
+}
+
+function inRow(piece: RowPiece, format: BatchFormat, read: Readers): readonly Placed[] {
+  const { columns } = format;
   const now = (what: keyof BatchColumns, currency: string | null): string => {
     const text = piece.cells[columns[what]] ?? '';
     const isText = piece.odd.get(columns[what]) === undefined;
-    return (
-      (isText ? certainText(what, text, { read: (one) => read[what](one, currency), decimal }) : null) ?? text
-    );
+    return isText ? meant(what, text, { format, read, currency }) : text;
   };
   const currency = now('currency', null);
   const id = now('id', null);
@@ -117,7 +211,14 @@ function inRow(
     const cell = cellAt(piece, piece.placeOf(column));
     return [placed(piece, cell, { payment, column, now: text })];
   });
-  return found.toSorted((one, other) => one.place.start - other.place.start);
+  const own = new Set(Object.values(columns));
+  const others = Object.entries(piece.cells).flatMap(([column, text]): readonly Placed[] => {
+    if (own.has(column) || otherCellComplaint(text) === null || otherCellComplaint(seen(text)) !== null)
+      return [];
+    const cell = cellAt(piece, piece.placeOf(column));
+    return seen(cell.was) === cell.was ? [] : [placed(piece, cell, { payment, column, now: seen(cell.was) })];
+  });
+  return [...found, ...others].toSorted((one, other) => one.place.start - other.place.start);
 }
 
 type Cell = { readonly was: string; readonly place: Place };
@@ -188,7 +289,7 @@ function encoded(text: string, label: Label): Uint8Array | null {
     case 'utf-8':
       return Buffer.from(text);
     case 'windows-1252':
-      return /^[\u0020-\u007E\u00A0-\u00FF]*$/.test(text) ? Buffer.from(text, 'latin1') : null;
+      return /^[\t\u0020-\u007E\u00A0-\u00FF]*$/.test(text) ? Buffer.from(text, 'latin1') : null;
     case 'utf-16le':
       return Buffer.from(text, 'utf16le');
     case 'utf-16be':

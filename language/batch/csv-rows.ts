@@ -10,6 +10,7 @@ import { nearest } from '../text/nearest.ts';
 import { quoted } from '../text/printable.ts';
 import type { Complaint, Place } from '../text/yaml-source.ts';
 import { otherCellComplaint } from './cells.ts';
+import { visible } from './certain-text.ts';
 import { mistakeOf, tooLongRow, type Piece, type RowPiece, type LineText } from './pieces.ts';
 import { ENDLESS_ROW, MOST_ROW_BYTES, type PlainBytes } from './plain-bytes.ts';
 
@@ -99,7 +100,7 @@ export async function* csvRows(
     // Spreadsheets write rows of empty cells behind the last one.
     if (record.every((cell) => cell.trim() === '')) continue;
     if (names !== null) {
-      yield rowOf(standing, record, names, separator);
+      yield rowOf(standing, record, { names, separator, columns });
       continue;
     }
     if (records === 1 && SEPARATOR_LINE.test(standing.text)) {
@@ -148,14 +149,8 @@ function headerMistakes(
     return mistakeOf(standing, complaint, { isRow: false, ...(place !== undefined && { place }) });
   };
   const own = names.flatMap((name, index): readonly Piece[] => {
-    if (name === '')
-      return [
-        at(index, {
-          mistake: 'COLUMN',
-          message: `column ${index + 1} has no name`,
-          fix: 'name it, or delete it in every row',
-        }),
-      ];
+    // A spreadsheet writes columns without a name. Each row is checked: there must be nothing in them.
+    if (name.trim() === '') return [];
     const first = names.indexOf(name);
     if (first < index)
       return [
@@ -205,8 +200,11 @@ const PLAIN_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
 function rowOf(
   standing: LineText,
   record: readonly string[],
-  names: readonly string[],
-  separator: Separator,
+  {
+    names,
+    separator,
+    columns,
+  }: { readonly names: readonly string[]; readonly separator: Separator; readonly columns: BatchColumns },
 ): Piece {
   const long = tooLongRow(standing);
   if (long !== null) return long;
@@ -218,9 +216,16 @@ function rowOf(
     if (swallowing !== null) return mistakeOf(standing, SWALLOWED, { place: swallowing });
   }
   if (record.length !== names.length)
-    return mistakeOf(standing, raggedComplaint(record.length, names.length, separator));
+    return mistakeOf(standing, raggedComplaint(record, { text, names, separator, columns }));
+  const header = headerAgain(record, names);
+  if (header !== null) return mistakeOf(standing, header, { isRow: false });
+  const unnamed = names.findIndex((name, index) => name.trim() === '' && record[index]?.trim() !== '');
+  if (unnamed >= 0) {
+    const place = placesOf(text, separator)[unnamed] ?? { start: 0, end: text.length };
+    return mistakeOf(standing, unnamedColumn(unnamed), { place });
+  }
   const cells: Record<string, string> = Object.create(null) as Record<string, string>;
-  for (const [index, name] of names.entries()) cells[name] = record[index] ?? '';
+  for (const [index, name] of names.entries()) if (name.trim() !== '') cells[name] = record[index] ?? '';
   const placeOf = (column: string): Place =>
     placesOf(text, separator)[names.indexOf(column)] ?? { start: 0, end: text.length };
   return { kind: 'row', ...standing, cells, odd: NONE, placeOf };
@@ -228,15 +233,64 @@ function rowOf(
 
 const NONE: RowPiece['odd'] = new Map();
 
-function raggedComplaint(cells: number, columns: number, separator: Separator): Complaint {
-  const shown = separator === '\t' ? 'a tab' : `a "${separator}"`;
+function unnamedColumn(index: number): Complaint {
   return {
-    mistake: 'CELLS',
-    message: `the row has ${cells} ${cells === 1 ? 'cell' : 'cells'}, the first line has ${columns}`,
-    fix:
-      cells > columns ? `put a cell that holds ${shown} in quotes` : 'write every cell, also the empty ones',
+    mistake: 'COLUMN',
+    message: `column ${index + 1} has no name in the first line, and something stands in it here`,
+    fix: 'name the column in the first line, or empty this cell',
   };
 }
+
+/** The complaint about a row that names the columns once more, as where two files were put together; null: it does not. */
+function headerAgain(record: readonly string[], names: readonly string[]): Complaint | null {
+  const own = record.map(nameLike);
+  const all = names.map(nameLike);
+  if (own.every((name, index) => name === all[index]))
+    return { mistake: 'HEADER_TWICE', message: 'the row names the columns once more', fix: 'delete the row' };
+  if (own.toSorted().join('\n') !== all.toSorted().join('\n')) return null;
+  return {
+    mistake: 'HEADER_TWICE',
+    message: 'the row names the columns once more, in another order than the first line',
+    fix: 'make two batches, one from this row on, or put the cells of these rows in the order of the first line',
+  };
+}
+
+function nameLike(name: string): string {
+  return visible(name).toLowerCase();
+}
+
+/** @param text of the row */
+function raggedComplaint(
+  record: readonly string[],
+  {
+    text,
+    names,
+    separator,
+    columns,
+  }: {
+    readonly text: string;
+    readonly names: readonly string[];
+    readonly separator: Separator;
+    readonly columns: BatchColumns;
+  },
+): Complaint {
+  const shown = separator === '\t' ? 'a tab' : `a "${separator}"`;
+  const missing = names.slice(record.length);
+  const isRead = missing.some((name) => Object.values(columns).includes(name));
+  const fix =
+    record.length < names.length
+      ? `write every cell, also the empty ones${isRead ? '' : ' at the end, which a spreadsheet may have left out'}`
+      : CURLY.test(text)
+        ? `write straight quotes (") around a cell that holds ${shown}, not curly ones`
+        : record.slice(names.length).every((cell) => cell.trim() === '')
+          ? 'delete the empty cells at the end'
+          : `put a cell that holds ${shown} in quotes`;
+  const cells = `${record.length} ${record.length === 1 ? 'cell' : 'cells'}`;
+  return { mistake: 'CELLS', message: `the row has ${cells}, the first line has ${names.length}`, fix };
+}
+
+/** Quotes that a word processor writes. For CSV they are letters. */
+export const CURLY = /[“”„]/;
 
 const STRAY_QUOTE: Complaint = {
   mistake: 'SYNTAX',
@@ -275,7 +329,7 @@ function endOfCell(text: string, start: number, separator: Separator): number {
 /**
  * The first cell that has a quote but does not begin with one, or that goes on after its closing quote; null: there is none.
  */
-function strayQuote(text: string, separator: Separator): Place | null {
+export function strayQuote(text: string, separator: Separator): Place | null {
   const wrong = placesOf(text, separator).find(({ start, end }) => {
     const cell = text.slice(start, end);
     return cell.includes('"') && !/^"(?:[^"]|"")*"$/.test(cell);

@@ -15,6 +15,7 @@ import type { ControlTotals } from './totals.ts';
 export async function* jsonRows(bytes: AsyncIterable<Buffer>, columns: BatchColumns): AsyncGenerator<Piece> {
   let line = 0;
   let hasTrailer = false;
+  let isFirst = true;
   for await (const piece of bytes) {
     const lines = piece.toString('utf8').split('\n');
     // The text ends with a line end, so the last part is empty.
@@ -23,12 +24,17 @@ export async function* jsonRows(bytes: AsyncIterable<Buffer>, columns: BatchColu
       line += 1;
       const standing = { line, text: written.replace(/\r$/, '') };
       if (standing.text.trim() === '') continue;
+      if (isFirst && /^\s*\[/.test(standing.text)) {
+        yield mistakeOf(standing, LIST, { isRow: false });
+        return;
+      }
+      isFirst = false;
       const read = pieceOf(standing, columns);
       if (hasTrailer) yield mistakeOf(standing, BEHIND_TRAILER);
       else yield read;
       hasTrailer ||= read.kind === 'trailer';
-      // The file is one list, or an object over several lines, so its other lines are no rows either.
-      if (read.kind === 'mistake' && line === 1 && /^\s*[[{]\s*$/.test(standing.text)) return;
+      // An object over several lines: its other lines are no rows either.
+      if (read.kind === 'mistake' && line === 1 && /^\s*\{\s*$/.test(standing.text)) return;
     }
   }
 }
@@ -161,6 +167,11 @@ function expectedOf(trailer: unknown): ControlTotals | null {
   return isOnce && sums.every(({ value }) => isDecimal(value)) ? { count, sums } : null;
 }
 
+const LIST: Complaint = {
+  mistake: 'FORM',
+  message: 'the file is one JSON list; in JSON Lines each payment is an object on a line of its own',
+  fix: 'let `npx cambist check` with --fix write such a file, or leave out the brackets of the list and the commas between the objects',
+};
 const NOT_JSON: Complaint = {
   mistake: 'SYNTAX',
   message: 'the line is no JSON',

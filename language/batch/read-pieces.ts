@@ -31,7 +31,12 @@ function isLike(cells: Readonly<Record<string, string>>, texts: Readonly<Record<
   return Object.entries(texts).every(([column, text]) => cells[column]?.trim() === text);
 }
 
-async function* startingWith(first: Buffer, others: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield first;
-  yield* others;
+async function* startingWith(first: Buffer, others: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield first;
+    yield* others;
+  } finally {
+    // Whoever stops at the first piece closes the file too.
+    await others.return(undefined);
+  }
 }

@@ -171,7 +171,7 @@ function checkWithoutReference(
     for (const { what, rate } of missing)
       source.warn(source.keyPlaceAt([...TARGETS, currency]), {
         mistake: 'MISSING_FIELD',
-        message: `${quoted(currency)} is never ${what}: no rate of \`worst_rate\` bounds its price`,
+        message: `${quoted(currency)} is never ${what}: \`worst_rate\` does not say at which price at worst`,
         fix: `write ${rate} in \`worst_rate\`, or \`reference\` with \`worst_cost\``,
       });
   }

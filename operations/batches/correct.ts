@@ -2,13 +2,13 @@
 import type { Correction } from '../../language/batch/corrections.ts';
 import { CommandFailure } from '../failure.ts';
 import { openBytes, type BatchFile } from './file.ts';
-import { writeNewFile } from '../new-file.ts';
+import { requireNew, writeNewFile } from '../new-file.ts';
 
 /**
- * @param out the new file's name as given; it is written only where there is something to correct. Null: nothing is written
+ * @param out the new file's name as given; it is written also where nothing is corrected
  * @throws CommandFailure when a file cannot be read or written
  */
-export async function correctBatch(batch: BatchFile, out: string | null): Promise<readonly Correction[]> {
+export async function correctBatch(batch: BatchFile, out: string): Promise<readonly Correction[]> {
   const opened = await openBytes(batch);
   if (!opened.ok) throw new CommandFailure('bad input', [opened.problem]);
   const chunks: Uint8Array[] = [];
@@ -19,7 +19,8 @@ export async function correctBatch(batch: BatchFile, out: string | null): Promis
     batch.policyFile.policy.payout.format,
     batch.decimals,
   );
-  if (out !== null && corrections.length > 0) await writeNewFile(batch, { out }, oneOf(bytes));
+  await requireNew(batch, out);
+  await writeNewFile(batch, { out }, oneOf(bytes));
   return corrections;
 }
 

@@ -27,7 +27,8 @@ export async function requireSameBatch(
   const input = plan === null && facts !== null ? await readInput(place.client, facts) : null;
   const planned = plan?.batch ?? input?.batch ?? null;
   if (planned === null || isSame(planned.chunks, batch.manifest.chunks)) return;
-  throw await batchChanged(place, { run, file: batch.file, chunks: planned.chunks.length });
+  const isRefused = plan === null && facts !== null && !facts.isOpen;
+  throw await batchChanged(place, { run, file: batch.file, chunks: planned.chunks.length, isRefused });
 }
 
 function isSame(planned: readonly ChunkDigest[], given: readonly ChunkDigest[]): boolean {
@@ -36,13 +37,19 @@ function isSame(planned: readonly ChunkDigest[], given: readonly ChunkDigest[]):
 
 /**
  * The refusal of a file that is another batch, with the rows that differ.
- * @param of `chunks`: how many chunks were submitted; null: not known, since the submission was not completed
+ * @param of `chunks`: how many chunks were submitted; null: not known, since the submission was not completed. `isRefused`: the run has
+ * ended without a plan
  */
 export async function batchChanged(
   place: Place,
-  of: { readonly run: RunName; readonly file: BatchFile; readonly chunks: number | null },
+  of: {
+    readonly run: RunName;
+    readonly file: BatchFile;
+    readonly chunks: number | null;
+    readonly isRefused?: boolean;
+  },
 ): Promise<CommandFailure> {
-  const { run, file, chunks } = of;
+  const { run, file, chunks, isRefused = false } = of;
   const opened = await openBatch(file, 0);
   if (!opened.ok) return new CommandFailure('bad input', [opened.problem]);
   const submitted = new SubmittedBatch(place, run, chunks);
@@ -55,7 +62,9 @@ export async function batchChanged(
       code: 'BATCH_CHANGED',
       place: runName(run),
       message: `the batch was submitted with other payments than ${file.file} has now: ${inWords(found, submitted.isWhole)}; nothing was sent`,
-      fix: 'Put back the file that it was submitted with. Payments that are new go into a file of their own, with an --id of its own, and without those of this batch.',
+      fix: isRefused
+        ? 'It was not started, since no plan of it could be made. Start the corrected file under another --id: what was paid under an id is not paid a second time.'
+        : 'Put back the file that it was submitted with. Payments that are new go into a file of their own, with an --id of its own, and without those of this batch.',
     },
     ...found.first.map((difference) => troubleOf(difference, run, file)),
   ]);

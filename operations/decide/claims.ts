@@ -89,7 +89,7 @@ async function claimantNow(
 }
 
 function silentRun(run: RunName, { id }: Pick<Trade, 'id'>): CommandFailure {
-  const message = `it is not known whether record ${id} belongs to this run: the run or a chunk of it does not answer, or has not read its plan since it was started`;
+  const message = `it is not known whether record ${id} belongs to this run: the run, or a chunk of it, does not answer, or has not read its plan since it was started`;
   const fix = `See that a worker runs (\`npx cambist worker\`), and what the run waits for (\`npx cambist status ${runName(run)}\`). Then type the same again.`;
   return new CommandFailure('infrastructure', [
     { code: 'OTHER_RUN_SILENT', place: runName(run), message, fix },

@@ -1,6 +1,7 @@
 /** What the next start of a run does, as `run`, `replay` and `--pay-again` tell people and decide by it. */
 import { isTriedAgain, nextStart, type NextOfItem } from '../../domain/run/next-start.ts';
 import { runName, type RunName } from '../../domain/references.ts';
+import { goOnCommand } from '../../domain/replacement.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import { CommandFailure } from '../failure.ts';
 import type { AskingPlace } from '../follow/answers.ts';
@@ -59,11 +60,6 @@ export function isFinished(view: WholeRunView): boolean {
   return (
     view.facts.temporalStatus === 'COMPLETED' && !nextOf(view, { takesCancelBack: true }).some(isTriedAgain)
   );
-}
-
-/** The command that takes a cancel back. */
-export function goOnCommand({ id }: RunName): string {
-  return `npx cambist run POLICY --id ${id} --go-on`;
 }
 
 /** The command that tries again what a run has not done. */

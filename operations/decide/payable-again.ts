@@ -357,7 +357,7 @@ function requireMay({ plan }: Known, { id }: ReportPayment, verdict: PayAgainVer
       throw refusal('refused by us', {
         code: 'PAYMENT_COULD_STAND',
         place,
-        message: `withdrawal ${verdict.record.id} has no reference, but the currency, amount and account of this payment: it could be this payment (its status is "${verdict.record.status}")`,
+        message: `withdrawal ${verdict.record.id} ("${verdict.record.status}") carries no reference; its currency, amount and account are those of this payment, so it could be this payment`,
         fix: 'Find out whose it is. If it is another one, pay this one in a new run.',
       });
     case 'opened before':

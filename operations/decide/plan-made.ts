@@ -3,6 +3,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { paymentOf } from '../../domain/plan/batch-items.ts';
 import type { Payment, Plan } from '../../domain/plan/plan.ts';
 import { runName, type RunName } from '../../domain/references.ts';
+import { goOnCommand } from '../../domain/replacement.ts';
 import { readPlan } from '../../durable/plans.ts';
 import type { Settings } from '../../config/config.ts';
 import { CommandFailure } from '../failure.ts';
@@ -21,7 +22,7 @@ export async function requirePlan(place: Place, run: RunName): Promise<Plan> {
       code: 'NO_PLAN',
       place: runName(run),
       message: 'Temporal shows no plan of the run, so nothing of it was sent',
-      fix: 'See `npx cambist status`; start it again by `npx cambist run`.',
+      fix: `See \`npx cambist status ${runName(run)}\`. If the run has ended, start it again: \`${goOnCommand(run)}\`.`,
     },
   ]);
 }

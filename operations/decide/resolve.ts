@@ -343,7 +343,7 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
       {
         code: 'RECORD_DIFFERS',
         place: `--${decision.kind} ${named}`,
-        message: `the record had failed when a person let ${item} be paid again, so it is not what was paid since; your decision is not kept`,
+        message: `the record had failed already when a person let ${item} be paid again, so it is not what was paid since; your decision is not kept`,
         fix: 'Name the record that was made since, or decide otherwise.',
       },
     ]);

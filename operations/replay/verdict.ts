@@ -5,6 +5,7 @@
  */
 import type { Ending } from '../../domain/endings.ts';
 import { runName, type RunName } from '../../domain/references.ts';
+import { goOnCommand } from '../../domain/replacement.ts';
 import type { NextOfItem } from '../../domain/run/next-start.ts';
 import type { Report, ReportStatus } from '../../domain/run/report.ts';
 import type { WaitReason } from '../../domain/waits.ts';
@@ -14,7 +15,7 @@ import { endingOf } from '../exit-codes.ts';
 import { CommandFailure } from '../failure.ts';
 import { failureOf } from '../failure-of.ts';
 import { followRun } from '../follow/until-it-ends.ts';
-import { goOnCommand, isFinished, nextAsRead } from '../decide/next-start.ts';
+import { isFinished, nextAsRead } from '../decide/next-start.ts';
 import { requireNotReplaced } from '../decide/replaced.ts';
 import { readEvents, valuesOf } from '../../durable/history.ts';
 import type { Place } from '../place.ts';

@@ -5,7 +5,7 @@
  */
 import type { Settings } from '../../config/config.ts';
 import { saidOfExecuted } from '../../domain/people/instructions.ts';
-import { SUPERSEDED, successorIn } from '../../domain/replacement.ts';
+import { goOnCommand, SUPERSEDED, successorIn } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { Report } from '../../domain/run/report.ts';
@@ -64,7 +64,7 @@ export async function judgeInstead({ place, settings, run, old }: AskedInstead):
     throw refused(
       old,
       'it has no plan, so no other run can take its place',
-      `Start it with the policy as it is now: \`npx cambist run POLICY --id ${old.id}\`.`,
+      `Nothing of it was sent. Start it again, by the policy as it is now: \`${goOnCommand(old)}\`.`,
     );
   if (plan.batch !== null)
     throw refused(
@@ -77,7 +77,7 @@ export async function judgeInstead({ place, settings, run, old }: AskedInstead):
     throw refused(
       old,
       'what people said about it is not in Temporal any more',
-      `Say again what people had said. If they had said nothing: \`npx cambist run POLICY --id ${old.id} --go-on\`.`,
+      `Say again what people had said. If they had said nothing: \`${goOnCommand(old)}\`.`,
     );
   const view = await readRun(place, facts);
   const said = kept === null ? null : saidOfExecuted(kept);

@@ -38,7 +38,7 @@ export async function requireSamePolicy(place: Place, of: Planned): Promise<void
         code: 'POLICY_CHANGED',
         place: runName(run),
         message: `run ${runName(run)} was planned with ${isSameText ? 'other destinations' : 'another policy'} than ${policyFile.file} says now; nothing was sent`,
-        fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. A second run of this date would not be an edit of this one: it would trade and pay everything again.${whereNothingMoved(of)}`,
+        fix: `Put back what it was planned with (the lines with -). What you changed counts for the run of the next date. Another run of this date would not correct this one: it would trade and pay everything again.${whereNothingMoved(of)}`,
       },
     ],
     {

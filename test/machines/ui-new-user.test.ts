@@ -145,9 +145,7 @@ test(
       assert.ok(complaints.includes(said), `${said}\n\n${refused.stdout}`);
 
     // 2. `--fix` mends the one that is certain, and leaves every other byte as it is.
-    const fixed = await type(
-      ...['check', 'rechnungen.yaml', '--batch', 'november.csv', '--fix', '--out', 'gut.csv'],
-    );
+    const fixed = await type(...['check', 'rechnungen.yaml', '--batch', 'november.csv', '--fix', 'gut.csv']);
     assertExit(fixed, 2);
     assert.match(fixed.stdout, /^ +3 +R-2026\/0002 +Währung +"mxn" +"MXN"$/m);
     assert.match(fixed.stdout, /^gut\.csv: november\.csv with 1 correction\.$/m);

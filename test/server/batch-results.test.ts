@@ -173,7 +173,7 @@ test('results that could not be written are refused before anything moves', asyn
   const args = ['run', `${name}.yaml`, '--batch', batch, '--id', `${DATE}-weekly`];
   for (const [out, said] of [
     [['--out', 'nowhere/results.csv'], /RESULTS_UNWRITABLE nowhere\/results\.csv/],
-    [['--out', batch], /it is the batch file itself/],
+    [['--out', batch], /it is p-[^ ]+\.csv, which the command reads/],
     [['--out', '.'], /it is no file/],
     [['--out', 'results.csv', '--detach'], /before there are results/],
   ] as const) {

@@ -153,11 +153,16 @@ describe('which run a start is of', { concurrency: 6 }, () => {
     ]);
     const refused = await run(policy, '--json');
     assertExit(refused, 4);
-    assert.equal(reportOf(refused).problems[0]?.code, 'PLAN_REFERENCE_TOO_OLD');
+    const [problem] = reportOf(refused).problems;
+    assert.equal(problem?.code, 'PLAN_REFERENCE_TOO_OLD');
+    assert.ok(problem.fix.includes(`\`npx cambist run POLICY --id ${policy.run.id} --go-on\``), problem.fix);
     await putRates(new Date(Date.now() - 3_600_000).toISOString());
     const shown = await run(policy);
     assertExit(shown, 4);
-    assert.match(flat(shown.stderr), /nothing was sent\. With --go-on this would go on: the plan\./);
+    assert.match(
+      flat(shown.stderr),
+      /has ended without a plan; nothing was sent\. Mend what its report names, then type the same with --go-on/,
+    );
     assertExit(await run(policy, '--go-on'), 0);
     assert.equal(movedFor(stage, policy).trades.length, 1);
   });

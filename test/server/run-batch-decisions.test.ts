@@ -9,13 +9,14 @@ import { todayIn } from '../../calendar/business-date.ts';
 import { runName } from '../../domain/references.ts';
 import {
   assertPaidOnce,
+  chunkOf,
   paymentsOf,
   resetBatch,
   startBatch,
   untilAllEnded,
   type BatchRun,
 } from '../support/batches.ts';
-import { assertExit, command, flat, type Ended } from '../support/commands.ts';
+import { assertExit, command, documentOf, flat, type Ended } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { openStage, type Stage } from '../support/stage.ts';
 
@@ -97,5 +98,48 @@ test('of a payment of a batch that waits for money nobody can say that it was no
     flat(said.stderr),
     /^ITEM_NOT_IN_QUESTION .* it waits \(\w+\), and there is nothing to decide about it/,
   );
+  await batch.handle.terminate('the test is over');
+});
+
+test('an acknowledgement covers what its person saw: a second reason of the same batch brings it back into the list', async () => {
+  const [first] = paymentsOf(1);
+  assert.ok(first !== undefined);
+  const [, account, currency] = first;
+  const policy = 'payout: { fund: { mode: none } }\nshortfall: hold';
+  const batch = await startBatch(
+    stage,
+    [
+      ['inv-a', account, currency, '900000'],
+      ['inv-b', account, currency, '1000000'],
+    ],
+    { perChunk: 2, policy },
+  );
+  const isIn = async (): Promise<boolean> => {
+    const listed = await command(stage, ['list', '--attention', '--json']);
+    const { runs } = documentOf(listed) as { readonly runs: readonly { readonly run: string }[] };
+    return runs.some(({ run }) => run === runName(batch.name));
+  };
+  const acknowledge = async (): Promise<void> =>
+    assertExit(await command(stage, ['list', '--acknowledge', runName(batch.name), '--by', 'ana']), 0);
+  await batch.until((report) => ['inv-a', 'inv-b'].every((item) => codesOf(report, item).length > 0));
+  assert.ok(await isIn());
+  await acknowledge();
+  assert.ok(!(await isIn()), 'both payments that lack money were seen');
+
+  // Money comes for one of them, and then the service refuses the key.
+  stage.sandbox.addFault({
+    operation: 'createWithdrawal',
+    times: 1_000,
+    when: { reference: `${runName(batch.name)}.inv-a` },
+    effect: { kind: 'error', code: 'AUTH_INSUFFICIENT_SCOPE', stored: false },
+  });
+  stage.sandbox.deposit({ currency, amount: '900000' });
+  // The chunk looks at once.
+  await stage.during(chunkOf(stage, batch, 1).workflowId, () =>
+    batch.until((report) => codesOf(report, 'inv-a').includes('AUTH_INSUFFICIENT_SCOPE')),
+  );
+  assert.ok(await isIn(), 'nobody has seen that the key is refused');
+  await acknowledge();
+  assert.ok(!(await isIn()));
   await batch.handle.terminate('the test is over');
 });

@@ -3,6 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readPage } from '../support/docs-tables.ts';
 import { daysOffOf, calendarNames } from '../../calendar/holidays.ts';
 import {
   closedDays,
@@ -82,6 +83,25 @@ test('a system is closed on weekends too, and says why', () => {
   assert.equal(firstOpenDay([t2, systemNamed('chaps')], '2026-12-25'), '2026-12-29');
   assert.equal(whyClosed(fedwire, '2026-07-03'), null, 'a holiday on a Saturday is not made up for');
   assert.equal(whyClosed(fedwire, '2027-07-05'), 'Independence Day');
+});
+
+test('each calendar names its source and how sure it is, and the guide says the same', () => {
+  assert.deepEqual(
+    readPage('docs/policies.md').rows('Calendars of payment systems'),
+    [...PAYMENT_SYSTEMS.values()].map(({ name, currency, source, sureness }) => [
+      `\`${name}\``,
+      currency,
+      source,
+      sureness,
+    ]),
+  );
+});
+
+test('a day that is known at second hand only is told so, in a plan and as a day off of a schedule', async () => {
+  const said = 'Labour Day, as we know at second hand only';
+  assert.equal(whyClosed(systemNamed('sic'), '2026-05-01'), said);
+  assert.deepEqual((await daysOffOf({ kind: 'calendar', name: 'sic' }))('2026-05-01'), { name: said });
+  assert.equal(whyClosed(systemNamed('T2'), '2026-05-01'), 'Labour Day');
 });
 
 test('a schedule may name a payment system as its calendar', async () => {

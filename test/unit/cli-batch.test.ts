@@ -140,7 +140,6 @@ test('a batch is not checked by a policy that has mistakes, and one that is miss
 
 const REFUSED: readonly (readonly [argv: readonly string[], said: RegExp])[] = [
   [[POLICY, POLICY, '--batch', SAMPLE], /^BAD_COMMAND_LINE --batch: a batch is checked with one policy\./],
-  [[POLICY, '--batch', SAMPLE, '--fix', 'fixed.csv'], /The corrected file is named by\s+--out\./],
   [[POLICY, '--expect-count', '5'], /^BAD_COMMAND_LINE --expect-count: it says what a batch should have/],
   [[POLICY, '--expect-total', '5 EUR'], /^BAD_COMMAND_LINE --expect-total: it says what a batch should have/],
   [
@@ -174,45 +173,79 @@ inv-1043;wac_EuR5epaLive1;EUR;1.250,00\r
 test('--fix lists what is certain, writes it into a new file as the guide shows, and checks that one', async () => {
   const file = fileOf('november.csv', TO_CORRECT);
   const out = join(FOLDER, 'fixed.csv');
-  const { exitCode, stdout } = await cambist('check', POLICY, '--batch', file, '--fix', '--out', out);
+  const { exitCode, stdout } = await cambist('check', POLICY, '--batch', file, '--fix', out);
   assert.equal(exitCode, 2);
   const words = (all: string): string => all.replaceAll(`${FOLDER}/`, '').replaceAll(/\s+/g, ' ');
   assert.equal(words(stdout), words(shown('Corrections')));
   assert.equal(readFileSync(file, 'utf8'), TO_CORRECT);
   const written = readFileSync(out, 'utf8');
   assert.equal(written, TO_CORRECT.replace('mxn; 16500', 'MXN;16500'));
-  const again = await cambist('check', POLICY, '--batch', out, '--fix', '--out', join(FOLDER, 'none.csv'));
-  assert.match(again.stdout, /fixed\.csv: nothing to correct that is certain\.\n/);
-  assert.equal(existsSync(join(FOLDER, 'none.csv')), false);
+  const copy = join(FOLDER, 'copy.csv');
+  const again = await cambist('check', POLICY, '--batch', out, '--fix', copy);
+  assert.match(again.stdout, /copy\.csv:\s+\S+fixed\.csv\s+with\s+no\s+correction\.\n/);
+  assert.equal(readFileSync(copy, 'utf8'), written);
 });
 
-test('--fix alone writes nothing, and --out never names the batch itself', async () => {
+test('--fix writes no file that is there already, whatever it is and by whatever name', async () => {
   const file = fileOf('itself.csv', TO_CORRECT.replace('1.250,00', '1250.00'));
-  const listed = await cambist('check', POLICY, '--batch', file, '--fix', '--json');
-  assert.equal(listed.exitCode, 2);
+  const good = join(FOLDER, 'good.csv');
+  const listed = await cambist('check', POLICY, '--batch', file, '--fix', good, '--json');
+  assert.equal(listed.exitCode, 0);
   const { batch }: { batch: { file: string; corrections: unknown } } = JSON.parse(listed.stdout);
-  assert.equal(batch.file, file);
+  assert.equal(batch.file, good);
   assert.deepEqual(batch.corrections, [
     { line: 2, row: 2, payment: 'inv-1042', column: 'ccy', now: 'MXN', was: 'mxn' },
     { line: 2, row: 2, payment: 'inv-1042', column: 'amount', now: '16500.00', was: ' 16500.00' },
   ]);
-  const link = join(FOLDER, 'link.csv');
+  const [link, dangling] = [join(FOLDER, 'link.csv'), join(FOLDER, 'dangling.csv')];
   symlinkSync(file, link);
-  for (const out of [file, link]) {
-    const { exitCode, stderr } = await cambist('check', POLICY, '--batch', file, '--fix', '--out', out);
+  symlinkSync(join(FOLDER, 'nowhere.csv'), dangling);
+  const policy = fileOf('good.yaml', readFileSync(join(ROOT, POLICY), 'utf8'));
+  const before = [file, good, policy].map((one) => readFileSync(one, 'utf8'));
+  for (const there of [file, link, dangling, good, policy, FOLDER]) {
+    const { exitCode, stderr } = await cambist('check', POLICY, '--batch', file, '--fix', there);
     assert.equal(exitCode, 2);
-    assert.match(stderr, /RESULTS_UNWRITABLE[^]*it is the batch\s+file itself/);
+    assert.match(stderr, /RESULTS_UNWRITABLE[^]*it\s+is\s+there\s+already,\s+and\s+is\s+never\s+overwritten/);
   }
-  assert.match(readFileSync(file, 'utf8'), /;mxn; 16500/);
-  const good = await cambist('check', POLICY, '--batch', file, '--fix', '--out', join(FOLDER, 'good.csv'));
-  assert.equal(good.exitCode, 0);
-  assert.match(good.stdout, /good\.csv: ok, 2 payments/);
+  assert.deepEqual(
+    [file, good, policy].map((one) => readFileSync(one, 'utf8')),
+    before,
+  );
 });
 
-test('--fix without a batch, and --out without --fix, are refused', async () => {
-  for (const options of [['--fix'], ['--batch', SAMPLE, '--out', 'x.csv']]) {
-    const { exitCode, stderr } = await cambist('check', POLICY, ...options);
+test('where the policy has mistakes, --fix writes nothing and says so', async () => {
+  const policy = fileOf('wrong.yaml', 'policy: 1\nkind: payout\nname: p\nenvironment: sandbox\n');
+  const out = join(FOLDER, 'unwritten.csv');
+  const { exitCode, stdout } = await cambist('check', policy, '--batch', SAMPLE, '--fix', out);
+  assert.equal(exitCode, 2);
+  assert.match(
+    stdout.replaceAll(/\s+/g, ' '),
+    /its policy has mistakes\. \S+unwritten\.csv is not written\./,
+  );
+  assert.equal(existsSync(out), false);
+});
+
+test('--fix without a batch, and --fix without a new file, are refused', async () => {
+  const alone = await cambist('check', POLICY, '--fix', join(FOLDER, 'x.csv'));
+  assert.match(alone.stderr, /^BAD_COMMAND_LINE --fix: it corrects a batch, and none is named\./);
+  const unnamed = await cambist('check', POLICY, '--batch', SAMPLE, '--fix');
+  assert.match(unnamed.stderr, /^BAD_COMMAND_LINE[^]*--fix/);
+  assert.deepEqual([alone.exitCode, unnamed.exitCode], [2, 2]);
+});
+
+test('run writes its results over no file that it reads: batch, policy, reference rates, destinations', async () => {
+  for (const read of [
+    SAMPLE,
+    POLICY,
+    'policies/rates/daily.yaml',
+    'policies/destinations/contractors.yaml',
+  ]) {
+    const argv = ['run', POLICY, '--batch', SAMPLE, '--id', '2026-11-21-weekly', '--out', read];
+    const { exitCode, stderr } = await cambist(...argv);
     assert.equal(exitCode, 2);
-    assert.match(stderr, /^BAD_COMMAND_LINE --(?:fix|out): /);
+    assert.match(
+      stderr.replaceAll(/\s+/g, ' '),
+      new RegExp(`RESULTS_UNWRITABLE ${read}.* it is ${read}, which the command reads`),
+    );
   }
 });

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explainedText } from '../../cli/views/explain-reset-text.ts';
 import type { ResetExplained } from '../../operations/replay/explain.ts';
-import { againCommand, goOnCommand } from '../../operations/decide/next-start.ts';
+import { goOnCommand } from '../../domain/replacement.ts';
+import { againCommand } from '../../operations/decide/next-start.ts';
 import type { ResetPoint } from '../../operations/replay/points.ts';
 
 const NOW_MS = Date.parse('2026-11-21T12:00:00Z');

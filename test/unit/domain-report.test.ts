@@ -18,7 +18,7 @@ import {
 import { lookingIn, progressPage } from '../../domain/run/progress.ts';
 import { addEvidence, adoptPlan, newRunState, type Evidence, type RunState } from '../../domain/run/state.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
-import { PROBLEMS, type Problem } from '../../domain/problems.ts';
+import { isRefusedAgain, PROBLEMS, type Problem } from '../../domain/problems.ts';
 import { Pauses } from '../../domain/run/pauses.ts';
 import { DECISIONS } from '../../domain/service/reply-rules.ts';
 import { adviceFor, adviceOf, moneyAdvice } from '../../domain/writes/step.ts';
@@ -518,6 +518,20 @@ test('every advice that a known run shows has its name, and its item’s, in the
       assert.doesNotMatch(line, /\b(RUN|OLD)\b/);
   }
   assert.ok(named > 5, `${named} advices name a run`);
+});
+
+test('where the same run ends in the same way whenever it is tried again, no advice says to try it again', () => {
+  const codes = (Object.keys(PROBLEMS) as (keyof typeof PROBLEMS)[]).filter((code) =>
+    isRefusedAgain([{ code }]),
+  );
+  assert.ok(
+    codes.includes('OVER_LIMIT') && codes.includes('GUARD_UNUSUAL') && !codes.includes('OUTSIDE_GUARD'),
+  );
+  for (const code of codes) assert.doesNotMatch(adviceOf(code), /cambist replay|reset the run|--go-on/, code);
+  // What only follows from such an end changes nothing.
+  assert.ok(isRefusedAgain([{ code: 'GUARD_UNUSUAL' }, { code: 'LEG_NOT_TRADED' }]));
+  assert.ok(!isRefusedAgain([{ code: 'OVER_LIMIT' }, { code: 'SHORTFALL' }]));
+  assert.ok(!isRefusedAgain([]));
 });
 
 test('what the policy does by itself is not explained to a run that has the rule', () => {

@@ -143,6 +143,43 @@ test('a run whose plan was refused says that it was not started, and that nothin
   });
 });
 
+test('a run whose plan was refused names what helps: a corrected policy with --go-on, other payments with another --id', async () => {
+  const fixesOf = async (
+    input: RunInput,
+    ...codes: readonly Problem['code'][]
+  ): Promise<readonly string[]> => {
+    const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+    const problems = codes.map((code): Problem => ({ code, item: null, message: 'm', fix: 'Mend it.' }));
+    const readPlan: Ports['readPlan'] = async () => ({ kind: 'refused', problems });
+    const end = await new Run(input, state, ports({ readPlan })).complete().catch((error: unknown) => error);
+    assert.ok(end instanceof RunRefused);
+    return end.problems.map(({ fix }) => fix);
+  };
+  const wayOn =
+    'Mend it. Where you change the policy or a file that it names, type `npx cambist run POLICY --id 2026-11-21 --go-on`: a reset plans by the old text.';
+  assert.deepEqual(await fixesOf(INPUT, 'PLAN_OVER_LIMIT'), [wayOn]);
+  // It is said once, and what the problem itself advises can be typed.
+  const own = PROBLEMS.PLAN_ACCOUNT_UNUSABLE.advice;
+  const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
+  const unusable = [makeProblem('PLAN_ACCOUNT_UNUSABLE', 'supplier')];
+  const readPlan: Ports['readPlan'] = async () => ({ kind: 'refused', problems: unusable });
+  await assert.rejects(new Run(INPUT, state, ports({ readPlan })).complete(), (error) => {
+    assert.ok(error instanceof RunRefused && own.includes('`npx cambist replay RUN`'));
+    assert.ok(error.problems[0]?.fix.includes('`npx cambist replay p.2026-11-21`'));
+    return true;
+  });
+  assert.deepEqual(await fixesOf(INPUT, 'PLAN_ACCOUNT_MISSING', 'PLAN_REFERENCE_TOO_OLD'), [
+    'Mend it.',
+    wayOn,
+  ]);
+  const batch = { payments: 1, totals: [], chunks: [] };
+  assert.deepEqual(await fixesOf({ ...INPUT, batch }, 'PLAN_DESTINATION_UNKNOWN'), [
+    `${wayOn} A corrected file of payments needs another --id.`,
+  ]);
+  // No text of the policy helps.
+  assert.deepEqual(await fixesOf(INPUT, 'PLAN_WINDOW_PASSED'), ['Mend it.']);
+});
+
 test('a run that was cancelled before there was a plan, and then reset, ends without one', async () => {
   const state = newRunState(RUN, 'sandbox/p.2026-11-21', { name: 'p', hash: 'hash' });
   const readPlan: Ports['readPlan'] = async () => ({ kind: 'cancelled' });

@@ -704,7 +704,7 @@ test('a leg that ends because another open run has reserved what it would trade 
   assert.equal(code, 'BALANCES_CHANGED');
   assert.match(
     message,
-    /\. Now q\.2026-11-21 uses the money, for a trade that is not settled yet and may still fail\. That leaves nothing of it\.$/,
+    /\. Now q\.2026-11-21 uses that money for a trade that has not settled yet, and so may still fail\. This leaves nothing of it\.$/,
   );
   assert.doesNotMatch(message, /asks for/);
   assert.match(fix, /npx cambist replay/);
@@ -725,7 +725,7 @@ test('a purchase that needs sales by the balances of now waits for the sale of i
   assert.ok(ends.kind === 'not traded');
   assert.match(
     ends.problem.message,
-    /\. Without the USD that sales would bring, the balances now pay for nothing of it/,
+    /\. It needs USD that sales of the run would bring, .* The balances now pay for nothing of it/,
   );
 });
 

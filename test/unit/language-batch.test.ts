@@ -169,7 +169,7 @@ test('a file with more than 100,000 rows is refused where they begin, and read n
   async function* endless(): AsyncGenerator<Uint8Array> {
     for (; ; chunks += 1) {
       await Promise.resolve();
-      yield Buffer.from('[]\n'.repeat(10_000));
+      yield Buffer.from('{]\n'.repeat(10_000));
     }
   }
   const reader = new BatchReader(endless(), rules({ mostFindings: 100_001 }));
@@ -226,6 +226,24 @@ test('whoever stops taking rows closes the file', async () => {
   }
   for await (const row of new BatchReader(source(), rules()).rows()) if (row.line > 3) break;
   await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(isClosed);
+});
+
+test('a file of which the first line says enough is closed as well', async () => {
+  let isClosed = false;
+  async function* source(): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) yield await Promise.resolve(Buffer.from('[{}]\n'));
+    } finally {
+      isClosed = true;
+    }
+  }
+  const { findings } = await (async () => {
+    const reader = new BatchReader(source(), rules());
+    for await (const row of reader.rows()) assert.fail(`a row on line ${row.line}`);
+    return reader;
+  })();
+  assert.deepEqual(listed(findings.mistakes.first), ['BATCH_FORM 1:1']);
   assert.ok(isClosed);
 });
 
@@ -438,7 +456,9 @@ test('an amount that is written otherwise than the policy says is refused, and n
     ',5',
     '0,00',
   ];
-  const expected = written.map((_, index) => `BATCH_AMOUNT ${index + 2}:25`);
+  const expected = written.map(
+    (text, index) => `BATCH_AMOUNT${text.startsWith('-') ? '_BELOW_ZERO' : ''} ${index + 2}:25`,
+  );
   assert.equal(await amountsIn('EUR', written, numbers), expected.join(' '));
 });
 
@@ -463,6 +483,59 @@ test('of such an amount the fix has the right text where no other amount can be 
     const said = printed(found);
     assert.ok(said.includes(`fix: write ${fix}, or correct \`numbers\` in the policy`), said);
   }
+});
+
+test('of what people write into a cell of amounts, the message says what it is', async () => {
+  const german = { decimal: ',', group: '.' } as const;
+  const english = { decimal: '.', group: null } as const;
+  for (const [numbers, text, said] of [
+    [german, '12,50 EUR', '"12,50 EUR" has the currency beside the amount. fix: write 12,50'],
+    [german, '12.50 EUR', 'beside the amount. fix: write 12,50, or correct `numbers` in the policy'],
+    [
+      english,
+      '€12,50',
+      'beside the amount. fix: write 12.50, or `numbers: { decimal: "," }` into the policy',
+    ],
+    [english, '12.50 USD', '"12.50 USD" says USD, but the currency of the row is EUR. fix: correct the one'],
+    [english, '$12.50', 'has "$" beside the amount, which may stand for several currencies. fix: see that'],
+    [english, '12.50-', '"12.50-" is below zero, and a batch only pays out. fix: delete the row'],
+    [english, '(12.50)', '"(12.50)" is below zero'],
+    [
+      english,
+      '1.25E+05',
+      '"1.25E+05" is a number that a spreadsheet has shortened: some of its digits are lost.',
+    ],
+    [
+      english,
+      '#####',
+      'a spreadsheet writes where it cannot calculate or show a value. fix: mend the formula',
+    ],
+    [
+      english,
+      "'12.50",
+      'has quotes around it, or a sign in front, that belong to no value. fix: write 12.50',
+    ],
+  ] as const) {
+    const payout = { format: formatOf({}, { numbers }) };
+    const found = await read(`${HEADER.replaceAll(',', ';')}\np;${ACCOUNT};EUR;${text};x\n`, {
+      policy: { environment: 'sandbox', rules: { limits: null }, payout },
+    });
+    const told = printed(found).replace(/\n[^]*\n {2}fix/, ' fix');
+    assert.ok(told.includes(said), told);
+  }
+});
+
+test('an id that a spreadsheet has shortened or could not calculate is no id, also with `as: slug`', async () => {
+  const payout = { format: formatOf({}, { slugs: true }) };
+  const ids = ['1.23E+15', '#N/A', 'R-2026/1'].map((id) => `${id},${ACCOUNT},MXN,1.00,x`).join('\n');
+  const { rows, reader } = await read(`${HEADER}\n${ids}\n`, {
+    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+  });
+  assert.deepEqual(
+    rows.map(({ id }) => id),
+    ['R-2026-1'],
+  );
+  assert.deepEqual(listed(reader.findings.mistakes.first), ['BATCH_SHORTENED 2:1', 'BATCH_SHEET_ERROR 3:1']);
 });
 
 test('zeros behind the decimals of a currency are cut off; other digits are refused', async () => {

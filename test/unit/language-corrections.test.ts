@@ -26,6 +26,20 @@ const CERTAIN: readonly (readonly [column: keyof typeof CELLS, was: string, now:
   ['amount', '0012.50', '12.50'],
   ['amount', '.50', '0.50'],
   ['amount', '12.', '12'],
+  ['amount', '12.50 EUR', '12.50'],
+  ['amount', 'eur 12.50', '12.50'],
+  ['amount', '€12.50', '12.50'],
+  ['amount', '12.50\u00A0€', '12.50'],
+  ['amount', "'12.50", '12.50'],
+  ['amount', '“12.50”', '12.50'],
+  ['id', '‘inv-1’', 'inv-1'],
+  ['id', "'inv-1", 'inv-1'],
+  ['id', 'inv\u00AD-1', 'inv-1'],
+  ['account', '„wac_7Hk2mQ9vT4xR“', 'wac_7Hk2mQ9vT4xR'],
+  ['account', 'wac_7Hk2\u200BmQ9v\uFEFFT4xR\u2060', 'wac_7Hk2mQ9vT4xR'],
+  ['account', '3F2504E0-4F89-11D3-9A0C-0305E82C3301', '3f2504e0-4f89-11d3-9a0c-0305e82c3301'],
+  ['currency', '«EUR»', 'EUR'],
+  ['currency', '\u200EEUR', 'EUR'],
 ];
 
 for (const [column, was, now] of CERTAIN) {
@@ -50,7 +64,18 @@ const LEFT: readonly (readonly [column: keyof typeof CELLS, text: string, why: s
   ['amount', '1.2E3', 'a spreadsheet may have rounded it'],
   ['amount', '12.505', 'cutting it off would change it'],
   ['amount', '-12.50', 'it may be a repayment'],
-  ['amount', '12.50 EUR', 'a unit may be another one'],
+  ['amount', '12.50-', 'so it may here'],
+  ['amount', '(12.50)', 'and so it may here'],
+  ['amount', '12.50 USD', 'the row is in another currency'],
+  ['amount', '$12.50', 'several currencies have this sign'],
+  ['amount', '250.000 EUR', 'the point may separate thousands'],
+  ['amount', '\u202E05.21', 'a person sees the digits in another order'],
+  ['amount', '\u200F12.50', 'a sign turns the direction of writing'],
+  ['amount', '1.2E+03', 'its digits are lost'],
+  ['account', '1.23E+15', 'its digits are lost'],
+  ['account', '#N/A', 'the spreadsheet could not calculate it'],
+  ['account', 'wac_7Hk2 mQ9vT4xR', 'a blank is seen'],
+  ['currency', '$', 'several currencies have this sign'],
   ['amount', '00', 'it is zero'],
   ['amount', '', 'it is empty'],
   ['currency', 'Euro', 'it is no code'],
@@ -144,6 +169,80 @@ test('names of columns with blanks around them or in other capitals are correcte
   // Which of the two is meant is not certain.
   const twice = 'id,account,ccy,Amount,AMOUNT\ni-1,wac_1,eur,1.00,2.00\n';
   assert.equal(await correctedText(twice, format), twice);
+});
+
+/** Whole files, with every correction. */
+const FILES: readonly (readonly [what: string, was: string, now: string, corrections: number])[] = [
+  [
+    'empty cells that a spreadsheet left out at the end',
+    'id,account,currency,amount,note,more\ni-1,wac_1,eur,1.00\ni-2,wac_1,EUR,2.00,x\n',
+    'id,account,currency,amount,note,more\ni-1,wac_1,EUR,1.00,,\ni-2,wac_1,EUR,2.00,x,\n',
+    3,
+  ],
+  [
+    'empty cells beyond the first line',
+    'id;account;currency;amount\r\ni-1;wac_1;EUR;1.00;; ;\r\ni-2;wac_1;EUR;2.00\r\n',
+    'id;account;currency;amount\r\ni-1;wac_1;EUR;1.00\r\ni-2;wac_1;EUR;2.00\r\n',
+    1,
+  ],
+  [
+    'the first line once more, with a byte order mark, as where two files were put together',
+    'id,account,currency,amount\ni-1,wac_1,EUR,1.00\n\uFEFFID,account,Currency,"amount"\ni-2,wac_1,EUR,2.00\n',
+    'id,account,currency,amount\ni-1,wac_1,EUR,1.00\n\ni-2,wac_1,EUR,2.00\n',
+    1,
+  ],
+  [
+    'quotes of a word processor around a cell that holds a comma',
+    'id,account,currency,amount,note\ni-1,wac_1,EUR,1.00,“November, first half”\n',
+    'id,account,currency,amount,note\ni-1,wac_1,EUR,1.00,"November, first half"\n',
+    1,
+  ],
+  [
+    'characters that nobody can see, in the names of columns and in notes',
+    '\uFEFFid,ac\u00ADcount,currency,amount,no\u200Bte\ni-1,wac_1,EUR,1.00,"Mül\u00ADler ""A"", می\u200Cخواهم"\ni-2,wac_1,EUR,2.00,"\uFEFFx"\n',
+    '\uFEFFid,account,currency,amount,note\ni-1,wac_1,EUR,1.00,"Müller ""A"", می\u200Cخواهم"\ni-2,wac_1,EUR,2.00,"x"\n',
+    4,
+  ],
+  [
+    'a JSON list',
+    '[{"id": "i-1", "account": "wac_1",\r\n   "currency": "eur", "amount": "1.00", "note": "a, [b] {c}"},\r\n {"id":"i-2","account":"wac_1","currency":"EUR","amount":"2.00","tags":[{"a":1}]}]\r\n',
+    '{"id": "i-1", "account": "wac_1", "currency": "EUR", "amount": "1.00", "note": "a, [b] {c}"}\n{"id":"i-2","account":"wac_1","currency":"EUR","amount":"2.00","tags":[{"a":1}]}\n',
+    2,
+  ],
+  [
+    'commas between the lines of JSON',
+    '{"id":"i-1","account":"wac_1","currency":"EUR","amount":"1.00"} ,\n{"id":"i-2","account":"wac_1","currency":"EUR","amount":"2.00"}\n',
+    '{"id":"i-1","account":"wac_1","currency":"EUR","amount":"1.00"} \n{"id":"i-2","account":"wac_1","currency":"EUR","amount":"2.00"}\n',
+    1,
+  ],
+];
+
+for (const [what, was, now, count] of FILES) {
+  test(`${what}: corrected, and then there is nothing to correct any more`, async () => {
+    const { bytes, corrections } = await corrected(Buffer.from(was), formatOf(), {});
+    assert.equal(Buffer.from(bytes).toString('utf8'), now);
+    assert.equal(corrections.length, count);
+    assert.equal(await correctedText(now), now);
+  });
+}
+
+test('a form that could be read in two ways stays', async () => {
+  for (const text of [
+    // A value that is read is missing: nobody knows which cell was left out.
+    'id,account,amount,currency\ni-1,wac_1,1.00\n',
+    'id,note,account,currency,amount,more\ni-1,wac_1,EUR,1.00\n',
+    // Of a note that also turns the direction of writing, nobody knows what is meant.
+    'id,account,currency,amount,note\ni-1,wac_1,EUR,1.00,\u200Ba\u202Eb\n',
+    // Something stands in the cells beyond.
+    'id,account,currency,amount\ni-1,wac_1,EUR,1.00,,x\n',
+    // Which quote belongs to which cell?
+    'id,account,currency,amount,note\ni-1,wac_1,EUR,1.00,“a,b\n',
+    // The columns in another order: the rows behind are of another file.
+    'id,account,currency,amount\nid,account,amount,currency\ni-1,wac_1,1.00,EUR\n',
+    '[{"id":"i-1"}, 5]\n',
+    '[{"id":"i-1"}\n',
+  ])
+    assert.equal(await correctedText(text), text);
 });
 
 test('rows that are no payments, and mistakes that are not certain, stay as they are', async () => {

@@ -70,6 +70,14 @@ test('columns that have the names of results stay, and the new ones are called o
   );
 });
 
+test('a column without a name stays, and the results stand behind it', async () => {
+  const lines = await linesOf('ref,account,ccy,amount,,\np-1,wac_1,EUR,1,,\n');
+  assert.deepEqual(
+    lines.map((line) => line.split(',').indexOf(line.startsWith('ref') ? 'outcome' : 'PAID')),
+    [6, 6],
+  );
+});
+
 test('JSON Lines stay JSON Lines; the trailer is left out', async () => {
   const row = { ref: 'p-1', account: 'wac_1', ccy: 'EUR', amount: '1.00', status: 'mine' };
   const lines = await linesOf(`${JSON.stringify(row)} \n{"trailer":{"count":1}}\n`);

@@ -195,6 +195,11 @@ test('what ended undone says in one sentence what is done, and what to do about 
     'Mend the cause, then type `npx cambist replay p.2026-11-21`, or press Reset and choose any event: what is not done is tried again, nothing is traded or paid twice. The whole report: `npx cambist report p.2026-11-21`.';
   assert.equal(endOf(endedWith(refused)), `Ended: nothing was traded or paid of 1 item. ${reset}`);
   assert.equal(endOf(endedWith(refused, paid)), `Ended: 1 of 2 items is done, the others are not. ${reset}`);
+  assert.equal(
+    endOf(endedWith(endedBy('OVER_LIMIT'), paid)),
+    'Ended: 1 of 2 items is done, the others are not. A reset would end in the same way: the report says beside each problem what helps. The whole report: `npx cambist report p.2026-11-21`.',
+  );
+  assert.ok(endOf(endedWith(endedBy('OVER_LIMIT'), refused)).endsWith(reset), 'one of them may go on');
   const left = endedWith(paid);
   const position = { currency: 'EUR', withdrawable: '5', projected: null, traded: '0' };
   const bounds = { target: null, low: null, high: '0', wanted: null, restraint: 'other run' } as const;
