@@ -16,7 +16,8 @@ import {
   type GatedWrite,
   type PoliciesRead,
 } from '../domain/writes/write-gate.ts';
-import type { TradedQuote } from '../domain/writes/step.ts';
+import { leavesInDoubt, type TradedQuote } from '../domain/writes/step.ts';
+import { TakenLegs } from '../domain/writes/taken-legs.ts';
 import type { Spending } from '../domain/writes/ceilings.ts';
 import { SEND_OUTLIVES_MS } from '../domain/writes/doubt.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
@@ -121,24 +122,14 @@ export function writeGate(options: Options): WriteGate {
     const other = shown.find(({ quoteId }) => quoteId !== quote.id);
     return other === undefined ? null : `${leg} was traded already, as ${other.id}`;
   };
-  /** The last quote by which each leg may have been traded here, and until when the list of trades may not show that. */
-  const lastQuotes = new Map<string, { readonly quoteId: string; readonly untilMs: number }>();
+  const takenLegs = new TakenLegs();
   /** Takes the leg for this quote, as the last thing before it leaves; else says why not. */
   const takeLeg = ({ reference, quote }: AskedTrade): string | null => {
     const nowMs = clock.monotonicMs();
-    for (const [leg, { untilMs }] of lastQuotes) if (untilMs <= nowMs) lastQuotes.delete(leg);
-    const leg = firstReference(reference);
-    const taken = lastQuotes.get(leg);
-    if (taken !== undefined && taken.quoteId !== quote.id)
-      return `${leg} may just have been traded by quote ${taken.quoteId}`;
     const untilMs = nowMs + WRITE_LIMITS.startToCloseMs + facts.listLagMs + SEND_OUTLIVES_MS;
-    lastQuotes.set(leg, { quoteId: quote.id, untilMs });
-    return null;
-  };
-  const noteUntraded = ({ reference, quote }: AskedTrade, { kind }: Reply<unknown>): void => {
-    const isUntraded = kind === 'REFUSED' || kind === 'NOT_SENT';
     const leg = firstReference(reference);
-    if (isUntraded && lastQuotes.get(leg)?.quoteId === quote.id) lastQuotes.delete(leg);
+    const other = takenLegs.take(leg, quote.id, { nowMs, untilMs });
+    return other === null ? null : `${leg} may just have been traded by quote ${other}`;
   };
   const sealOf = (quoteId: string, { reference, sell, buy }: GatedTrade, sides: Sides): string =>
     seal([quoteId, reference, sell, buy, sides.sellAmount, sides.buyAmount]);
@@ -170,7 +161,12 @@ export function writeGate(options: Options): WriteGate {
       const sentAtMs = clock.wallMs();
       const taken = write.kind === 'trade' ? takeLeg(write) : null;
       const reply = taken === null ? await send() : notAllowed('NOT_ALLOWED', taken);
-      if (write.kind === 'trade') noteUntraded(write, reply);
+      if (write.kind === 'trade' && taken === null)
+        takenLegs.told(
+          firstReference(write.reference),
+          write.quote.id,
+          reply.kind === 'DONE' || leavesInDoubt(reply),
+        );
       sentHere.note(key, cameOf(reply), { sentAtMs, atMs: clock.wallMs() });
       tally.told(leaving, reply);
       return reply;
