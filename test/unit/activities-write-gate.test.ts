@@ -218,6 +218,11 @@ test('a price that the plan of a stranger would take, and the folder does not, i
 /** Another quote of the same leg. */
 const ANOTHER = { ...IN_HAND, id: 'qte_2' };
 
+function sealedBy(key: ApiKey, quote: typeof IN_HAND): typeof IN_HAND & { readonly seal: string } {
+  const facts = [quote.id, LEG.reference, LEG.sell, LEG.buy, quote.sellAmount, quote.buyAmount];
+  return { ...quote, seal: sealerOf(key)(facts) };
+}
+
 /** Trades the leg by a quote that a worker of the key has asked for. */
 async function tradesBy(
   deps: ReturnType<typeof gated>['deps'],
@@ -225,9 +230,7 @@ async function tradesBy(
 ): Promise<LegStep | Stopped> {
   const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
   assert.ok(quoted.kind === 'quoted');
-  const seals = sealerOf(KEY);
-  const facts = [quote.id, LEG.reference, LEG.sell, LEG.buy, quote.sellAmount, quote.buyAmount];
-  const state = { ...quoted.state, quote: { ...quote, seal: seals(facts) } };
+  const state = { ...quoted.state, quote: sealedBy(KEY, quote) };
   return (await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, state }))).step;
 }
 
@@ -280,14 +283,29 @@ test('a quote that was refused, or that never left, leaves its leg to another on
   }
 });
 
+test('while the list of trades is not read to its end, no leg is traded, and its quote is not counted', async () => {
+  let isReadable = true;
+  const { deps, sent } = gated(() => [POLICY], {
+    listTrades: async () => (isReadable ? page<Trade>() : NO_ANSWER),
+  });
+  const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
+  assert.ok(quoted.kind === 'quoted');
+  isReadable = false;
+  // The lookup of the steps has been answered before.
+  const open = { ...deps, reader: { ...deps.reader, listTrades: async () => page<Trade>() } };
+  const { step } = await inActivity({}, () => executeTrade(open)({ ...LEG_CALL, state: quoted.state }));
+  assert.ok(step.kind === 'wait');
+  assert.deepEqual([step.wait.problem.code, step.wait.reason], ['TRADES_UNREAD', 'outage']);
+  assert.ok(step.state.held);
+  assert.equal(sent('createTrade').length, 0);
+});
+
 test('of two quotes of a leg that are traded at the same moment, one leaves', async () => {
-  const seals = sealerOf(KEY);
   const { deps, sent } = gated(() => [POLICY], { listTrades: async () => page<Trade>() });
   const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
   assert.ok(quoted.kind === 'quoted');
   const steps = ['qte_1', 'qte_2'].map(async (id) => {
-    const seal = seals([id, LEG.reference, LEG.sell, LEG.buy, IN_HAND.sellAmount, IN_HAND.buyAmount]);
-    const state = { ...quoted.state, quote: { ...IN_HAND, id, seal } };
+    const state = { ...quoted.state, quote: sealedBy(KEY, { ...IN_HAND, id }) };
     return (await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, state }))).step;
   });
   await Promise.all(steps);
@@ -425,7 +443,10 @@ test('what a trade has brought is paid as the service’s own record of it says,
   trades = [record];
   assertNotAllowed(await pays(deps, RENT, '50.56'), /pays "rent" 50\.55 MXN, not 50\.56 MXN/);
   isReadable = false;
-  assertNotAllowed(await pays(deps, RENT, '50.55'), /the list of trades cannot be read/);
+  const unread = await pays(deps, RENT, '50.55');
+  assert.ok(unread !== undefined && 'wait' in unread);
+  const { wait } = unread;
+  assert.deepEqual([wait.problem.code, wait.reason, wait.afterMs], ['TRADES_UNREAD', 'outage', 20_000]);
   isReadable = true;
   assert.equal((await pays(deps, RENT, '50.55'))?.kind, 'accepted');
   assert.equal(sent('createWithdrawal').length, 1);
@@ -458,4 +479,18 @@ test('a leg of a rebalancing that would lead past its target, as balances and tr
   trades = [{ ...bought, status: 'SETTLED' }];
   await quoteOf('1000.00');
   assert.equal(sent('createQuote').length, 1);
+});
+
+test('before a trade of a rebalancing the gate reads the list of trades once, for its leg and for what is on its way', async () => {
+  let read = 0;
+  const listTrades = async () => {
+    read += 1;
+    return page<Trade>();
+  };
+  const { deps } = gated(() => [REBALANCE], { listTrades });
+  const leg: LegCall['leg'] = { ...LEG, amount: { side: 'buy', value: '1000.00', fixed: false } };
+  const state = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quotes: 1, quote: sealedBy(KEY, IN_HAND) };
+  const looked = { ...deps, reader: { ...deps.reader, listTrades: async () => page<Trade>() } };
+  await inActivity({}, () => executeTrade(looked)({ ...LEG_CALL, leg, state }));
+  assert.equal(read, 1);
 });
