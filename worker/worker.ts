@@ -34,7 +34,7 @@ import { beginJournal, type AuditJournal } from './audit-journal.ts';
 import { connectWorker } from './connect.ts';
 import { gateOf } from './gate-of-policies.ts';
 import { saidInJournals } from './said-in-journals.ts';
-import { withSealedFailures } from './sealed-failures.ts';
+import { withKeysAskedFor, withSealedFailures } from './sealed-failures.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { readFolderFile } from '../config/files-folder.ts';
 import { haltFileAt } from '../config/halt-file.ts';
@@ -200,7 +200,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     dataConverter: { payloadCodecs: [temporal.codec] },
     interceptors: temporal.isSealed
       ? withSealedFailures(options.temporal?.interceptors ?? {})
-      : (options.temporal?.interceptors ?? {}),
+      : withKeysAskedFor(options.temporal?.interceptors ?? {}),
     // Longer than any call that writes, so that a deployment of a new version interrupts none.
     shutdownGraceTime: WRITE_LIMITS.startToCloseMs,
     // When a worker dies, the runs in its cache wait this long before another worker takes them.
