@@ -60,7 +60,7 @@ export type Deps = {
   readonly instructions: {
     /**
      * @throws InstructionsMissing when Temporal has no workflow for the instructions of the run; InstructionsPaused when a
-     * person has paused it
+     * person has paused it; InstructionsFewer when this worker has read more before
      */
     read(mode: Mode, run: RunName, chunk?: number): Promise<Kept>;
     /** What all Temporal runs of the workflow `instructions` before `runId` hold. */
@@ -159,6 +159,20 @@ export type OfBatch = { readonly mode: Mode; readonly run: RunName };
  */
 export class InstructionsMissing extends Error {
   override readonly name = 'InstructionsMissing';
+}
+
+/** Of what people said, and of facts, this worker has read more before than there is now. `kept`: what there is now. */
+export class InstructionsFewer extends Error {
+  override readonly name = 'InstructionsFewer';
+  /** How many words are missing; 0: only facts are. */
+  readonly missing: number;
+  readonly kept: Kept;
+
+  constructor(missing: number, kept: Kept) {
+    super('Temporal keeps fewer words than before.');
+    this.missing = missing;
+    this.kept = kept;
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The instructions of a run, for activities that send nothing, and of a run that may have none yet. */
 import { NOTHING_KEPT, type Kept } from '../domain/people/instructions.ts';
 import { InstructionsPaused } from '../durable/instructions/read.ts';
-import { InstructionsMissing, type Deps, type OfBatch } from './deps.ts';
+import { InstructionsFewer, InstructionsMissing, type Deps, type OfBatch } from './deps.ts';
 
 /**
  * Where the instructions are missing, none are given, as before a run has a plan. An activity that sends
@@ -12,7 +12,7 @@ export async function keptOrNothing({ instructions }: Deps, { mode, run }: OfBat
     return await instructions.read(mode, run);
   } catch (error) {
     if (error instanceof InstructionsMissing) return NOTHING_KEPT;
-    if (error instanceof InstructionsPaused) return error.kept;
+    if (error instanceof InstructionsPaused || error instanceof InstructionsFewer) return error.kept;
     throw error;
   }
 }

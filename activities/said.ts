@@ -12,7 +12,7 @@ import type { Wait } from '../domain/waits.ts';
 import { isNewStart } from '../domain/writes/doubt.ts';
 import { SLOW_LOOKUP_MS, type Attempt } from '../domain/writes/step.ts';
 import { InstructionsPaused } from '../durable/instructions/read.ts';
-import { InstructionsMissing, type Deps } from './deps.ts';
+import { InstructionsFewer, InstructionsMissing, type Deps } from './deps.ts';
 import { ageMs, type Moment } from './moment.ts';
 import { SHARED_READ_MS, SharedRead, type SharedReads } from './shared-read.ts';
 
@@ -34,7 +34,7 @@ export const LEAVES_WITHIN_MS = 3_000;
  */
 const HEEDED_MS = 10_000 - LEAVES_WITHIN_MS;
 
-/** How soon a run looks whether a person has unpaused its instructions. */
+/** How soon a run looks whether its instructions go on, and whether all of them are there again. */
 const LOOK_AGAIN_MS = 60_000;
 
 const NEWLY_SAID = 'a person has said something meanwhile; it is left to the next attempt';
@@ -165,10 +165,12 @@ class WithoutGo extends Error {
   readonly wait: Wait = { afterMs: 60_000, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) };
 }
 
-/** The wait where the instructions of a run are paused or missing; null: the error says something else. */
+/** The wait where the instructions of a run are paused, or missing, or some of them are; null: the error says something else. */
 export function withoutInstructions(error: unknown, run: RunName): Wait | null {
   if (error instanceof InstructionsPaused)
     return { afterMs: LOOK_AGAIN_MS, reason: 'person', problem: instructionsPaused(error) };
+  if (error instanceof InstructionsFewer)
+    return { afterMs: LOOK_AGAIN_MS, reason: 'person', problem: instructionsFewer(run, error) };
   if (!(error instanceof InstructionsMissing)) return null;
   return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(run) };
 }
@@ -176,6 +178,16 @@ export function withoutInstructions(error: unknown, run: RunName): Wait | null {
 function instructionsPaused({ workflowId }: InstructionsPaused): Problem {
   return makeProblem('INSTRUCTIONS_PAUSED', null, {
     message: `A person has paused the workflow ${workflowId} in Temporal. Until it goes on, Cambist keeps nothing that people say about the run, not even a cancel, and nothing is sent.`,
+  });
+}
+
+function instructionsFewer(run: RunName, { missing }: InstructionsFewer): Problem {
+  const what =
+    missing === 0
+      ? 'Facts about its sends'
+      : `${missing} ${missing === 1 ? 'thing that somebody' : 'things that people'} said`;
+  return makeProblem('INSTRUCTIONS_FEWER', null, {
+    message: `${what} about run ${runName(run)}, which this worker or one before it has read, ${missing === 1 ? 'is' : 'are'} not in Temporal any more. Nothing is sent without it.`,
   });
 }
 

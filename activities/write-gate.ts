@@ -16,19 +16,20 @@ import {
   type GatedWrite,
   type PoliciesRead,
 } from '../domain/writes/write-gate.ts';
-import type { TradedQuote } from '../domain/writes/step.ts';
+import { leavesInDoubt, type TradedQuote } from '../domain/writes/step.ts';
+import { TakenLegs } from '../domain/writes/taken-legs.ts';
 import type { Spending } from '../domain/writes/ceilings.ts';
 import { SEND_OUTLIVES_MS } from '../domain/writes/doubt.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
 import { SentBefore, keyOf, type CameOfIt, type Send } from '../domain/writes/sent-before.ts';
 import type { CeilingTally } from './ceiling-tally.ts';
+import { TradesRead } from './trades-read.ts';
 import { dateOfRunId, settledAtTheLatestMs } from '../calendar/business-date.ts';
 import type { Held } from '../domain/plan/holding.ts';
 import { onTheWay } from '../domain/plan/on-the-way.ts';
 import { UNSETTLED_LOOK_BACK_MS } from '../service/observe.ts';
 import type { ServiceReader } from '../service/client.ts';
-import { scanList } from '../service/list-scan.ts';
 import { WRITE_LIMITS } from '../workflows/limits.ts';
 
 type NotSent = Extract<Reply<never>, { kind: 'NOT_SENT' }>;
@@ -65,6 +66,12 @@ const READ_AGAIN_MS = 1_000;
 /** So long a write waits that is not allowed. */
 const ASK_AGAIN_MS = 60_000;
 
+/**
+ * What the list shows of the trades by which a write is judged. `ofLegs`: those of its leg, or of the legs that bring what it
+ * pays, failed ones left out. `unsettled`: all that will still bring or take something; null: the write does not depend on it.
+ */
+type Trades = { readonly ofLegs: readonly Trade[]; readonly unsettled: readonly Trade[] | null };
+
 type Options = {
   /** Reads the folder (`config/policies-folder.ts`). */
   readonly read: () => Promise<PoliciesRead>;
@@ -90,18 +97,43 @@ export function writeGate(options: Options): WriteGate {
     if (last === null || nowMs - last.atMs > READ_AGAIN_MS) last = { atMs: nowMs, folder: read() };
     return last.folder;
   };
+  const list = new TradesRead(options);
+  /** The trades by which the write is judged, read once for all that is asked of them; null: they are not known yet. */
+  const tradesFor = async (write: GatedWrite): Promise<Trades | null> => {
+    const { policies } = await folder();
+    const isOnBalances = needsBalances(policies, write);
+    const legs = write.kind === 'trade' ? [firstReference(write.reference)] : bringingLegsOf(policies, write);
+    const nowMs = clock.wallMs();
+    const since = [
+      ...legs.slice(0, 1).map((leg) => madeSinceMs(leg, nowMs)),
+      ...(isOnBalances ? [nowMs - UNSETTLED_LOOK_BACK_MS] : []),
+    ];
+    if (since.length === 0) return { ofLegs: [], unsettled: null };
+    const trades = await list.since(Math.min(...since));
+    if (trades === null) return null;
+    const { settled, failed } = facts.tradeStatuses;
+    const isFailed = ({ status }: Trade): boolean => failed.includes(status);
+    return {
+      ofLegs: trades.filter(
+        (trade) => legs.includes(firstReference(trade.clientReferenceId ?? '')) && !isFailed(trade),
+      ),
+      unsettled: isOnBalances
+        ? trades.filter((trade) => !settled.includes(trade.status) && !isFailed(trade))
+        : null,
+    };
+  };
   /** What does not allow the write; null: the folder allows it. Counts it against the ceilings, unless it is a quote. */
-  const whyNot = async (write: GatedWrite, send: Send): Promise<NotSent | null> => {
+  const whyNot = async (write: GatedWrite, trades: Trades | null, send: Send): Promise<NotSent | null> => {
+    if (trades === null) return TRADES_UNREAD;
     const { policies, ceilings, troubles } = await folder();
-    const legs = bringingLegsOf(policies, write);
     const gate = {
       policies,
       mode,
       nowMs: clock.wallMs(),
       decimalsOf: (currency: string) => decimalsOf(currency, facts.decimals),
       dateOf: dateOfRunId,
-      brought: legs.length === 0 ? null : await tradesOf(options, legs),
-      held: needsBalances(policies, write) ? await heldNow(options) : null,
+      brought: trades.ofLegs,
+      held: trades.unsettled === null ? null : await heldNow(options, trades.unsettled),
     };
     const why = whyNotAllowed(gate, write);
     if (why !== null) return notAllowed('NOT_ALLOWED', `${why}${restOf(troubles)}`);
@@ -114,37 +146,26 @@ export function writeGate(options: Options): WriteGate {
     return over === null ? null : notAllowed(over.code, over.why);
   };
   /** Why the leg is not traded by this quote: each quote has a key of its own, so the service would make a second trade (M1). */
-  const whyTraded = async ({ reference, quote }: AskedTrade): Promise<string | null> => {
-    const leg = firstReference(reference);
-    const shown = await tradesOf(options, [leg]);
-    if (shown === null) return `whether ${leg} was traded already cannot be read`;
-    const other = shown.find(({ quoteId }) => quoteId !== quote.id);
-    return other === undefined ? null : `${leg} was traded already, as ${other.id}`;
+  const whyTraded = ({ reference, quote }: AskedTrade, trades: Trades | null): NotSent | null => {
+    if (trades === null) return TRADES_UNREAD;
+    const other = trades.ofLegs.find(({ quoteId }) => quoteId !== quote.id);
+    if (other === undefined) return null;
+    return notAllowed('NOT_ALLOWED', `${firstReference(reference)} was traded already, as ${other.id}`);
   };
-  /** The last quote by which each leg may have been traded here, and until when the list of trades may not show that. */
-  const lastQuotes = new Map<string, { readonly quoteId: string; readonly untilMs: number }>();
+  const takenLegs = new TakenLegs();
   /** Takes the leg for this quote, as the last thing before it leaves; else says why not. */
   const takeLeg = ({ reference, quote }: AskedTrade): string | null => {
     const nowMs = clock.monotonicMs();
-    for (const [leg, { untilMs }] of lastQuotes) if (untilMs <= nowMs) lastQuotes.delete(leg);
-    const leg = firstReference(reference);
-    const taken = lastQuotes.get(leg);
-    if (taken !== undefined && taken.quoteId !== quote.id)
-      return `${leg} may just have been traded by quote ${taken.quoteId}`;
     const untilMs = nowMs + WRITE_LIMITS.startToCloseMs + facts.listLagMs + SEND_OUTLIVES_MS;
-    lastQuotes.set(leg, { quoteId: quote.id, untilMs });
-    return null;
-  };
-  const noteUntraded = ({ reference, quote }: AskedTrade, { kind }: Reply<unknown>): void => {
-    const isUntraded = kind === 'REFUSED' || kind === 'NOT_SENT';
     const leg = firstReference(reference);
-    if (isUntraded && lastQuotes.get(leg)?.quoteId === quote.id) lastQuotes.delete(leg);
+    const other = takenLegs.take(leg, quote.id, { nowMs, untilMs });
+    return other === null ? null : `${leg} may just have been traded by quote ${other}`;
   };
   const sealOf = (quoteId: string, { reference, sell, buy }: GatedTrade, sides: Sides): string =>
     seal([quoteId, reference, sell, buy, sides.sellAmount, sides.buyAmount]);
   return {
     quote: async (asked, send) => {
-      const refusal = await whyNot(asked, sendOf(asked, null));
+      const refusal = await whyNot(asked, await tradesFor(asked), sendOf(asked, null));
       if (refusal !== null) return refusal;
       const reply = await send();
       if (reply.kind !== 'DONE') return reply;
@@ -157,12 +178,13 @@ export function writeGate(options: Options): WriteGate {
           'NOT_ALLOWED',
           `quote ${write.quote.id} was not asked for with this worker’s API key, or was changed`,
         );
-      const traded = write.kind === 'trade' ? await whyTraded(write) : null;
-      if (traded !== null) return notAllowed('NOT_ALLOWED', traded);
       const gated = gatedOf(write);
+      const trades = await tradesFor(gated);
+      const traded = write.kind === 'trade' ? whyTraded(write, trades) : null;
+      if (traded !== null) return traded;
       const leaving = sendOf(gated, write.kind === 'trade' ? write.quote.id : null);
       const key = keyOf(leaving);
-      const refusal = await whyNot(gated, leaving);
+      const refusal = await whyNot(gated, trades, leaving);
       if (refusal !== null) {
         if (!sentHere.has(key, clock.wallMs()) && !(await sentEarlier(key))) return refusal;
         tally.again(leaving);
@@ -170,7 +192,12 @@ export function writeGate(options: Options): WriteGate {
       const sentAtMs = clock.wallMs();
       const taken = write.kind === 'trade' ? takeLeg(write) : null;
       const reply = taken === null ? await send() : notAllowed('NOT_ALLOWED', taken);
-      if (write.kind === 'trade') noteUntraded(write, reply);
+      if (write.kind === 'trade' && taken === null)
+        takenLegs.told(
+          firstReference(write.reference),
+          write.quote.id,
+          reply.kind === 'DONE' || leavesInDoubt(reply),
+        );
       sentHere.note(key, cameOf(reply), { sentAtMs, atMs: clock.wallMs() });
       tally.told(leaving, reply);
       return reply;
@@ -182,35 +209,17 @@ const DAY_MS = 86_400_000;
 /** No payment is sent so long after the date of its run. */
 const WINDOW_MS = 8 * DAY_MS;
 
-/** The service's own records of the trades of these legs of one run, by their references; null: the list cannot be read whole. */
-async function tradesOf(
-  { reader, facts, clock }: Options,
-  legs: readonly string[],
-): Promise<readonly Trade[] | null> {
-  const date = dateOfRunId(runOf(legs[0] ?? '')?.id ?? '');
-  // In some zone the date of a run begins a day earlier.
-  const sinceMs = date === null ? clock.wallMs() - WINDOW_MS : Date.parse(date) - DAY_MS - LOOK_BACK_MS;
-  const { records, stopped } = await scanList(reader.listTrades, {
-    sinceMs,
-    wanted: ({ clientReferenceId, status }: Trade) =>
-      legs.includes(firstReference(clientReferenceId ?? '')) && !facts.tradeStatuses.failed.includes(status),
-  });
-  return stopped === null ? records : null;
+/** Since when the trades of a leg may have been made. In some zone the date of its run begins a day earlier. */
+function madeSinceMs(leg: string, nowMs: number): number {
+  const date = dateOfRunId(runOf(leg)?.id ?? '');
+  return date === null ? nowMs - WINDOW_MS : Date.parse(date) - DAY_MS - LOOK_BACK_MS;
 }
 
-/** What is withdrawable, and what trades of the last days will still bring and take; null: it cannot be read whole. */
-async function heldNow({ reader, facts, clock }: Options): Promise<Held | null> {
-  const nowMs = clock.wallMs();
-  const { settled, failed } = facts.tradeStatuses;
-  const [balances, trades] = await Promise.all([
-    reader.balances(),
-    scanList(reader.listTrades, {
-      sinceMs: nowMs - UNSETTLED_LOOK_BACK_MS,
-      wanted: ({ status }: Trade) => ![...settled, ...failed].includes(status),
-    }),
-  ]);
-  if (balances.kind !== 'DONE' || trades.stopped !== null) return null;
-  const underWay = onTheWay(trades.records, facts, nowMs, settledAtTheLatestMs);
+/** What is withdrawable, and what trades of the last days will still bring and take; null: it cannot be read. */
+async function heldNow({ reader, facts, clock }: Options, unsettled: readonly Trade[]): Promise<Held | null> {
+  const balances = await reader.balances();
+  if (balances.kind !== 'DONE') return null;
+  const underWay = onTheWay(unsettled, facts, clock.wallMs(), settledAtTheLatestMs);
   return { balances: balances.value, onTheWay: underWay, reserved: [] };
 }
 
@@ -259,6 +268,17 @@ function restOf(troubles: readonly string[]): string {
     ? ''
     : `; of the folder, this cannot be used: ${troubles.slice(0, 3).join('; ')}`;
 }
+
+/** So long a write waits before the list of trades is read on. */
+const READ_ON_MS = 20_000;
+
+const TRADES_UNREAD: NotSent = {
+  kind: 'NOT_SENT',
+  reason:
+    'the list of trades, by which the worker’s folder of policies (CAMBIST_POLICIES) judges it, is not read to its end yet',
+  afterMs: READ_ON_MS,
+  notAllowed: 'TRADES_UNREAD',
+};
 
 function notAllowed(code: NonNullable<NotSent['notAllowed']>, why: string): NotSent {
   const reason = `the worker’s folder of policies (CAMBIST_POLICIES) does not allow it: ${why}`;

@@ -2,6 +2,7 @@
  * The folder of policies by which a worker sends (CAMBIST_POLICIES): only who can change this folder decides what may be moved.
  * `*.yaml` are the policies that hold, and `ceilings.yaml` says how much may be moved on one day.
  * `finishing/NAME@2026-11-28.yaml` is a policy that was replaced: runs of earlier dates than the one in its name still go by it.
+ * A policy that says the same as a file in `revoked/` allows nothing, wherever else it stands.
  * Rates and destinations are read from the folder, by the names that the policies give them.
  */
 import { readdir } from 'node:fs/promises';
@@ -15,12 +16,14 @@ import { loadCeilings } from '../language/load-ceilings.ts';
 import { loadDestinations } from '../language/load-destinations.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
+import { policyHash } from '../language/policy/policy-hash.ts';
 import { isCalendarDate } from '../calendar/business-date.ts';
 import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
 import { readFolderFile } from './files-folder.ts';
 import { readTextFile } from './read-text-file.ts';
 
 const FINISHING = 'finishing';
+const REVOKED = 'revoked';
 const CEILINGS = 'ceilings.yaml';
 const IS_POLICY = /\.ya?ml$/;
 /** Ceilings under another name would bind nothing. */
@@ -75,12 +78,13 @@ async function readFolder(
   const misnamed = current.find((name) => IS_CEILINGS.test(name)) ?? null;
   const ceilings = await readCeilings(folder, { misnamed, hadCeilings, troubles });
   const replaced = await namesIn(folder, FINISHING, troubles);
+  const revoked = await readRevoked(folder, troubles);
+  const reading = { decimals, troubles, revoked: new Set(revoked) };
   const read = await Promise.all([
-    ...current.map((name) => readPolicy(folder, name, null, { decimals, troubles })),
+    ...current.map((name) => readPolicy(folder, name, null, reading)),
     ...replaced.map((name) => {
       const before = IS_REPLACED.exec(name)?.[1];
-      if (before !== undefined && isCalendarDate(before))
-        return readPolicy(folder, name, before, { decimals, troubles });
+      if (before !== undefined && isCalendarDate(before)) return readPolicy(folder, name, before, reading);
       return { name, trouble: `"${name}" has no date in its name, as in "name@2026-11-28.yaml"` };
     }),
   ]);
@@ -89,9 +93,10 @@ async function readFolder(
   // A file that a policy names is none itself.
   for (const one of read) if ('trouble' in one && !beside.has(one.name)) troubles.push(one.trouble);
   if (ceilings !== 'unusable') tellUnboundOf(ceilings, policies, troubles);
+  const isUsable = ceilings !== 'unusable' && revoked !== null;
   return {
-    // With ceilings that cannot be read, nothing is allowed.
-    policies: ceilings === 'unusable' ? [] : policies.filter((one) => !isTwice(one, policies, troubles)),
+    // While it cannot be read what binds, or what is revoked, nothing is allowed.
+    policies: isUsable ? policies.filter((one) => !isTwice(one, policies, troubles)) : [],
     ceilings: ceilings === 'unusable' ? null : ceilings,
     troubles,
   };
@@ -104,13 +109,33 @@ async function namesIn(folder: string, below: string, troubles: string[]): Promi
     return names.filter((name) => IS_POLICY.test(name) && name !== CEILINGS).map((name) => join(below, name));
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    if (reason !== 'ENOENT' || below !== FINISHING)
-      troubles.push(`folder "${join(folder, below)}": ${reason}`);
+    if (reason !== 'ENOENT' || below === '.') troubles.push(`folder "${join(folder, below)}": ${reason}`);
     return [];
   }
 }
 
-type Reading = { readonly decimals: Readonly<Record<string, number>>; readonly troubles: string[] };
+/** The hashes of the policies that are revoked; null: a file of them cannot be read. */
+async function readRevoked(folder: string, troubles: string[]): Promise<readonly string[] | null> {
+  const untold: string[] = [];
+  const names = await namesIn(folder, REVOKED, untold);
+  const hashes = await Promise.all(
+    names.map(async (name) => {
+      const read = await readTextFile(join(folder, name));
+      const hash = read.ok ? policyHash(read.text) : null;
+      if (hash === null) untold.push(`"${name}", which is revoked, cannot be read`);
+      return hash;
+    }),
+  );
+  troubles.push(...untold);
+  return untold.length > 0 ? null : hashes.filter((hash) => hash !== null);
+}
+
+type Reading = {
+  readonly decimals: Readonly<Record<string, number>>;
+  readonly troubles: string[];
+  /** The hashes of policies that allow nothing. */
+  readonly revoked: ReadonlySet<string>;
+};
 
 /** A file that is no policy that can be used. */
 type NoPolicy = { readonly name: string; readonly trouble: string };
@@ -119,10 +144,11 @@ async function readPolicy(
   folder: string,
   name: string,
   before: string | null,
-  { decimals, troubles }: Reading,
+  { decimals, troubles, revoked }: Reading,
 ): Promise<AllowedPolicy | NoPolicy> {
   const read = await readTextFile(join(folder, name));
   if (!read.ok) return { name, trouble: `"${name}": ${read.message}` };
+  if (revoked.has(policyHash(read.text) ?? '')) return { name, trouble: `"${name}" is revoked` };
   const loaded = loadPolicy(read.text, name, decimals);
   if (!loaded.ok) return { name, trouble: mistakesOf(name, loaded.problems) };
   const { policy } = loaded;

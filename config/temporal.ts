@@ -12,12 +12,13 @@ import {
 import { defaultPayloadConverter, type PayloadCodec } from '@temporalio/common';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/service/records.ts';
+import { keyNeededFor } from '../domain/unreadable.ts';
 import type { Problem, ProblemCode } from '../domain/problems.ts';
 import { ASK_AGAIN, HAS_ENDED, SEARCH_ATTRIBUTES } from '../workflows/names.ts';
 import { uncheckedCertificates } from './certificates.ts';
 import { ConfigurationError, InfrastructureError } from './errors.ts';
 import { READABLE } from './readable.ts';
-import { PLAIN_CODEC, sealingCodec } from './seal/codec.ts';
+import { PLAIN_CODEC, keyMissing, sealingCodec } from './seal/codec.ts';
 import { sealKeysOf } from './seal/key-file.ts';
 
 export type Temporal = {
@@ -149,7 +150,8 @@ const tryAgain: CallInterceptor = (options, next) => {
 
 /**
  * Asks a workflow again that is about to go on in a new history, because it answers once it has gone on. If a
- * person has terminated it before, the next query says that it has ended.
+ * person has terminated it before, the next query says that it has ended. An answer that is sealed is an error where there are no
+ * keys.
  */
 export function askAgain(connection: Connection, namespace: string): WorkflowClientInterceptor {
   return {
@@ -157,7 +159,10 @@ export function askAgain(connection: Connection, namespace: string): WorkflowCli
       let { headers } = input;
       for (let tries = 1; ; tries += 1) {
         try {
-          return await next({ ...input, headers });
+          const answer: unknown = await next({ ...input, headers });
+          const key = keyNeededFor(answer);
+          if (key !== null) throw keyMissing(key);
+          return answer;
         } catch (error) {
           const isToAsk = error instanceof Error && error.message === ASK_AGAIN;
           if (!isToAsk || tries === QUESTION_TRIES) throw error;

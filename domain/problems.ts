@@ -418,6 +418,13 @@ export const PROBLEMS = {
     advice:
       'Look at the service for what was paid. Then say again what people had said: `npx cambist cancel` or `npx cambist resolve`. If they had said nothing: `npx cambist run … --go-on`.',
   },
+  INSTRUCTIONS_FEWER: {
+    ending: 'needs a human',
+    sentence:
+      'Temporal keeps less of what people said about the run than a worker has read before: somebody has taken it away.',
+    advice:
+      'Find out who has, and look at the service for what was paid. `npx cambist audit` and the journals of the workers show what is missing. If the run may go on without it, say what still holds, and start each worker anew: one that keeps a journal, with another folder for it (CAMBIST_AUDIT).',
+  },
   PLAN_PAUSED: {
     ending: 'needs a human',
     sentence:
@@ -524,6 +531,13 @@ export const PROBLEMS = {
       'The folder of policies of the worker has ceilings for each day, and the worker does not know yet how much was moved on this day. It sends nothing.',
     advice:
       'Nothing to do for two minutes after a worker has started: the run then goes on by itself. If this stays so, see that the worker can read the lists of the service.',
+  },
+  TRADES_UNREAD: {
+    ending: 'infrastructure',
+    sentence:
+      'The worker has not read the list of trades to its end yet, by which its folder of policies judges the write. It sends nothing.',
+    advice:
+      'Nothing to do: the run goes on by itself. If this stays so, see that the worker can read the lists of the service.',
   },
   MODE_DIFFERS: {
     ending: 'configuration',

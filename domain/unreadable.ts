@@ -11,5 +11,25 @@ export function hasUnreadable(memo: Readonly<Record<string, unknown>> | undefine
   return Object.values(memo ?? {}).some((value) => isRecord(value) && value['unreadable'] === true);
 }
 
+/** What stands for a value that is sealed, or looks so, where there are no keys. No shape accepts it either. */
+export function sealedUnread(keyId: string): typeof UNREADABLE & { readonly sealedBy: string } {
+  return { ...UNREADABLE, sealedBy: keyId };
+}
+
+/** The id of the key without which this value cannot be read; null: it is another value. */
+export function keyNeededFor(value: unknown): string | null {
+  if (!isRecord(value) || value['unreadable'] !== true) return null;
+  const { sealedBy = null } = value;
+  return typeof sealedBy === 'string' ? sealedBy : null;
+}
+
+/** What is said where a key is not there. Of what a worker says, Temporal hands on only this text. */
+export function keyMissingText(keyId: string): string {
+  return `The key "${keyId}" that has sealed it is not in CAMBIST_SEAL_KEYS. Put the newest file of keys there.`;
+}
+
+/** What such a text says, wherever it stands. */
+export const SAYS_KEY_MISSING = /is not in CAMBIST_SEAL_KEYS/;
+
 /** The code where the key of a sealed value is not there and may still come; Temporal shows it as the type of a failure. */
 export const SEAL_KEY_MISSING = 'SEAL_KEY_MISSING';

@@ -1,6 +1,7 @@
 /** Reads the history of one Temporal run, and the values of its payloads. The caller checks these values. */
 import { ServiceError, WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { isRecord } from '../domain/shape.ts';
+import { SAYS_KEY_MISSING, SEAL_KEY_MISSING } from '../domain/unreadable.ts';
 
 export type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
 export type HistoryEvent = HistoryEvents[number];
@@ -43,9 +44,12 @@ export async function lastTaskFailure(
   // Behind it there may be what came meanwhile, as a signal.
   const ends = (history?.events ?? []).flatMap(
     ({ workflowTaskFailedEventAttributes: failed, workflowTaskCompletedEventAttributes: completed }) =>
-      failed || completed ? [failed?.failure?.applicationFailureInfo?.type ?? null] : [],
+      failed || completed ? [failed?.failure ?? null] : [],
   );
-  return ends[0] ?? null;
+  const [failure = null] = ends;
+  // Of what the code of a workflow throws, Temporal keeps only the text.
+  if (SAYS_KEY_MISSING.test(failure?.message ?? '')) return SEAL_KEY_MISSING;
+  return failure?.applicationFailureInfo?.type ?? null;
 }
 
 const LAST_EVENTS = 20;

@@ -1,16 +1,14 @@
 /** How it is told that a worker or this command does not have the key that has sealed what Temporal has. */
-import { SEAL_KEY_MISSING } from '../domain/unreadable.ts';
+import { SAYS_KEY_MISSING, SEAL_KEY_MISSING } from '../domain/unreadable.ts';
 import { CommandFailure } from './failure.ts';
 
-/** What the codec says of a missing key; from a worker, Temporal hands on only this text. */
-const SAID = /is not in CAMBIST_SEAL_KEYS/;
 const DEPTH = 5;
 
 /** The failure, where the error or a cause of it says that a key is missing; null: it says something else. */
 export function keyMissing(error: unknown, place: string | null = null): CommandFailure | null {
   let each: unknown = error;
   for (let depth = 0; depth < DEPTH && each instanceof Error; depth += 1) {
-    const isSaid = SAID.test(each.message) || ('type' in each && each.type === SEAL_KEY_MISSING);
+    const isSaid = SAYS_KEY_MISSING.test(each.message) || ('type' in each && each.type === SEAL_KEY_MISSING);
     if (isSaid) return failureAt(place, each.message);
     each = each.cause;
   }

@@ -1,12 +1,12 @@
-// `npm run demo`: the main job before your eyes, with two accidents on purpose, then a rebalancing day and a batch of 200
-// payments with more accidents; in about a minute after the set-up.
+// `npm run demo`: the main job before your eyes, with two accidents on purpose, then a rebalancing day, a batch of 200
+// payments with more accidents, and an attack; in about a minute after the set-up.
 // Everything runs on this machine, on free ports and in a temporary folder; nothing stays behind.
 // `npm run demo -- convert` runs only the part of that name, `-- payout --payments 10000` a larger batch, with two killed
 // workers; `-- --keep` leaves everything up until Ctrl-C.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -21,7 +21,7 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const CAMBIST = join('bin', 'cambist.mjs');
 
 /** What can be shown, in order; each is a function of the stage. */
-const PARTS = { convert: showConvert, rebalance: showRebalancing, payout: showPayout };
+const PARTS = { convert: showConvert, rebalance: showRebalancing, payout: showPayout, attack: showAttack };
 
 /** Whom the batch pays, in turn. */
 const PAYEES = [
@@ -128,14 +128,18 @@ async function raise(folder) {
   tell(
     'A Temporal dev server, a sandbox that stands for the service, and a worker: three processes, free ports.',
   );
+  tell('A file of keys seals what Temporal keeps; a fourth process opens it for the Temporal UI.');
   const keyFile = join(folder, 'key.json');
+  const sealKeys = join(folder, 'seal.json');
   const serviceFile = join(folder, 'service.yaml');
   writeFileSync(serviceFile, 'list_lag: 1s # the sandbox lists new records at once\n');
   const bare = withoutConfiguration();
   const [temporal, sandbox] = await Promise.all([
     startService(['temporal', '--port', '0', '--ui-port', '0'], bare),
     startService(['sandbox', '--port', '0', '--admin-port', '0', '--key-file', keyFile], bare),
+    ask({ env: bare }, ['keys', 'new', sealKeys]),
   ]);
+  const uiUrl = text(temporal.ready['uiUrl']);
   const env = {
     ...bare,
     TEMPORAL_ADDRESS: text(temporal.ready['address']),
@@ -145,13 +149,18 @@ async function raise(folder) {
     CAMBIST_FILES: join(ROOT, 'policies'),
     CAMBIST_POLICIES: join(ROOT, 'policies'),
     CAMBIST_APP_MODE: 'SANDBOX',
-    CAMBIST_UI_URL: text(temporal.ready['uiUrl']),
+    CAMBIST_SEAL_KEYS: sealKeys,
+    CAMBIST_UI_URL: uiUrl,
   };
-  const { child: worker } = await startService(['worker'], env);
+  const codec = ['codec', '--port', '0', '--ui', new URL(uiUrl).origin];
+  const [{ child: worker }, opens] = await Promise.all([
+    startService(['worker'], env),
+    startService(codec, env),
+  ]);
   const adminUrl = text(sandbox.ready['adminUrl']);
-  const uiUrl = text(temporal.ready['uiUrl']);
   list([
     `Temporal UI  ${uiUrl}`,
+    `codec        ${text(opens.ready['endpoint'])} (set it as the codec endpoint of the UI)`,
     `sandbox      ${env.CAMBIST_BASE_URL}`,
     `worker       process ${worker.pid}`,
   ]);
@@ -300,6 +309,45 @@ async function showPayout(stage) {
   if (paid.toSorted().join() !== wanted.toSorted().join())
     throw new ScriptFailed(`${paid.length} payments are booked, and they are not those of the file.`);
   tell(`In the sandbox's own ledger each of the ${count} payments is there once, to the cent: checked.`);
+}
+
+/** @param {Stage} stage */
+async function showAttack(stage) {
+  title('An attack: a stranger with the Temporal namespace tries to pay himself');
+  tell('He may do everything in Temporal, and has neither the key of the service nor the file of keys.');
+  tell(
+    'He starts a run under a name of ours, with a policy of his own that pays 50,000 dollars to his account.',
+  );
+  const { trades, withdrawals } = /** @type {Ledger} */ (await admin(stage, 'GET', '/ledger'));
+  const { Client, Connection } = await import('@temporalio/client');
+  const connection = await Connection.connect({ address: text(stage.env['TEMPORAL_ADDRESS']) });
+  try {
+    const id = `${new Date().toISOString().slice(0, 10)}-bonus`;
+    const run = { policy: 'mxn-supplier', id };
+    const policyText = readFileSync(join(ROOT, 'policies/mxn-supplier.yaml'), 'utf8')
+      .replace('"1000.00"', '"50000.00"')
+      .replace(/account: \S+/, 'account: wac_U5DFedw1re9');
+    const input = { run, mode: 'SANDBOX', policyText, policyHash: '', policyFile: 'his.yaml', files: {} };
+    const handle = await new Client({ connection }).workflow.start('run', {
+      taskQueue: 'cambist-sandbox',
+      workflowId: `sandbox/${run.policy}.${id}`,
+      args: [{ ...input, startedBy: 'the CFO' }],
+    });
+    const end = await within('The run of the stranger', () =>
+      handle.result().then(
+        () => 'completed',
+        (/** @type {{ cause?: { type?: string } }} */ error) => error.cause?.type ?? 'with another error',
+      ),
+    );
+    if (end !== 'INPUT_INVALID') throw new ScriptFailed(`The run of the stranger ended otherwise: ${end}.`);
+    tell(`Refused (${end}): no key of ours has sealed it for this run, so a worker reads nothing in it.`);
+  } finally {
+    await connection.close();
+  }
+  const after = /** @type {Ledger} */ (await admin(stage, 'GET', '/ledger'));
+  const made = after.trades.length + after.withdrawals.length - trades.length - withdrawals.length;
+  if (made !== 0) throw new ScriptFailed(`The attack has made ${made} entries in the ledger.`);
+  tell("In the sandbox's own ledger there is no new entry: checked.");
 }
 
 /**
@@ -452,7 +500,7 @@ async function cambist(stage, args, { shows } = { shows: 'answer' }) {
 /**
  * The standard output of a command.
  *
- * @param {Stage} stage
+ * @param {Pick<Stage, 'env'>} stage
  * @param {string[]} args
  */
 async function ask(stage, args) {
@@ -507,6 +555,7 @@ async function linger(stage, stopped) {
     'CAMBIST_KEY_FILE',
     'CAMBIST_APP_MODE',
     'CAMBIST_UI_URL',
+    'CAMBIST_SEAL_KEYS',
     'TEMPORAL_ADDRESS',
   ];
   list(names.map((name) => `export ${name}=${stage.env[name]}`));

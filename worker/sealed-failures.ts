@@ -1,4 +1,6 @@
 /**
+ * What a worker does to its activities because of the keys that seal what Temporal keeps, and that it may not have.
+ *
  * Where what Temporal keeps is sealed, so is what a failed attempt of an activity says: its message and its stack go through
  * the worker's codec. The type of the failure stays plain, a code of ours. `workflows/sealed-failures.ts` does this for workflows.
  */
@@ -9,6 +11,8 @@ import {
   defaultPayloadConverter,
   ensureApplicationFailure,
 } from '@temporalio/common';
+import { keyMissing } from '../config/seal/codec.ts';
+import { keyNeededFor } from '../domain/unreadable.ts';
 
 const CONVERTER = new DefaultFailureConverter({ encodeCommonAttributes: true });
 
@@ -27,6 +31,23 @@ export function withSealedFailures(interceptors: WorkerInterceptors): WorkerInte
     },
   });
   return { ...others, activity: [sealing, ...activity] };
+}
+
+/** The interceptors, and one for activities of a worker without keys: a call that is sealed waits until its key is there. */
+export function withKeysAskedFor(interceptors: WorkerInterceptors): WorkerInterceptors {
+  const { activity = [], ...others } = interceptors;
+  const asking: (typeof activity)[number] = () => ({
+    inbound: {
+      execute: async (input, next) => {
+        for (const each of input.args) {
+          const key = keyNeededFor(each);
+          if (key !== null) throw keyMissing(key);
+        }
+        return next(input);
+      },
+    },
+  });
+  return { ...others, activity: [asking, ...activity] };
 }
 
 /** The worker writes this error to Temporal in the form that it has here already. */

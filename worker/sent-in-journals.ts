@@ -6,7 +6,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { journalLines } from '../config/journal-lines.ts';
-import type { AuditOf } from '../domain/audit.ts';
+import type { AuditLine, AuditOf } from '../domain/audit.ts';
 import { KEY_LIVES_MS, SentBefore, keyOf } from '../domain/writes/sent-before.ts';
 import type { Clock } from '../activities/deps.ts';
 
@@ -15,7 +15,7 @@ const READ_AGAIN_MS = 600_000;
 /** What left a shorter while ago may be under way, and may still be said never to have left. */
 const UNDER_WAY_MS = 120_000;
 
-type Owner = Pick<AuditOf<'begin'>, 'mode' | 'organisation' | 'keyName'>;
+export type Owner = Pick<AuditOf<'begin'>, 'mode' | 'organisation' | 'keyName'>;
 
 /** @param note called with each journal that cannot be read whole */
 export function sentInJournals(
@@ -39,17 +39,37 @@ type Reading = { readonly nowMs: number; readonly note: (problem: string) => voi
 async function readFolder(folder: string, owner: Owner, reading: Reading): Promise<Read> {
   const found: Read = { sent: new SentBefore(), isUnderWay: false };
   try {
-    const names = (await readdir(folder)).filter((name) => name.endsWith('.jsonl'));
-    for (const name of names.toSorted()) {
-      const path = join(folder, name);
-      // One after the other: they are large, and in the order of their times.
-      if ((await stat(path)).mtimeMs > reading.nowMs - KEY_LIVES_MS)
-        await readJournal(path, owner, found, reading);
-    }
+    // One after the other: they are large, and in the order of their times.
+    for await (const path of journalsSince(folder, reading.nowMs - KEY_LIVES_MS))
+      await readJournal(path, owner, found, reading);
   } catch (error) {
     reading.note(`CAMBIST_AUDIT: ${error instanceof Error ? error.message : String(error)}`);
   }
   return found;
+}
+
+/** The journals in a folder that were written to since this moment, epoch milliseconds, in the order of their times. */
+export async function* journalsSince(folder: string, sinceMs: number): AsyncGenerator<string> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.jsonl'));
+  for (const name of names.toSorted()) {
+    const path = join(folder, name);
+    // One after the other.
+    if ((await stat(path)).mtimeMs > sinceMs) yield path;
+  }
+}
+
+/** The lines of a journal, as far as they can be read; none of one of somebody else. */
+export async function* linesOf(
+  path: string,
+  isOurs: (begin: Owner) => boolean,
+  note: (problem: string) => void,
+): AsyncGenerator<AuditLine> {
+  for await (const read of journalLines(path)) {
+    if (read.kind === 'changed' || read.kind === 'unreadable') note(`CAMBIST_AUDIT: "${path}": ${read.why}`);
+    if (read.kind !== 'line') return;
+    if (read.line.kind === 'begin' && !isOurs(read.line)) return;
+    yield read.line;
+  }
 }
 
 type Sent = AuditOf<'send'>;
@@ -58,12 +78,7 @@ async function readJournal(path: string, owner: Owner, found: Read, reading: Rea
   const { sent } = found;
   /** Those of which no line says yet what came of them. */
   const open = new Map<number, Sent>();
-  for await (const read of journalLines(path)) {
-    if (read.kind === 'changed' || read.kind === 'unreadable')
-      reading.note(`CAMBIST_AUDIT: "${path}": ${read.why}`);
-    if (read.kind !== 'line') break;
-    const { line } = read;
-    if (line.kind === 'begin' && !isOf(owner, line)) return;
+  for await (const line of linesOf(path, (begin) => isOf(owner, begin), reading.note)) {
     if (line.kind === 'send' && line.write !== 'quote') open.set(line.n, line);
     const send = line.kind === 'outcome' ? open.get(line.of) : undefined;
     if (line.kind !== 'outcome' || send === undefined) continue;

@@ -10,6 +10,7 @@ import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
+import { remembering } from '../activities/words-seen.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
 import { answerDrills } from '../durable/halts/answer-drills.ts';
@@ -32,7 +33,8 @@ import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { beginJournal, type AuditJournal } from './audit-journal.ts';
 import { connectWorker } from './connect.ts';
 import { gateOf } from './gate-of-policies.ts';
-import { withSealedFailures } from './sealed-failures.ts';
+import { saidInJournals } from './said-in-journals.ts';
+import { withKeysAskedFor, withSealedFailures } from './sealed-failures.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { readFolderFile } from '../config/files-folder.ts';
 import { haltFileAt } from '../config/halt-file.ts';
@@ -106,6 +108,11 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const note = options.note ?? (() => {});
   const service = journal === null ? signed : auditedService(signed, journal, note);
   const words = journal === null ? null : wordsIn(journal, note);
+  const owner = { mode: settings.mode, organisation: signed.organisation };
+  const saidBefore =
+    settings.auditFolder === null
+      ? async () => new Map<string, ReadonlySet<string>>()
+      : saidInJournals(settings.auditFolder, owner, { nowMs: clock.wallMs, note });
   const halted = { client, mode: settings.mode };
   const halts = new HaltGate({
     read: haltsOf(halted),
@@ -153,22 +160,25 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       reached: options.reached ?? (() => {}),
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
       claims: claimsOf(client),
-      instructions: {
-        read: async (mode, run, chunk) => {
-          const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
-          if (kept === null) throw new InstructionsMissing();
-          return kept;
+      instructions: remembering(
+        {
+          read: async (mode, run, chunk) => {
+            const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
+            if (kept === null) throw new InstructionsMissing();
+            return kept;
+          },
+          readEarlier: (mode, run, runId, chunk) =>
+            readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
+          open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
+          record: async (mode, run, instruction) => {
+            await recordInstruction({ client, taskQueue, mode, run }, instruction);
+          },
+          note: (mode, run, facts, chunk) =>
+            noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
+          end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
         },
-        readEarlier: (mode, run, runId, chunk) =>
-          readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
-        open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
-        record: async (mode, run, instruction) => {
-          await recordInstruction({ client, taskQueue, mode, run }, instruction);
-        },
-        note: (mode, run, facts, chunk) =>
-          noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
-        end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
-      },
+        saidBefore,
+      ),
       chunks: chunksOf(client, taskQueue),
       plans: {
         find: (mode, run) => findPlan(client, mode, run),
@@ -190,7 +200,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     dataConverter: { payloadCodecs: [temporal.codec] },
     interceptors: temporal.isSealed
       ? withSealedFailures(options.temporal?.interceptors ?? {})
-      : (options.temporal?.interceptors ?? {}),
+      : withKeysAskedFor(options.temporal?.interceptors ?? {}),
     // Longer than any call that writes, so that a deployment of a new version interrupts none.
     shutdownGraceTime: WRITE_LIMITS.startToCloseMs,
     // When a worker dies, the runs in its cache wait this long before another worker takes them.

@@ -1,10 +1,11 @@
 /**
  * Where what Temporal keeps is sealed, so is what a failure of a workflow says: its message and its place in the code move
  * into an attribute that goes through the worker's codec. Its type stays plain, a code of ours. Whether it is sealed, the mark
- * on the workflow's own input says.
+ * on the workflow's own input says. At a worker without keys, a workflow with a sealed input waits for its key.
  */
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { ConcludeActivationInput, WorkflowInterceptorsFactory } from '@temporalio/workflow';
+import { keyMissingText, keyNeededFor } from '../domain/unreadable.ts';
 import { SEALED } from './names.ts';
 
 type Command = ConcludeActivationInput['commands'][number];
@@ -13,6 +14,19 @@ type Failure = NonNullable<NonNullable<Command['failWorkflowExecution']>['failur
 export const interceptors: WorkflowInterceptorsFactory = () => {
   let isSealed = false;
   return {
+    inbound: [
+      {
+        // A workflow that was started sealed waits at a worker without keys. An error that is none of Temporal's fails the task,
+        // and Temporal gives it again.
+        execute(input, next) {
+          for (const each of input.args) {
+            const key = keyNeededFor(each);
+            if (key !== null) throw new Error(keyMissingText(key));
+          }
+          return next(input);
+        },
+      },
+    ],
     internals: [
       {
         activate(input, next) {

@@ -1,6 +1,7 @@
 /** Schedules in Temporal: what would change, and what their starts led to; as text and as data. Pure. */
 import { DateTime } from 'luxon';
 import { runName } from '../../domain/references.ts';
+import { SEAL_KEY_MISSING, keyMissingText } from '../../domain/unreadable.ts';
 import { minuteText } from '../../domain/waits.ts';
 import type { LeftOut } from '../../operations/schedules/files.ts';
 import type { KeptSchedule, ScheduleFacts } from '../../operations/schedules/spec.ts';
@@ -103,11 +104,12 @@ export function schedulesText(views: readonly ScheduleView[], width: number): st
       `${kept.facts.at ?? '?'} ${kept.facts.zone ?? 'UTC'}`,
       kept.isPaused ? 'paused' : nextText(kept),
       last === undefined ? '' : last.run.id,
-      last === undefined ? 'not yet' : cameText(last),
+      kept.missingKey === null ? (last === undefined ? 'not yet' : cameText(last)) : SEAL_KEY_MISSING,
     ];
   });
   const titles = ['SCHEDULE', 'WHEN', 'NEXT', 'LAST', 'CAME TO'].map((title) => ({ title }));
-  const notes = views.flatMap(({ kept: { name, facts, isPaused, note }, missed }) => [
+  const notes = views.flatMap(({ kept: { name, facts, missingKey, isPaused, note }, missed }) => [
+    ...(missingKey === null ? [] : [`${name}: ${SEAL_KEY_MISSING}: ${keyMissingText(missingKey)}`]),
     ...(isPaused ? [`${name} is paused${note === null ? '' : `: ${note}`}`] : []),
     // Without a moment of now, each time has its date.
     ...missed.map(missedLine).map(clockOf(facts.zone, 0).retold),
@@ -159,7 +161,7 @@ export function missedLine({ run, nominalMs, why }: Missed): string {
 
 /** A schedule as data. */
 export function scheduleDocument({ kept, starts, missed }: ScheduleView): Record<string, unknown> {
-  const { name, scheduleId, facts, isPaused, note, nextMs } = kept;
+  const { name, scheduleId, facts, missingKey, isPaused, note, nextMs } = kept;
   const { at, zone, weekdays, leftOut, start, end } = facts;
   return {
     policy: name,
@@ -170,6 +172,7 @@ export function scheduleDocument({ kept, starts, missed }: ScheduleView): Record
     leftOut,
     start,
     end,
+    missingKey,
     paused: isPaused,
     note,
     next: isPaused ? [] : nextMs.map(instant),

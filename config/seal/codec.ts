@@ -10,7 +10,7 @@ import {
   type PayloadCodec,
   type SerializationContext,
 } from '@temporalio/common';
-import { SEAL_KEY_MISSING, UNREADABLE } from '../../domain/unreadable.ts';
+import { SEAL_KEY_MISSING, UNREADABLE, keyMissingText, sealedUnread } from '../../domain/unreadable.ts';
 import { SEALED } from '../../workflows/names.ts';
 import { isOfFamily, type SealKey, type SealKeys } from './keys.ts';
 import { seal, ownerBytes, unseal, type Owner } from './seal.ts';
@@ -55,19 +55,28 @@ export function shownPayload(keys: ReadableKeys, payload: Payload): Payload {
   }
 }
 
-/** Without keys: plain values as they are. One that is sealed is an error, because its key may come. */
+/**
+ * Without keys: plain values as they are. One that is sealed, or that somebody has made look so, becomes a value that no shape
+ * accepts: an error would stop the workflow, or a whole list, by one word of a stranger. Who needs the value itself asks for the
+ * key (`domain/unreadable.ts`).
+ */
 export const PLAIN_CODEC: PayloadCodec = {
   encode: async (payloads) => payloads,
-  decode: async (payloads) => {
-    for (const { metadata } of payloads)
-      if (textIn(metadata, 'encoding') === ENCODING) throw keyMissing(textIn(metadata, 'key'));
-    return payloads;
-  },
+  decode: async (payloads) =>
+    payloads.map((payload) =>
+      textIn(payload.metadata, 'encoding') === ENCODING
+        ? defaultPayloadConverter.toPayload(sealedUnread(textIn(payload.metadata, 'key')))
+        : payload,
+    ),
 };
 
-function keyMissing(id: string): ApplicationFailure {
-  const message = `The key "${id}" that has sealed it is not in CAMBIST_SEAL_KEYS. Put the newest file of keys there.`;
-  return ApplicationFailure.create({ type: SEAL_KEY_MISSING, message, nextRetryDelay: AGAIN_MS });
+/** Temporal gives the task again. */
+export function keyMissing(id: string): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: SEAL_KEY_MISSING,
+    message: keyMissingText(id),
+    nextRetryDelay: AGAIN_MS,
+  });
 }
 
 function sealed(key: SealKey, owner: Buffer, { metadata, data }: Payload): Payload {

@@ -41,8 +41,11 @@ export type Reply<T> =
       readonly reason: string;
       /** Present only when the service has asked for a pause: how much of it is left, in milliseconds. */
       readonly afterMs?: number;
-      /** Present only when the worker's own folder of policies does not allow it (`activities/write-gate.ts`), or not today. */
-      readonly notAllowed?: 'NOT_ALLOWED' | 'OVER_CEILING' | 'CEILING_UNKNOWN';
+      /**
+       * Present only when the worker's own folder of policies does not allow it (`activities/write-gate.ts`), or not today, or when
+       * that is not known yet.
+       */
+      readonly notAllowed?: 'NOT_ALLOWED' | 'OVER_CEILING' | 'CEILING_UNKNOWN' | 'TRADES_UNREAD';
     }
   | {
       readonly kind: 'UNKNOWN';

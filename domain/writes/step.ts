@@ -419,7 +419,7 @@ export function problemOf(reply: Reply<unknown>, item: string, fix: string): Pro
 
 type NotSent = Extract<Reply<never>, { readonly kind: 'NOT_SENT' }>;
 
-/** The code with which the worker itself did not allow the write; null: it did. */
+/** The code with which the worker itself did not allow the write, or cannot tell yet; null: it allowed it. */
 export function notAllowed(reply: Reply<unknown>): NonNullable<NotSent['notAllowed']> | null {
   return reply.kind === 'NOT_SENT' ? (reply.notAllowed ?? null) : null;
 }
@@ -427,7 +427,9 @@ export function notAllowed(reply: Reply<unknown>): NonNullable<NotSent['notAllow
 /** The wait before the same is sent again. Where the worker itself does not allow it, a person must mend the configuration. */
 export function waitToSendAgain(reply: Reply<unknown>, problem: Problem, tries: number): Wait {
   const wait = serviceWait(problem, waitMs(reply, tries));
-  return notAllowed(reply) === null ? wait : { ...wait, reason: 'configuration' };
+  const own = notAllowed(reply);
+  const isOurs = own !== null && PROBLEMS[own].ending === 'configuration';
+  return isOurs ? { ...wait, reason: 'configuration' } : wait;
 }
 
 /** A wait until the service answers. When it takes long, people are told of an outage. */

@@ -483,9 +483,9 @@ function* probe(
   const stopped = yield* mayStillLeave(subject, ready, state);
   if (stopped !== null) return stopped;
   const reply = yield* ask<'send trade'>(tradeOf(leg, quote));
-  // The quote was asked for before the worker had a folder of policies, and no folder ever allows it. Time has ended the doubt.
-  if (notAllowed(reply) === 'NOT_ALLOWED' && quote.seal === undefined)
-    return { kind: 'requote', state: over };
+  // Time has ended the doubt, and the folder of policies may never allow this quote, whose price stays as it is. The next one
+  // does not count.
+  if (notAllowed(reply) === 'NOT_ALLOWED') return { kind: 'requote', state: { ...over, held: true } };
   const refused = reply.kind === 'REFUSED' && !PAUSES.includes(classOfReply(reply));
   return yield* afterTrade(item, { ...state, quote: { ...quote, probed: refused } }, quote, reply);
 }

@@ -83,8 +83,8 @@ export type Gate = {
   readonly decimalsOf: (currency: string) => number;
   /** The business date with which the id of a run begins; null: it begins with none. */
   readonly dateOf: (runId: string) => string | null;
-  /** The trades of the legs that bring what a payment pays (`bringingLegsOf`); null: they cannot be read, or no leg brings it. */
-  readonly brought: readonly Trade[] | null;
+  /** The trades of the legs that bring what a payment pays (`bringingLegsOf`). */
+  readonly brought: readonly Trade[];
   /** What is there and on its way (`needsBalances`); null: it cannot be read, or the write does not depend on it. */
   readonly held: Held | null;
 };
@@ -195,8 +195,6 @@ function whyNotAmountOf(gate: Gate, policy: ConvertPolicy, write: Withdrawn): st
   const { sell, buy } = policy.convert;
   const leg = bringerOf(payment);
   const bought = leg === null ? ['0'] : boughtBy(gate, { sell, buy, leg: reference(run, leg) });
-  if (bought === null)
-    return `pays "${item}" what the trade has brought, and the list of trades cannot be read`;
   const asked = bought.map((value) => amountOf(payment, payments, value));
   if (asked.some((value) => compare(value, write.amount) === 0)) return null;
   const [planned] = asked;
@@ -211,12 +209,12 @@ function whyNotAmountOf(gate: Gate, policy: ConvertPolicy, write: Withdrawn): st
 function boughtBy(
   { brought }: Gate,
   { sell, buy, leg }: { readonly sell: string; readonly buy: string; readonly leg: string },
-): readonly string[] | null {
-  const own = brought?.filter(
+): readonly string[] {
+  const own = brought.filter(
     ({ clientReferenceId, sellCurrency, buyCurrency }) =>
       generationOf(leg, clientReferenceId ?? '') !== null && sellCurrency === sell && buyCurrency === buy,
   );
-  return own?.map((trade) => sidesOf(trade).buyAmount) ?? null;
+  return own.map((trade) => sidesOf(trade).buyAmount);
 }
 
 const NO_DESTINATIONS = 'names a file of destinations that is not in the folder, or cannot be read';

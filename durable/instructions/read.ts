@@ -9,6 +9,7 @@ import { factsOf, keptOf, recordedOf, unionOf } from '../../domain/people/instru
 import { NOTHING_KEPT, spelledOut, type Kept } from '../../domain/people/instructions.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import type { RunName } from '../../domain/references.ts';
+import { keyMissingText, keyNeededFor } from '../../domain/unreadable.ts';
 import { INSTRUCTIONS_TYPE, instructionsIdOf } from '../../workflows/names.ts';
 import { canBeAsked, describe, isOpen } from '../described.ts';
 import { readEvents, valuesOf, type HistoryEvents } from '../history.ts';
@@ -134,6 +135,9 @@ async function heldBy(client: Client, workflowId: string, runId: string): Promis
   const started = events?.[0]?.workflowExecutionStartedEventAttributes;
   if (events === null || started?.workflowType?.name !== INSTRUCTIONS_TYPE) return null;
   const [input, carried] = await valuesOf({ client, workflowId }, started.input?.payloads);
+  // What is sealed says nothing without its key: perhaps a cancel.
+  const key = keyNeededFor(input);
+  if (key !== null) throw new Error(keyMissingText(key));
   const wasContinued =
     Number(started.initiator) === CONTINUED_AS_NEW && Boolean(started.continuedExecutionRunId);
   const taken = await takenOver({ client, workflowId }, events);

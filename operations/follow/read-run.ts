@@ -27,6 +27,7 @@ import type { Unpaid } from '../../domain/run/chunk-state.ts';
 import { isShown, type Waiting, type WaitReason } from '../../domain/waits.ts';
 import { readChunkResult } from '../../durable/batches/chunks.ts';
 import { readInstructions, withChunk } from '../../durable/instructions/read.ts';
+import { keyMissingText, keyNeededFor } from '../../domain/unreadable.ts';
 import { chunkIdOf, progressQuery, reportQuery } from '../../workflows/names.ts';
 import { readLive } from '../batches/open-chunks.ts';
 import { answerOf, type AskingPlace } from './answers.ts';
@@ -177,6 +178,8 @@ async function questionsTo(
   const { client } = place;
   const handle = client.workflow.getHandle(facts.workflowId, facts.temporalRunId);
   const result = facts.temporalStatus === 'COMPLETED' ? ((await handle.result()) as RunPage) : null;
+  const key = keyNeededFor(result);
+  if (key !== null) throw new Error(keyMissingText(key));
   return {
     read: (offset) =>
       offset === 0 && result !== null

@@ -4,11 +4,20 @@
  * of this task queue are ever deleted.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ScheduleAlreadyRunning, ScheduleNotFoundError, type ScheduleDescription } from '@temporalio/client';
+import {
+  ScheduleAlreadyRunning,
+  ScheduleClient,
+  ScheduleNotFoundError,
+  type Client,
+  type ScheduleDescription,
+} from '@temporalio/client';
+import { PLAIN_CODEC } from '../../config/seal/codec.ts';
 import { isRunPart } from '../../domain/references.ts';
+import { keyNeededFor } from '../../domain/unreadable.ts';
 import { SCHEDULED_TYPE, modeAttribute, scheduleIdOf } from '../../workflows/names.ts';
 import { quoted } from '../../language/text/printable.ts';
 import { CommandFailure } from '../failure.ts';
+import { keyMissing } from '../key-missing.ts';
 import type { Place } from '../place.ts';
 import { CarefulScheduleClient } from './client.ts';
 import type { ScheduledPolicy } from './files.ts';
@@ -175,11 +184,25 @@ export async function requireSchedule(place: Place, name: string): Promise<KeptS
 
 async function findSchedule({ client, mode }: Place, name: string): Promise<KeptSchedule | null> {
   try {
-    const description = await client.schedule.getHandle(scheduleIdOf(mode, name)).describe();
+    const description = await describe(client, scheduleIdOf(mode, name));
     return description.action.workflowType === SCHEDULED_TYPE ? keptOf(name, description) : null;
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return null;
     throw error;
+  }
+}
+
+/** One whose key is missing is read without what is sealed. */
+async function describe(client: Client, scheduleId: string): Promise<ScheduleDescription> {
+  try {
+    return await client.schedule.getHandle(scheduleId).describe();
+  } catch (error) {
+    if (keyMissing(error) === null) throw error;
+    const { connection, options } = client;
+    const { namespace } = options;
+    const dataConverter = { payloadCodecs: [PLAIN_CODEC] };
+    const schedule = new ScheduleClient({ connection, namespace, dataConverter });
+    return schedule.getHandle(scheduleId).describe();
   }
 }
 
@@ -189,6 +212,7 @@ function keptOf(name: string, description: ScheduleDescription): KeptSchedule {
     name,
     scheduleId,
     facts: factsIn(description),
+    missingKey: (description.action.args ?? []).map(keyNeededFor).find((key) => key !== null) ?? null,
     isPaused: state.paused,
     note: state.note === undefined || state.note === '' ? null : state.note,
     changedAtMs: (info.lastUpdatedAt ?? info.createdAt).getTime(),

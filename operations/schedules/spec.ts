@@ -46,6 +46,8 @@ export type KeptSchedule = {
   readonly name: string;
   readonly scheduleId: string;
   readonly facts: ScheduleFacts;
+  /** The key that has sealed what it starts with, and that this command does not have; null: nothing is missing. */
+  readonly missingKey: string | null;
   readonly isPaused: boolean;
   readonly note: string | null;
   /** When it was made, changed or resumed last. What happened before is not known. */

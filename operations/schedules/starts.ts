@@ -40,6 +40,8 @@ export async function listMissed(place: Place, nowMs: number): Promise<readonly 
 }
 
 async function viewSchedule(place: Place, kept: KeptSchedule, nowMs: number): Promise<ScheduleView> {
+  // What its starts came to is sealed as well, and its dates stand in its policy.
+  if (kept.missingKey !== null) return { kept, starts: [], missed: [] };
   const newest = kept.actions.toReversed().slice(0, STARTS_SHOWN);
   const starts = await Promise.all(newest.map((action) => readStart(place, kept, action)));
   return { kept, starts, missed: await missedOf(place, { kept, starts }, nowMs) };

@@ -7,12 +7,14 @@ import type { Ending } from '../../domain/endings.ts';
 import { endedSentence, haltSentence, scopeOptions } from '../../domain/halt.ts';
 import { makeProblem } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
+import { SEAL_KEY_MISSING, keyMissingText } from '../../domain/unreadable.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import { createClient, loadSettings, type Settings } from '../../config/config.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
+import { sealKeysOf } from '../../config/seal/key-file.ts';
 import { taskQueueOf } from '../../config/task-queue.ts';
 import { connectTemporal, registerSearchAttributes } from '../../config/temporal.ts';
 import { hasBuilds, idleOf, lackingOf, pinnedTroubles, readPinned, readRouting } from './builds.ts';
@@ -82,7 +84,25 @@ export async function diagnose(
     settings === null ? [] : checkKeys(settings, asked),
     checkTemporal(env, settings, asked, (place) => checkFiles(caller, place, paths)),
   ]);
-  return [...checks, ...policies, ...service, ...temporal];
+  return [...checks, ...checkSealKeys(env, settings), ...policies, ...service, ...temporal];
+}
+
+/** The file of keys that seal what is in Temporal. A mode that is not known has been told already. */
+function checkSealKeys(env: NodeJS.ProcessEnv, settings: Settings | null): readonly Check[] {
+  const name = 'sealing keys';
+  if (settings === null) return [];
+  try {
+    const keys = sealKeysOf(env, settings.mode)?.now() ?? null;
+    if (keys === null)
+      return [ok(name, 'none (CAMBIST_SEAL_KEYS): what is in Temporal is plain. Live requires them')];
+    const { active } = keys;
+    const others = keys.keys.length - 1;
+    const more = others === 0 ? '' : `, and ${others} more only ${others === 1 ? 'reads' : 'read'}`;
+    const required = settings.mode === 'LIVE' ? 'as live requires' : 'which sandbox does not require';
+    return [ok(name, `"${active.id}" of ${active.made} seals${more}, ${required}`)];
+  } catch (error) {
+    return failed(name, error);
+  }
 }
 
 async function checkSettings({
@@ -268,8 +288,15 @@ async function checkSchedules(
   const checks = views.flatMap(({ kept, missed }) => {
     const name = `schedule ${kept.name}`;
     const paused = { ...ok(name, `paused: ${kept.note ?? 'no reason given'}`), state: 'warning' as const };
+    const sealed = {
+      code: SEAL_KEY_MISSING,
+      place: kept.scheduleId,
+      message: keyMissingText(kept.missingKey ?? ''),
+      fix: 'It starts nothing at a worker without that key. With the newest file of keys, or after `npx cambist schedule apply`, it goes on.',
+    } as const;
     return [
       ...(kept.isPaused ? [paused] : []),
+      ...(kept.missingKey === null ? [] : [wrong(name, sealed)]),
       ...missed.map(({ run, why }) =>
         warned(name, {
           code: why.code,

@@ -1,23 +1,39 @@
 /**
  * A stranger with every right on the Temporal namespace, a client and a worker of his own, and no key file, tries to move money
- * by our workers, which have a folder of policies. No attack makes an entry in the ledger, and each is told (M4, docs/security.md).
+ * by our workers, which have a folder of policies: where what Temporal keeps is plain, and where it is sealed and he has no keys.
+ * No attack makes an entry in the ledger, and each is told (M1, M4, docs/security.md).
  */
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, type TestContext } from 'node:test';
+import { after, before, describe, type TestContext } from 'node:test';
+import { Client, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
+import { defaultPayloadConverter, type Payload, type PayloadCodec } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
+import { describe as describeInTemporal } from '../../durable/described.ts';
 import { readFirstPlan } from '../../durable/plans.ts';
 import { NEW_LEG } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
-import { PLAN_TYPE, RUN_TYPE, planIdOf } from '../../workflows/names.ts';
+import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
+import {
+  HALT_TYPE,
+  INSTRUCTIONS_TYPE,
+  PLAN_TYPE,
+  RUN_TYPE,
+  haltIdOf,
+  instructionsIdOf,
+  planIdOf,
+} from '../../workflows/names.ts';
+import { applySchedule, startedBy } from '../support/applied-schedule.ts';
 import { assertExit, command } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { MXN_ACCOUNT, convertPolicy } from '../support/policies.ts';
 import { ROOT } from '../support/root.ts';
-import { cell, test } from '../support/sliced.ts';
+import { say } from '../support/say.ts';
+import { ONLY_CELLS, cell, test } from '../support/sliced.ts';
 import { assertDoneOnce, openStage, type Run, type Stage } from '../support/stage.ts';
 
 const POLICY = uniqueName('p');
@@ -38,209 +54,401 @@ payout: { fund: { mode: none }${destinations} }
 shortfall: hold
 `;
 
-let stage: Stage;
-let worker: Worker;
-let working: Promise<void>;
-/** A run of ours that was done, and its plan, which he may read. */
-let done: Run;
-let plan: Plan;
+/** He has no keys: what is sealed he copies as it is, and cannot read. */
+const BLIND: PayloadCodec = {
+  encode: async (payloads) => payloads,
+  decode: async (payloads) =>
+    payloads.map((payload) =>
+      Buffer.from(payload.metadata?.['encoding'] ?? []).toString() === 'binary/cambist-sealed'
+        ? defaultPayloadConverter.toPayload('not for him')
+        : payload,
+    ),
+};
 
-before(async () => {
-  stage = await openStage({
-    rates: { 'USD/MXN': '17.25' },
-    balances: { USD: '1000000', MXN: '1000000' },
-    timePasses: true,
-  });
-  stage.sandbox.putAccounts([
-    { id: HIS_ACCOUNT, currency: 'USD', assetType: 'FIAT', status: 'LIVE' },
-    { id: HIS_PESOS, currency: 'MXN', assetType: 'FIAT', status: 'LIVE' },
-  ]);
-  const policies = join(stage.folder, 'policies');
-  await mkdir(policies);
-  await writeFile(join(policies, 'ours.yaml'), OURS);
-  await writeFile(join(policies, 'team.yaml'), payout(', destinations: accounts.yaml'));
-  await writeFile(
-    join(policies, 'accounts.yaml'),
-    `accounts: { ${MXN_ACCOUNT}: { currency: MXN, label: Ana } }\n`,
+for (const isSealed of [false, true])
+  void describe(isSealed ? 'where what Temporal keeps is sealed' : 'where what Temporal keeps is plain', () =>
+    attacks(isSealed),
   );
-  await stage.startWorker({ env: { CAMBIST_POLICIES: policies } });
-  done = await stage.start(OURS, { name: POLICY });
-  assertDoneOnce(done, await done.report());
-  const read = await readFirstPlan(stage.temporal.client, 'SANDBOX', done.name);
-  assert.ok(read !== null);
-  plan = read;
-  const connection = await NativeConnection.connect({ address: stage.env['TEMPORAL_ADDRESS'] ?? '' });
-  worker = await Worker.create({
-    connection,
-    taskQueue: uniqueName('stranger'),
-    workflowsPath: join(ROOT, 'test/support/strangers-workflow.ts'),
-  });
-  working = worker.run().then(() => connection.close());
-});
-after(async () => {
-  worker.shutdown();
-  await working;
-  await stage.close();
-});
 
-/** What has moved at the service, whoever has moved it. */
-function entries(): number {
-  const { trades, withdrawals } = stage.sandbox.ledger();
-  return trades.length + withdrawals.length;
-}
+function attacks(isSealed: boolean): void {
+  const mode = isSealed ? 'sealed' : 'plain';
+  let server: DevServer | null = null;
+  let stage: Stage;
+  let worker: Worker;
+  let working: Promise<void>;
+  let policies: string;
+  /** His own client. */
+  let his: Client;
+  /** A run of ours that was done, and its plan, which he may have read somewhere. */
+  let done: Run;
+  let plan: Plan;
 
-/** An attack: what he does, and then what is told. It ends with the number of entries that it has made. */
-function attack(title: string, work: () => Promise<void>, play = test): void {
-  play(title, async (context: TestContext) => {
-    const atFirst = entries();
-    await work();
-    const made = entries() - atFirst;
-    context.diagnostic(`${made} entries in the ledger`);
-    assert.equal(made, 0);
-  });
-}
-
-const ourQueue = (): string => stage.env['CAMBIST_TASK_QUEUE'] ?? '';
-const hisQueue = (): string => worker.options.taskQueue ?? '';
-const idOf = (suffix: string): string => `${todayIn('UTC', Date.now())}-${suffix}`;
-
-/** Calls an activity of ours from a workflow of his own. */
-async function calls(activity: string, call: object): Promise<string> {
-  const { client } = stage.temporal;
-  const args = [{ taskQueue: ourQueue(), activity, call: { plan, ...call } }];
-  const workflowId = uniqueName('his');
-  return JSON.stringify(
-    await client.workflow.execute('straight', { taskQueue: hisQueue(), workflowId, args }),
-  );
-}
-
-async function assertInAttention(name: string, code: string): Promise<void> {
-  const attention = await command(stage, ['list', '--attention']);
-  assertExit(attention, 6);
-  const at = attention.stdout.indexOf(name);
-  assert.ok(at >= 0 && attention.stdout.indexOf(code, at) > at, attention.stdout);
-}
-
-async function isHeld(run: Run, code = 'NOT_ALLOWED'): Promise<void> {
-  await run.heldBy(code);
-  await assertInAttention(run.name.id, code);
-  await run.handle.terminate('seen');
-}
-
-attack(
-  'a payment of 600,000 USD to a registered account, by an activity of ours that he calls himself, is not sent',
-  async () => {
-    const [payment] = plan.payments;
-    assert.ok(payment !== undefined);
-    const amount = '600000.00';
-    const items = ['bonus', payment.id].map((id) => ({
-      payment: {
-        ...payment,
-        id,
-        reference: `${POLICY}.${done.name.id}.${id}`,
-        account: HIS_ACCOUNT,
-        currency: 'USD',
-        amount: { kind: 'fixed', value: amount },
-        dependsOn: null,
-      },
-      wanted: { amount, ahead: '0', unwanted: null },
-      state: NEW_PAYMENT,
-    }));
-    for (const item of items) {
-      // One after the other.
-      const told = await calls('createWithdrawals', { items: [item], othersAccepted: false, twinIds: [] });
-      assert.match(told, /"NOT_ALLOWED"/);
-    }
-  },
-  cell,
-);
-
-attack(
-  '50,000 USD at any price, quoted and traded by activities of ours that he calls himself, are not sold',
-  async () => {
-    const [leg] = plan.legs;
-    assert.ok(leg !== undefined);
-    const id = 'usd-mxn-2';
-    const call = {
-      leg: {
-        ...leg,
-        id,
-        reference: `${POLICY}.${done.name.id}.${id}`,
-        amount: { side: 'sell', value: '50000.00', fixed: true },
-        guard: null,
-      },
-      othersAccepted: false,
-      tradedSoFar: [],
-      unwanted: null,
-      follows: 'none',
-    };
-    assert.match(await calls('requestQuote', { ...call, state: NEW_LEG }), /"NOT_ALLOWED"/);
-    const quote = {
-      id: 'qte_hisOwnQuote1',
-      sellAmount: '50000.00',
-      buyAmount: '1.00',
-      usableUntilMs: Date.now() + 60_000,
-      probed: false,
-      seal: 'his own',
-    };
-    assert.match(
-      await calls('executeTrade', { ...call, state: { ...NEW_LEG, quotes: 1, quote } }),
-      /"NOT_ALLOWED"/,
-    );
-  },
-);
-
-attack('a run with a policy of his own, which “the CFO” has started, is held and named', async () => {
-  const run = stage.find(DEAR, { name: POLICY, id: idOf('cfo') });
-  await stage.temporal.client.workflow.start(RUN_TYPE, {
-    workflowId: run.handle.workflowId,
-    taskQueue: ourQueue(),
-    args: [{ ...run.input, startedBy: 'the CFO' }],
-  });
-  await isHeld(run);
-});
-
-attack('a run of a policy that nobody has put into the folder is held and named', async () => {
-  const name = uniqueName('own');
-  const run = await stage.start(convertPolicy({ withdraw: [{ id: 'me', account: HIS_PESOS }] }), {
-    name,
-    id: idOf('own'),
-  });
-  await isHeld(run);
-});
-
-attack('a plan that he has forged, and that a run of ours then carries out, pays nobody', async () => {
-  const run = stage.find(OURS, { name: POLICY, id: idOf('forged') });
-  const { client } = stage.temporal;
-  const ours: unknown = await client.workflow.getHandle(planIdOf('SANDBOX', done.name)).result();
-  const forged: unknown = JSON.parse(
-    JSON.stringify(ours)
-      .replaceAll(`.${done.name.id}.`, `.${run.name.id}.`)
-      .replaceAll(`"id":"${done.name.id}"`, `"id":"${run.name.id}"`)
-      .replaceAll(MXN_ACCOUNT, HIS_PESOS)
-      .replaceAll('"1000.00"', '"50000.00"'),
-  );
-  assert.match(JSON.stringify(forged), /"50000\.00".*wac_MXNStranger1/);
-  const workflowId = planIdOf('SANDBOX', run.name);
-  const input = { ...run.input, forRun: 'his', askedBy: 'his' };
-  await client.workflow.execute(PLAN_TYPE, { taskQueue: hisQueue(), workflowId, args: [input, forged] });
-  await run.startAgain();
-  const { problems } = await run.until((report) => report.problems.length > 0);
-  assert.match(JSON.stringify(problems), /PLAN_CONTRADICTS_POLICY.*sell 50000\.00/);
-  await run.handle.terminate('seen').catch(() => undefined);
-});
-
-attack(
-  'a batch past the destinations, by a policy of the same name without them, is held and named',
-  async () => {
-    const [policy, batch] = ['his.yaml', 'his.csv'];
-    await writeFile(join(stage.folder, policy), payout(''));
+  before(async () => {
+    if (ONLY_CELLS && isSealed) return;
+    // A halt is one of every test on a server, and a plain one halts all that is sealed.
+    if (isSealed) server = await startDevServer({ port: 0, headless: true, shortTimers: true });
+    stage = await openStage({
+      rates: { 'USD/MXN': '17.25' },
+      balances: { USD: '1000000', MXN: '1000000' },
+      timePasses: true,
+      sealed: isSealed,
+      ...(server !== null && { temporalAddress: server.address }),
+    });
+    stage.sandbox.putAccounts([
+      { id: HIS_ACCOUNT, currency: 'USD', assetType: 'FIAT', status: 'LIVE' },
+      { id: HIS_PESOS, currency: 'MXN', assetType: 'FIAT', status: 'LIVE' },
+    ]);
+    policies = join(stage.folder, 'policies');
+    await mkdir(policies);
+    await writeFile(join(policies, 'ours.yaml'), OURS);
+    await writeFile(join(policies, 'team.yaml'), payout(', destinations: accounts.yaml'));
     await writeFile(
-      join(stage.folder, batch),
-      `id,account,currency,amount\nbonus,${HIS_ACCOUNT},USD,600000.00\n`,
+      join(policies, 'accounts.yaml'),
+      `accounts: { ${MXN_ACCOUNT}: { currency: MXN, label: Ana } }\n`,
     );
-    const id = idOf('batch');
-    await command(stage, ['run', policy, '--batch', batch, '--id', id, '--detach']);
-    await isHeld(stage.find(payout(''), { name: TEAM, id }));
-  },
-);
+    await stage.startWorker({ env: { CAMBIST_POLICIES: policies } });
+    done = await stage.start(OURS, { name: POLICY });
+    assertDoneOnce(done, await done.report());
+    const read = await readFirstPlan(stage.temporal.client, 'SANDBOX', done.name);
+    assert.ok(read !== null);
+    plan = read;
+    his = clientWith(BLIND);
+    const connection = await NativeConnection.connect({ address: stage.env['TEMPORAL_ADDRESS'] ?? '' });
+    worker = await Worker.create({
+      connection,
+      taskQueue: uniqueName('stranger'),
+      workflowsPath: join(ROOT, 'test/support/strangers-workflow.ts'),
+      dataConverter: { payloadCodecs: [BLIND] },
+    });
+    working = worker.run().then(() => connection.close());
+  });
+  after(async () => {
+    if (ONLY_CELLS && isSealed) return;
+    worker.shutdown();
+    await working;
+    await stage.close();
+    await server?.stop();
+  });
+
+  /** What has moved at the service, whoever has moved it. */
+  function entries(): number {
+    const { trades, withdrawals } = stage.sandbox.ledger();
+    return trades.length + withdrawals.length;
+  }
+
+  /** An attack: what he does, and then what is told. It ends with the number of entries that it has made. */
+  function attack(title: string, work: () => Promise<void>, play = test): void {
+    play(`${mode}: ${title}`, async (context: TestContext) => {
+      const atFirst = entries();
+      await work();
+      const made = entries() - atFirst;
+      context.diagnostic(`${made} entries in the ledger`);
+      assert.equal(made, 0);
+    });
+  }
+
+  const ourQueue = (): string => stage.env['CAMBIST_TASK_QUEUE'] ?? '';
+  const hisQueue = (): string => worker.options.taskQueue ?? '';
+  const idOf = (suffix: string): string => `${todayIn('UTC', Date.now())}-${suffix}`;
+
+  function clientWith(codec: PayloadCodec): Client {
+    const { connection, options } = stage.temporal.client;
+    return new Client({
+      connection,
+      namespace: options.namespace,
+      dataConverter: { payloadCodecs: [codec] },
+    });
+  }
+
+  /** He writes again what stands in Temporal, as it is. */
+  function copier(copy: Payload): Client {
+    return clientWith({ ...BLIND, encode: async () => [copy] });
+  }
+
+  /** Calls an activity of ours from a workflow of his own: it is refused for what it is, or because nothing of it was sealed. */
+  async function isRefused(activity: string, call: object): Promise<void> {
+    const args = [{ taskQueue: ourQueue(), activity, call: { plan, ...call } }];
+    const told = await his.workflow
+      .execute('straight', { taskQueue: hisQueue(), workflowId: uniqueName('his'), args })
+      .then(
+        (answer) => JSON.stringify(answer),
+        (error: unknown) => error,
+      );
+    if (!isSealed) assert.match(String(told), /"NOT_ALLOWED"/);
+    else assert.ok(told instanceof WorkflowFailedError || /unreadable/.test(String(told)), String(told));
+  }
+
+  async function assertInAttention(name: string, code: string): Promise<void> {
+    const attention = await command(stage, ['list', '--attention']);
+    assertExit(attention, 6);
+    const at = attention.stdout.indexOf(name);
+    assert.ok(at >= 0 && attention.stdout.indexOf(code, at) > at, attention.stdout);
+  }
+
+  async function isHeld(run: Run, code = 'NOT_ALLOWED'): Promise<void> {
+    await run.heldBy(code);
+    await assertInAttention(run.name.id, code);
+    await run.handle.terminate('seen');
+  }
+
+  /** What he has started waits and is named, or ends at once because nothing of it was sealed for it. */
+  async function comesToNothing(run: Run, started: WorkflowHandle): Promise<void> {
+    if (isSealed) await assert.rejects(started.result());
+    else await isHeld(run);
+    assertExit(await command(stage, ['list']), 0);
+  }
+
+  attack(
+    'a payment of 600,000 USD to a registered account, by an activity of ours that he calls himself, is not sent',
+    async () => {
+      const [payment] = plan.payments;
+      assert.ok(payment !== undefined);
+      const amount = '600000.00';
+      const items = ['bonus', payment.id].map((id) => ({
+        payment: {
+          ...payment,
+          id,
+          reference: `${POLICY}.${done.name.id}.${id}`,
+          account: HIS_ACCOUNT,
+          currency: 'USD',
+          amount: { kind: 'fixed', value: amount },
+          dependsOn: null,
+        },
+        wanted: { amount, ahead: '0', unwanted: null },
+        state: NEW_PAYMENT,
+      }));
+      for (const item of items)
+        // One after the other.
+        await isRefused('createWithdrawals', { items: [item], othersAccepted: false, twinIds: [] });
+    },
+    isSealed ? test : cell,
+  );
+
+  attack(
+    '50,000 USD at any price, quoted and traded by activities of ours that he calls himself, are not sold',
+    async () => {
+      const [leg] = plan.legs;
+      assert.ok(leg !== undefined);
+      const id = 'usd-mxn-2';
+      const call = {
+        leg: {
+          ...leg,
+          id,
+          reference: `${POLICY}.${done.name.id}.${id}`,
+          amount: { side: 'sell', value: '50000.00', fixed: true },
+          guard: null,
+        },
+        othersAccepted: false,
+        tradedSoFar: [],
+        unwanted: null,
+        follows: 'none',
+      };
+      await isRefused('requestQuote', { ...call, state: NEW_LEG });
+      const quote = {
+        id: 'qte_hisOwnQuote1',
+        sellAmount: '50000.00',
+        buyAmount: '1.00',
+        usableUntilMs: Date.now() + 60_000,
+        probed: false,
+        seal: 'his own',
+      };
+      await isRefused('executeTrade', { ...call, state: { ...NEW_LEG, quotes: 1, quote } });
+    },
+  );
+
+  attack('a run with a policy of his own, which “the CFO” has started, comes to nothing', async () => {
+    const run = stage.find(DEAR, { name: POLICY, id: idOf('cfo') });
+    const started = await his.workflow.start(RUN_TYPE, {
+      workflowId: run.handle.workflowId,
+      taskQueue: ourQueue(),
+      args: [{ ...run.input, startedBy: 'the CFO' }],
+      memo: { note: 'his own' },
+    });
+    await comesToNothing(run, started);
+  });
+
+  attack('a run of a policy that nobody has put into the folder is held and named', async () => {
+    const name = uniqueName('own');
+    const run = await stage.start(convertPolicy({ withdraw: [{ id: 'me', account: HIS_PESOS }] }), {
+      name,
+      id: idOf('own'),
+    });
+    await isHeld(run);
+  });
+
+  attack('a plan that he has forged, and that a run of ours then finds, pays nobody', async () => {
+    const run = stage.find(OURS, { name: POLICY, id: idOf('forged') });
+    const ours: unknown = await stage.temporal.client.workflow
+      .getHandle(planIdOf('SANDBOX', done.name))
+      .result();
+    const forged: unknown = JSON.parse(
+      JSON.stringify(ours)
+        .replaceAll(`.${done.name.id}.`, `.${run.name.id}.`)
+        .replaceAll(`"id":"${done.name.id}"`, `"id":"${run.name.id}"`)
+        .replaceAll(MXN_ACCOUNT, HIS_PESOS)
+        .replaceAll('"1000.00"', '"50000.00"'),
+    );
+    assert.match(JSON.stringify(forged), /"50000\.00".*wac_MXNStranger1/);
+    const workflowId = planIdOf('SANDBOX', run.name);
+    const input = { ...run.input, forRun: 'his', askedBy: 'his' };
+    await his.workflow.execute(PLAN_TYPE, { taskQueue: hisQueue(), workflowId, args: [input, forged] });
+    await run.startAgain();
+    const { problems, status } = await run.until(
+      (report) => report.problems.length > 0 || (isSealed && report.legs.length === 0),
+    );
+    assert.notEqual(status, 'COMPLETED');
+    if (!isSealed) assert.match(JSON.stringify(problems), /PLAN_CONTRADICTS_POLICY.*sell 50000\.00/);
+    await run.handle.terminate('seen').catch(() => undefined);
+  });
+
+  attack(
+    'a batch past the destinations, by a policy of the same name without them, is held and named',
+    async () => {
+      const [policy, batch] = ['his.yaml', 'his.csv'];
+      await writeFile(join(stage.folder, policy), payout(''));
+      await writeFile(
+        join(stage.folder, batch),
+        `id,account,currency,amount\nbonus,${HIS_ACCOUNT},USD,600000.00\n`,
+      );
+      const id = idOf('batch');
+      await command(stage, ['run', policy, '--batch', batch, '--id', id, '--detach']);
+      await isHeld(stage.find(payout(''), { name: TEAM, id }));
+    },
+  );
+
+  attack('a schedule whose policy he has changed starts nothing that is sent', async () => {
+    const { name, text, schedule } = await applySchedule(stage);
+    await writeFile(join(policies, `${name}.yaml`), text);
+    const dear = text.replace('"1000.00"', '"50000.00"');
+    assert.notEqual(dear, text);
+    const input = { mode: 'SANDBOX', policy: name, policyText: dear, policyFile: 'his.yaml' };
+    await his.schedule
+      .getHandle(schedule.scheduleId)
+      .update(({ action, ...other }) => ({ ...other, action: { ...action, args: [input] } }));
+    await schedule.trigger();
+    const run = stage.find(dear, { name });
+    const [started = ''] = await startedBy(schedule);
+    if (isSealed) await assert.rejects(his.workflow.getHandle(started).result());
+    else await isHeld(run);
+    await schedule.delete();
+  });
+
+  attack(
+    'what people said of a run, deleted and begun anew without it, is missed by the worker that has read it',
+    async () => {
+      const name = uniqueName('said');
+      const run = stage.find(convertPolicy(), { name });
+      const { client } = stage.temporal;
+      await say(
+        { client, taskQueue: ourQueue(), mode: 'SANDBOX', run: run.name },
+        { kind: 'not this', item: 'supplier', recordId: 'wtd_other' },
+      );
+      await run.startAgain();
+      await run.heldBy('NOT_ALLOWED');
+      const workflowId = instructionsIdOf('SANDBOX', run.name);
+      const keeper = his.workflow.getHandle(workflowId);
+      const { runId } = await keeper.describe();
+      const { events } = await keeper.fetchHistory();
+      const copy = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0];
+      assert.ok(copy);
+      await keeper.terminate('his');
+      const { namespace } = client.options;
+      await client.workflowService.deleteWorkflowExecution({
+        namespace,
+        workflowExecution: { workflowId, runId },
+      });
+      await eventually('it is deleted', async () => (await describeInTemporal(client, workflowId)) === null);
+      await copier(copy).workflow.start(INSTRUCTIONS_TYPE, {
+        workflowId,
+        taskQueue: ourQueue(),
+        args: [null],
+      });
+      await run.wake();
+      await isHeld(run, 'INSTRUCTIONS_FEWER');
+    },
+  );
+
+  if (isSealed) sealedAttacks();
+
+  function sealedAttacks(): void {
+    attack(
+      'what was sealed for a run that was paid starts no other run, and pays nothing again under its own id',
+      async () => {
+        const { events } = await done.handle.fetchHistory();
+        const copy = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0];
+        assert.ok(copy);
+        const start = (workflowId: string) =>
+          copier(copy).workflow.start(RUN_TYPE, { workflowId, taskQueue: ourQueue(), args: [null] });
+        const other = stage.find(OURS, { name: POLICY, id: idOf('copied') });
+        await assert.rejects((await start(other.handle.workflowId)).result());
+        await start(done.handle.workflowId);
+        assertDoneOnce(done, await done.report());
+      },
+    );
+
+    attack(
+      'his plain signals, updates and memos change nothing of a run, which is not stuck by them',
+      async () => {
+        const run = await stage.start(convertPolicy(), { name: uniqueName('spoken') });
+        await run.heldBy('NOT_ALLOWED');
+        const strange = his.workflow.getHandle(run.handle.workflowId);
+        for (const signal of ['news', 'wake', 'anything'])
+          // One after the other.
+          await strange.signal(signal, run.input);
+        const keeper = his.workflow.getHandle(instructionsIdOf('SANDBOX', run.name));
+        for (const update of ['record', 'note'])
+          await assert.rejects(
+            keeper.executeUpdate(update, { args: [{ kind: 'cancel', id: 'x', by: 'ana', why: 'y' }] }),
+          );
+        assertExit(await command(stage, ['list']), 0);
+        await isHeld(run);
+      },
+    );
+
+    // The last one: what is halted stays so.
+    attack('a halt stands, whatever he says, ends, deletes or repeats', async () => {
+      const haltId = haltIdOf('SANDBOX');
+      assertExit(await command(stage, ['halt', '--reason', 'a drill', '--by', 'ana']), 0);
+      assertExit(await command(stage, ['resume', '--by', 'ben']), 0);
+      const { events } = await his.workflow.getHandle(haltId).fetchHistory();
+      const resumed = events?.flatMap(({ workflowExecutionSignaledEventAttributes: said }) =>
+        said?.signalName === 'resume' ? (said.input?.payloads ?? []) : [],
+      );
+      const [copy] = resumed ?? [];
+      assert.ok(copy);
+      assertExit(await command(stage, ['halt', '--reason', 'in earnest', '--by', 'ana']), 0);
+      const { client } = stage.temporal;
+      const { namespace } = client.options;
+      const record = his.workflow.getHandle(haltId);
+      const again = (by: Client, signal: string) =>
+        by.workflow.signalWithStart(HALT_TYPE, {
+          workflowId: haltId,
+          taskQueue: hisQueue(),
+          signal,
+          signalArgs: [{ by: 'ana', why: 'over' }],
+        });
+      const acts: readonly (() => Promise<unknown>)[] = [
+        () => record.signal('resume', { by: 'ana', why: 'over', scope: {} }),
+        () => copier(copy).workflow.getHandle(haltId).signal('resume', null),
+        () => record.terminate('his'),
+        () => again(his, 'resume'),
+        () => again(copier(copy), 'resume'),
+        async () => {
+          const { runId } = await record.describe();
+          await client.workflowService.deleteWorkflowExecution({
+            namespace,
+            workflowExecution: { workflowId: haltId, runId },
+          });
+        },
+        () => again(copier(copy), 'resume'),
+      ];
+      for (const [nth, act] of acts.entries()) {
+        // One after the other.
+        await act();
+        const run = await stage.start(OURS, { name: POLICY, id: idOf(`halted-${nth}`) });
+        await run.heldBy('HALTED');
+        await run.handle.terminate('seen');
+      }
+    });
+  }
+}

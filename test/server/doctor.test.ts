@@ -74,6 +74,7 @@ test('where all is well it is green, looks at everything, and moves nothing', as
     [
       'configuration',
       'key file',
+      'sealing keys',
       'service',
       'Temporal',
       'search attributes',
@@ -88,6 +89,7 @@ test('where all is well it is green, looks at everything, and moves nothing', as
   assert.deepEqual([...new Set(methods)], ['GET']);
   const text = await command(stage, ['doctor']);
   assert.match(text.stdout, /^ok {7}configuration: SANDBOX at http/);
+  assert.match(text.stdout, /^ok {7}sealing keys: none \(CAMBIST_SEAL_KEYS\)/m);
   assert.match(text.stdout, new RegExp(`ok {7}workers: 1 on .*cambist/${packageVersion()} 1@here`));
 });
 

@@ -20,6 +20,8 @@ import { resetPointsOf } from '../../operations/replay/points.ts';
 import { readResetPoints } from '../../operations/replay/verdict.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
 import { RUN_TYPE, instructionsIdOf, planIdOf, turnIdOf } from '../../workflows/names.ts';
+import { applySchedule } from '../support/applied-schedule.ts';
+import { assertExit, command } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { MXN_ACCOUNT, convertPolicy } from '../support/policies.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
@@ -139,6 +141,34 @@ test('plain inputs, signals, updates and memos of a stranger move nothing, stop 
     listed.map(({ workflowId: id }) => id),
     [workflowId],
   );
+});
+
+test('a schedule whose key this command does not have is named by `schedule list` and `doctor`, which go on with the others', async () => {
+  const readable = await applySchedule(stage);
+  const ahead = join(stage.folder, 'seal-ahead.json');
+  const newer = withNewestActive(withNextKey(keysInFile(sealFile).now(), Date.now()));
+  await writeFile(ahead, sealKeysText(newer), { mode: 0o600 });
+  const sealed = await applySchedule({ ...stage, env: { ...stage.env, CAMBIST_SEAL_KEYS: ahead } });
+  const listed = await command(stage, ['schedule', 'list', '--json']);
+  assertExit(listed, 0);
+  const { schedules } = JSON.parse(listed.stdout) as {
+    readonly schedules: readonly { readonly policy: string; readonly missingKey: string | null }[];
+  };
+  const keyOf = (name: string) => schedules.find(({ policy }) => policy === name)?.missingKey;
+  assert.deepEqual([keyOf(readable.name), keyOf(sealed.name)], [null, newer.active.id]);
+
+  const { checks } = JSON.parse((await command(stage, ['doctor', '--json'])).stdout) as {
+    readonly checks: readonly {
+      readonly name: string;
+      readonly says: string;
+      readonly code: string | null;
+    }[];
+  };
+  const found = (name: string) => checks.filter((check) => check.name === name);
+  const active = keysInFile(sealFile).now().active.id;
+  assert.match(found('sealing keys')[0]?.says ?? '', new RegExp(`^"${active}" of .* seals`));
+  assert.ok(found(`schedule ${sealed.name}`).some(({ code }) => code === 'SEAL_KEY_MISSING'));
+  assert.deepEqual(found(`schedule ${readable.name}`), []);
 });
 
 test('what was sealed for one run starts no other, and another plan does not count', async () => {

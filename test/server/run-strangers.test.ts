@@ -7,9 +7,10 @@ import { after, describe, test } from 'node:test';
 import { Client, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure, type PayloadCodec } from '@temporalio/common';
 import { readFirstPlan } from '../../durable/plans.ts';
-import { listRuns } from '../../operations/follow/runs.ts';
+import { listRuns, requireRun } from '../../operations/follow/runs.ts';
+import { readStuck } from '../../operations/follow/stuck.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
-import { RUN_TYPE, planIdOf, reportQuery } from '../../workflows/names.ts';
+import { RUN_TYPE, instructionsIdOf, planIdOf, reportQuery } from '../../workflows/names.ts';
 import { readReport } from '../../domain/run/report.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { convertPolicy } from '../support/policies.ts';
@@ -173,6 +174,52 @@ test('200 starts by a stranger, of runs and of what stands in the place of their
     assert.equal((await run.handle.describe()).status.name, 'RUNNING');
     await run.handle.terminate('seen');
   }
+});
+
+/** Somebody who makes what he writes look sealed. */
+const looksSealed: PayloadCodec = {
+  encode: async (payloads) =>
+    payloads.map(() => ({
+      metadata: { encoding: Buffer.from('binary/cambist-sealed'), key: Buffer.from('no-key') },
+      data: Buffer.from('anything'),
+    })),
+  decode: async (payloads) => payloads,
+};
+
+test('words that only look sealed stop neither their run nor a worker without keys; what was started so waits for its key', async () => {
+  const { connection, options } = client;
+  const stranger = new Client({
+    connection,
+    namespace: options.namespace,
+    dataConverter: { payloadCodecs: [looksSealed] },
+  });
+  const { run, release } = await stage.startHeld(convertPolicy(), 'createTrade', { when: 'before' });
+  const his = stranger.workflow.getHandle(run.handle.workflowId);
+  for (const signal of ['news', 'wake', 'anything'])
+    // One after the other.
+    await his.signal(signal, 1);
+  const keeps = stranger.workflow.getHandle(instructionsIdOf('SANDBOX', run.name));
+  await assert.rejects(keeps.executeUpdate('record', { args: [{}, {}] }));
+  release();
+  assertDoneOnce(run, await run.report());
+
+  const started = stage.find(convertPolicy(), {});
+  const { workflowId } = started.handle;
+  const memo = { note: 'x' };
+  const input = [started.input];
+  const { firstExecutionRunId } = await stranger.workflow.start(RUN_TYPE, {
+    workflowId,
+    taskQueue,
+    args: input,
+    memo,
+  });
+  const facts = await requireRun({ ...stage.temporal, mode: 'SANDBOX' }, started.name);
+  // One look after the other: the first task has failed once Temporal gives it a second time.
+  while ((await readStuck(client, facts, Date.now()))?.code !== 'SEAL_KEY_MISSING');
+  const runs = await listRuns(client, 'SANDBOX', { policy: null, onlyOpen: true, limit: null });
+  assert.ok(runs.length > 0);
+  assertNothingMoved(started);
+  await client.workflow.getHandle(workflowId, firstExecutionRunId).terminate('seen');
 });
 
 test('a run that somebody has started with a memo that nobody can read, and without search attributes, is in the list', async () => {

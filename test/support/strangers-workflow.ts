@@ -1,4 +1,4 @@
-/** For `test/machines/strangers.test.ts`: the workflows of a stranger, who has a worker of his own and no key file. */
+/** For `test/machines/strangers.test.ts` and `test/server/run-odd-calls.test.ts`: the workflows of a stranger, who has a worker of his own and no key file. */
 import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 
 type Straight = {
@@ -25,4 +25,20 @@ export async function straight({ taskQueue, activity, call }: Straight): Promise
 /** In the place of ours: asked with the same input, it completes with whatever its starter wants to be believed. */
 export async function plan(_input: unknown, answer: unknown): Promise<unknown> {
   return answer;
+}
+
+type Oddly = { readonly taskQueue: string; readonly activity: string; readonly args: readonly unknown[] };
+
+/** Calls an activity of ours with these arguments as they are, and says how that ends. */
+export async function oddly({ taskQueue, activity, args }: Oddly): Promise<string> {
+  const activities = proxyActivities<Record<string, (...call: unknown[]) => Promise<unknown>>>({
+    taskQueue,
+    scheduleToCloseTimeout: '20s',
+    retry: { maximumAttempts: 1 },
+  });
+  try {
+    return JSON.stringify(await activities[activity]?.(...args));
+  } catch (error) {
+    return String(error);
+  }
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { acceptInstruction } from '../../activities/accept-instruction.ts';
 import { clockSkew } from '../../activities/clock-skew.ts';
 import { createWithdrawals } from '../../activities/create-withdrawals.ts';
-import { InstructionsMissing, type Deps } from '../../activities/deps.ts';
+import { InstructionsFewer, InstructionsMissing, type Deps } from '../../activities/deps.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
 import { recordInstruction } from '../../activities/record-instruction.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
@@ -46,6 +46,7 @@ const PAYMENTS = {
 
 for (const [what, error, code] of [
   ['missing', new InstructionsMissing(), 'INSTRUCTIONS_MISSING'],
+  ['less than before', new InstructionsFewer(1, kept()), 'INSTRUCTIONS_FEWER'],
   ['paused', new InstructionsPaused('sandbox/p.2026-11-21/instructions', kept()), 'INSTRUCTIONS_PAUSED'],
 ] as const)
   test(`where what people said is ${what} nothing is asked of the service, and a person is told`, async () => {

@@ -6,7 +6,7 @@ import { createWithdrawals } from '../../activities/create-withdrawals.ts';
 import { executeTrade } from '../../activities/execute-trade.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import { writeGate } from '../../activities/write-gate.ts';
-import type { LegCall } from '../../domain/run/calls.ts';
+import type { LegCall, Stopped } from '../../domain/run/calls.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import { NEW_LEG, type LegStep } from '../../domain/writes/leg-state.ts';
@@ -21,6 +21,7 @@ import {
   IN_HAND,
   LEG,
   NOW,
+  NOT_SENT,
   NO_ANSWER,
   PAYMENT,
   QUOTE,
@@ -214,43 +215,97 @@ test('a price that the plan of a stranger would take, and the folder does not, i
   assert.equal(sent('createTrade').length, 0);
 });
 
+/** Another quote of the same leg. */
+const ANOTHER = { ...IN_HAND, id: 'qte_2' };
+
+function sealedBy(key: ApiKey, quote: typeof IN_HAND): typeof IN_HAND & { readonly seal: string } {
+  const facts = [quote.id, LEG.reference, LEG.sell, LEG.buy, quote.sellAmount, quote.buyAmount];
+  return { ...quote, seal: sealerOf(key)(facts) };
+}
+
+/** Trades the leg by a quote that a worker of the key has asked for. */
+async function tradesBy(
+  deps: ReturnType<typeof gated>['deps'],
+  quote: typeof IN_HAND,
+): Promise<LegStep | Stopped> {
+  const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
+  assert.ok(quoted.kind === 'quoted');
+  const state = { ...quoted.state, quote: sealedBy(KEY, quote) };
+  return (await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, state }))).step;
+}
+
 test('a leg that the service shows as traded by another quote, or that was just traded here, is not traded once more', async () => {
-  const seals = sealerOf(KEY);
-  const another = { ...IN_HAND, id: 'qte_2' };
-  const sealed = (quote: typeof IN_HAND) => ({
-    ...quote,
-    seal: seals([quote.id, LEG.reference, LEG.sell, LEG.buy, quote.sellAmount, quote.buyAmount]),
-  });
-  const trades = async (deps: ReturnType<typeof gated>['deps'], quote: typeof IN_HAND) => {
-    const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
-    assert.ok(quoted.kind === 'quoted');
-    const state = { ...quoted.state, quote: sealed(quote) };
-    return (await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, state }))).step;
-  };
   let shown: readonly Trade[] = [{ ...TRADE, id: 'tde_9', quoteId: 'qte_9' }];
   const { deps, sent, passes } = gated(() => [POLICY], {
     listTrades: async () => page(...shown),
   });
-  assertNotAllowed(await trades(deps, IN_HAND), /p\.2026-11-21\.\S+ was traded already, as tde_9/);
+  assertNotAllowed(await tradesBy(deps, IN_HAND), /p\.2026-11-21\.\S+ was traded already, as tde_9/);
   shown = [];
-  const traded = await trades(deps, IN_HAND);
+  const traded = await tradesBy(deps, IN_HAND);
   assert.ok('kind' in traded && traded.kind === 'traded');
   // The list does not show it yet.
-  assertNotAllowed(await trades(deps, another), /may just have been traded by quote qte_1/);
+  assertNotAllowed(await tradesBy(deps, ANOTHER), /may just have been traded by quote qte_1/);
   assert.equal(sent('createTrade').length, 1);
   passes(3_600_000);
   shown = [TRADE];
-  assertNotAllowed(await trades(deps, another), /was traded already, as tde_1/);
+  assertNotAllowed(await tradesBy(deps, ANOTHER), /was traded already, as tde_1/);
+});
+
+test('the same quote once more, refused or never sent, does not free its leg for another quote', async () => {
+  const again = [failed('QUOTE_ALREADY_CONSUMED'), NOT_SENT, failed('TRADE_DISABLED')];
+  for (const first of [NO_ANSWER, done(TRADE)])
+    for (const second of again) {
+      const { deps, sent } = gated(() => [POLICY], {
+        listTrades: async () => page<Trade>(),
+        createTrade: answers<Awaited<ReturnType<NonNullable<Scripted['createTrade']>>>>(first, second),
+      });
+      // One after the other.
+      await tradesBy(deps, IN_HAND);
+      await tradesBy(deps, IN_HAND);
+      assertNotAllowed(await tradesBy(deps, ANOTHER), /may just have been traded by quote qte_1/);
+      assert.equal(sent('createTrade').length, 2);
+    }
+});
+
+test('a quote that was refused, or that never left, leaves its leg to another one', async () => {
+  for (const first of [failed('QUOTE_EXPIRED'), NOT_SENT, failed('RATE_LIMIT_EXCEEDED')]) {
+    const { deps } = gated(() => [POLICY], {
+      listTrades: async () => page<Trade>(),
+      createTrade: answers<Awaited<ReturnType<NonNullable<Scripted['createTrade']>>>>(
+        first,
+        done({ ...TRADE, quoteId: ANOTHER.id }),
+      ),
+    });
+    // One after the other.
+    await tradesBy(deps, IN_HAND);
+    const { kind } = await tradesBy(deps, ANOTHER);
+    assert.equal(kind, 'traded');
+  }
+});
+
+test('while the list of trades is not read to its end, no leg is traded, and its quote is not counted', async () => {
+  let isReadable = true;
+  const { deps, sent } = gated(() => [POLICY], {
+    listTrades: async () => (isReadable ? page<Trade>() : NO_ANSWER),
+  });
+  const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
+  assert.ok(quoted.kind === 'quoted');
+  isReadable = false;
+  // The lookup of the steps has been answered before.
+  const open = { ...deps, reader: { ...deps.reader, listTrades: async () => page<Trade>() } };
+  const { step } = await inActivity({}, () => executeTrade(open)({ ...LEG_CALL, state: quoted.state }));
+  assert.ok(step.kind === 'wait');
+  assert.deepEqual([step.wait.problem.code, step.wait.reason], ['TRADES_UNREAD', 'outage']);
+  assert.ok(step.state.held);
+  assert.equal(sent('createTrade').length, 0);
 });
 
 test('of two quotes of a leg that are traded at the same moment, one leaves', async () => {
-  const seals = sealerOf(KEY);
   const { deps, sent } = gated(() => [POLICY], { listTrades: async () => page<Trade>() });
   const quoted = (await inActivity({}, () => requestQuote(deps)(LEG_CALL))).step;
   assert.ok(quoted.kind === 'quoted');
   const steps = ['qte_1', 'qte_2'].map(async (id) => {
-    const seal = seals([id, LEG.reference, LEG.sell, LEG.buy, IN_HAND.sellAmount, IN_HAND.buyAmount]);
-    const state = { ...quoted.state, quote: { ...IN_HAND, id, seal } };
+    const state = { ...quoted.state, quote: sealedBy(KEY, { ...IN_HAND, id }) };
     return (await inActivity({}, () => executeTrade(deps)({ ...LEG_CALL, state }))).step;
   });
   await Promise.all(steps);
@@ -388,7 +443,10 @@ test('what a trade has brought is paid as the service’s own record of it says,
   trades = [record];
   assertNotAllowed(await pays(deps, RENT, '50.56'), /pays "rent" 50\.55 MXN, not 50\.56 MXN/);
   isReadable = false;
-  assertNotAllowed(await pays(deps, RENT, '50.55'), /the list of trades cannot be read/);
+  const unread = await pays(deps, RENT, '50.55');
+  assert.ok(unread !== undefined && 'wait' in unread);
+  const { wait } = unread;
+  assert.deepEqual([wait.problem.code, wait.reason, wait.afterMs], ['TRADES_UNREAD', 'outage', 20_000]);
   isReadable = true;
   assert.equal((await pays(deps, RENT, '50.55'))?.kind, 'accepted');
   assert.equal(sent('createWithdrawal').length, 1);
@@ -421,4 +479,18 @@ test('a leg of a rebalancing that would lead past its target, as balances and tr
   trades = [{ ...bought, status: 'SETTLED' }];
   await quoteOf('1000.00');
   assert.equal(sent('createQuote').length, 1);
+});
+
+test('before a trade of a rebalancing the gate reads the list of trades once, for its leg and for what is on its way', async () => {
+  let read = 0;
+  const listTrades = async () => {
+    read += 1;
+    return page<Trade>();
+  };
+  const { deps } = gated(() => [REBALANCE], { listTrades });
+  const leg: LegCall['leg'] = { ...LEG, amount: { side: 'buy', value: '1000.00', fixed: false } };
+  const state = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quotes: 1, quote: sealedBy(KEY, IN_HAND) };
+  const looked = { ...deps, reader: { ...deps.reader, listTrades: async () => page<Trade>() } };
+  await inActivity({}, () => executeTrade(looked)({ ...LEG_CALL, leg, state }));
+  assert.equal(read, 1);
 });

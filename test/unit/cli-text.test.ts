@@ -547,14 +547,24 @@ test('a sentence of ours is told in the zone of its message, and what it quotes 
     assert.equal(told(text), text);
 });
 
-test('a missed start is told at its time in the zone of its schedule', () => {
+test('a missed start is told at its time in the zone of its schedule, and a schedule whose key is missing is named', () => {
   const facts = { at: '09:30', zone: 'Europe/Paris' } as ScheduleView['kept']['facts'];
-  const kept = { name: 'p', facts, isPaused: false, note: null, nextMs: [] as readonly number[] };
+  const kept = {
+    name: 'p',
+    facts,
+    missingKey: null as string | null,
+    isPaused: false,
+    note: null,
+    nextMs: [] as readonly number[],
+  };
   const run = { policy: 'p', id: '2026-11-20' };
   const why = { code: 'SCHEDULE_MISSED', message: 'No worker took it.' } as const;
   const missed = [{ run, nominalMs: Date.parse('2026-11-20T08:30:00Z'), why }];
   const text = schedulesText([{ kept, starts: [], missed } as unknown as ScheduleView], 200);
   assert.match(text, /^p\.2026-11-20 was to start at 2026-11-20 09:30 Europe\/Paris\. SCHEDULE_MISSED: No/m);
+  const sealed = { kept: { ...kept, missingKey: 'its-id' }, starts: [], missed: [] };
+  const named = schedulesText([sealed as unknown as ScheduleView], 200);
+  assert.match(named, /^p: SEAL_KEY_MISSING: The key "its-id" that has sealed it/m);
 });
 
 test('spans of time are told in one or two units', () => {

@@ -60,6 +60,29 @@ test('a file with mistakes, a replaced policy without a date, and a name that st
     assert.match(told, what);
 });
 
+test('a policy that is revoked allows nothing wherever it stands, whatever its comments and schedule say, and is told', async () => {
+  await mkdir(join(folder, 'revoked'));
+  await put('one.yaml', `# As it was.\n${named('one')}schedule: { at: "09:30", days: weekdays }\n`);
+  await put('finishing/one@2026-11-28.yaml', named('one'));
+  await put('finishing/one@2026-11-20.yaml', named('one').replace('"1000.00"', '"999.00"'));
+  await put('revoked/anything.yaml', named('one'));
+  const { policies, troubles } = await read();
+  assert.deepEqual(
+    policies.map(({ before }) => before),
+    ['2026-11-20'],
+  );
+  assert.deepEqual(troubles, ['"one.yaml" is revoked', '"finishing/one@2026-11-28.yaml" is revoked']);
+});
+
+test('while it cannot be read what is revoked, nothing is allowed', async () => {
+  await mkdir(join(folder, 'revoked'));
+  await put('one.yaml', named('one'));
+  await put('revoked/other.yaml', 'policy: [');
+  const { policies, troubles } = await read();
+  assert.deepEqual(policies, []);
+  assert.deepEqual(troubles, ['"revoked/other.yaml", which is revoked, cannot be read']);
+});
+
 test('destinations and rates are those of the folder; a file that is missing, outside or wrong leaves none', async () => {
   await put('team.yaml', PAYOUT);
   assert.deepEqual((await read()).policies[0]?.destinations, null);

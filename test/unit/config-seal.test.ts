@@ -21,7 +21,7 @@ import {
   withNextKey,
   type SealKeys,
 } from '../../config/seal/keys.ts';
-import { UNREADABLE } from '../../domain/unreadable.ts';
+import { UNREADABLE, keyNeededFor } from '../../domain/unreadable.ts';
 import { scheduleIdOf, scheduledIdOf } from '../../workflows/names.ts';
 
 const NOW = Date.parse('2026-11-21T09:00:00Z');
@@ -131,8 +131,24 @@ test('a key of the same file that is not there yet is an error, so that Temporal
   const newer = withNewestActive(withNextKey(older, NOW));
   const payload = await sealedBy(newer, OF_RUN);
   await assert.rejects(openedBy(older, payload, OF_RUN), isMissing);
-  await assert.rejects(PLAIN_CODEC.decode([payload]), isMissing);
   assert.deepEqual(await openedBy(newer, await sealedBy(older, OF_RUN), OF_RUN), VALUE);
+});
+
+test('without keys, what is sealed or only looks so is no error, but a value that no shape accepts and that names its key', async () => {
+  const keys = newSealKeys(NOW);
+  const forged: Payload = {
+    metadata: { encoding: Buffer.from('binary/cambist-sealed'), key: Buffer.from('x') },
+    data: Buffer.from('anything'),
+  };
+  const plain = defaultPayloadConverter.toPayload(VALUE);
+  const decoded = await PLAIN_CODEC.decode([await sealedBy(keys, OF_RUN), forged, plain]);
+  const values = decoded.map((payload) => defaultPayloadConverter.fromPayload<unknown>(payload));
+  assert.deepEqual(values, [
+    { ...UNREADABLE, sealedBy: keys.active.id },
+    { ...UNREADABLE, sealedBy: 'x' },
+    VALUE,
+  ]);
+  assert.deepEqual(values.map(keyNeededFor), [keys.active.id, 'x', null]);
 });
 
 test('a worker finds a key that was put into its file while it ran', async (t) => {

@@ -252,17 +252,23 @@ test('a failure that is replayed will never say more: the quote is dropped, the 
   assert.equal(stateOf(result).phase.kind, 'open');
 });
 
-test('a quote from before the worker had a folder of policies does not keep its leg in doubt for ever', () => {
-  const answer: Answer = { kind: 'NOT_SENT', reason: 'it is not allowed', notAllowed: 'NOT_ALLOWED' };
+test('a quote in doubt that the folder of policies does not allow is asked for anew once time has ended the doubt', () => {
   const doubt = { lastSendMs: NOW - 200_000, absentAtMs: NOW - 60_000, under: null, why: 'no answer' };
   const old = { ...IN_HAND, usableUntilMs: NOW - 180_000 };
-  const later = (inHand: LegState['quote']) =>
-    trade({ 'send trade': [answer] }, { ...DOUBTFUL, doubt, quote: inHand }).result;
-  const over = later(old);
-  assert.equal(over.kind, 'requote');
-  assert.equal(stateOf(over).doubt, null);
-  // The folder may allow one of its own again.
-  assert.equal(problemOf(later({ ...old, seal: 'a seal' })), 'NOT_ALLOWED');
+  const later = (notAllowed: 'NOT_ALLOWED' | 'OVER_CEILING', inHand: LegState['quote']) =>
+    trade(
+      { 'send trade': [{ kind: 'NOT_SENT', reason: 'it is not allowed', notAllowed }] },
+      { ...DOUBTFUL, doubt, quote: inHand },
+    ).result;
+  // Also one that was asked for before the worker had a folder, which has no seal.
+  for (const quoted of [old, { ...old, seal: 'a seal' }]) {
+    const over = later('NOT_ALLOWED', quoted);
+    assert.equal(over.kind, 'requote');
+    const { doubt: left, quote: inHand, held } = stateOf(over);
+    assert.deepEqual([left, inHand, held], [null, null, true]);
+  }
+  // A ceiling has room for it on another day.
+  assert.equal(problemOf(later('OVER_CEILING', old)), 'OVER_CEILING');
 });
 
 test('a dead quote is not sent: nothing in doubt asks for a new one, doubt waits', () => {
