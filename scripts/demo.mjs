@@ -333,12 +333,11 @@ async function showAttack(stage) {
       workflowId: `sandbox/${run.policy}.${id}`,
       args: [{ ...input, startedBy: 'the CFO' }],
     });
-    const end = await within('The run of the stranger', () =>
-      handle.result().then(
-        () => 'completed',
-        (/** @type {{ cause?: { type?: string } }} */ error) => error.cause?.type ?? 'with another error',
-      ),
-    );
+    // What it says is sealed, so that he cannot even read why.
+    await within('The run of the stranger', () => handle.result().catch(() => {}));
+    const { events } = await handle.fetchHistory();
+    const { failure } = events?.at(-1)?.workflowExecutionFailedEventAttributes ?? {};
+    const end = failure?.applicationFailureInfo?.type ?? 'in another way';
     if (end !== 'INPUT_INVALID') throw new ScriptFailed(`The run of the stranger ended otherwise: ${end}.`);
     tell(`Refused (${end}): no key of ours has sealed it for this run, so a worker reads nothing in it.`);
   } finally {
