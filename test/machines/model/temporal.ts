@@ -698,11 +698,11 @@ export class Temporal {
   }
 
   /** A stranger’s worker lets it go on in a new history, and hands on to it what he likes. */
-  async goOnFalsely(): Promise<void> {
+  async goOnFalsely({ what }: Extract<Misfortune, { kind: 'handed on' }>): Promise<void> {
     const { current } = this;
     if (current === null || this.isAway()) return;
     const { input, firstRunId } = current;
-    const carried = falselyHandedOn(current.handOn(), current.state);
+    const carried = what === 'nothing' ? null : falselyHandedOn(current.handOn(), current.state);
     this.#terminateNow(current);
     const startedAtMs = this.#world.temporalMs();
     await this.#begin({ input, originalRunId: null, firstRunId, startedAtMs, carried }, null);
