@@ -681,7 +681,8 @@ export class Temporal {
   async answerInstead({ claim }: Extract<Misfortune, { kind: 'answered' }>): Promise<void> {
     if (this.current === null || this.isAway()) return;
     for (const activity of [...(this.#activities.get(this.current)?.values() ?? [])]) {
-      if (activity.isOver || !this.isOpen(activity)) continue;
+      // What a chunk tells its run is a signal, which nobody answers.
+      if (activity.isOver || !this.isOpen(activity) || activity.name === 'tellCoordinator') continue;
       if (claim === 'failed') {
         this.#world.coverage.hit('event', `${activity.name} is failed in its place`);
         // One answer after the other.
