@@ -17,7 +17,8 @@ import { dateOfRunId } from '../calendar/business-date.ts';
 import { scanList } from '../service/list-scan.ts';
 import { tradedIn } from '../service/observe.ts';
 import type { Deps } from './deps.ts';
-import { listsLagMs, ofDay, reservationUnknown, unreadableService, withoutTurn } from './observing.ts';
+import { isOfDay, listsLagMs, reservationUnknown, unreadableService, withoutTurn } from './observing.ts';
+import { readOthers } from './others.ts';
 
 type DayQuestion = {
   readonly run: RunName;
@@ -39,7 +40,10 @@ export async function readDay(
   const lagMs = listsLagMs(deps, turn);
   if (lagMs > 0) return { wait: listsLag(lagMs, null) };
   const date = dateOfRunId(run.id) ?? '';
-  const others = ofDay({ policy: run.policy, date }, await deps.turn.readReserved(turn.others));
+  const day = { policy: run.policy, date };
+  const read = await readOthers(deps, { turn, currencies: [], day });
+  if ('wait' in read) return read;
+  const others = read.others.filter((other) => isOfDay(day, other));
   const { failed } = deps.facts.tradeStatuses;
   const { records, stopped } = await scanList(deps.reader.listTrades, {
     sinceMs: sendWindows.opensAtMs - LOOK_BACK_MS,

@@ -29,6 +29,7 @@ import {
   type ReadInput,
 } from './observing.ts';
 import { readBatch, tallyBatch } from './observing-batch.ts';
+import { readOthers } from './others.ts';
 import { wrongInput } from './run-input.ts';
 
 const NOTHING: Demand = { demand: '0', takenBy: [], needsSales: false };
@@ -51,11 +52,14 @@ export async function readDemand(
   if (lagMs > 0) return { wait: listsLag(lagMs, leg.id) };
   const own = await read();
   if (own === null) return NOTHING;
-  const others = await deps.turn.readReserved(turn.others);
   const { policy, manifest, destinations } = own;
+  const currencies = countedFor(policy, leg);
+  const beside = await readOthers(deps, { turn, currencies, day: null });
+  if ('wait' in beside) return beside;
+  const { others } = beside;
   // The answer would be "nothing", and the leg would never be traded, only because another run is in doubt for some
   // minutes. So this run waits.
-  const untold = untoldIn(countedFor(policy, leg), others);
+  const untold = untoldIn(currencies, others);
   if (untold !== null) return { wait: reservationUnknown(untold) };
   const batchRead =
     manifest === null || policy.kind !== 'payout'

@@ -14,8 +14,8 @@ import type { Question, Scanned } from '../service/list-scan.ts';
 import type { PaceClock } from '../service/rate-limiter.ts';
 import type { ChunkInput, Go, PlanInput, PlanState } from '../domain/run/calls.ts';
 import type { ChunkState } from '../domain/run/chunk-state.ts';
-import type { OthersReserved } from '../domain/plan/reserved.ts';
-import type { TurnAnswer } from '../domain/turn.ts';
+import type { GoneNoted, TurnAnswer } from '../domain/turn.ts';
+import type { Others } from '../domain/writes/gone-runs.ts';
 import type { Claims } from '../durable/other-runs/claims.ts';
 import type { FoundPlan } from '../durable/plans.ts';
 import type { WriteGate } from './write-gate.ts';
@@ -119,8 +119,12 @@ export type Deps = {
     giveBack(run: RunName, tradedAtMs: number | null): Promise<void>;
     /** Tells the others that a run may take money which takes no turn, or goes on after a reset. */
     reopen(run: RunName): Promise<void>;
-    /** What these open runs have planned to take, and the service has not taken yet. */
-    readReserved(others: readonly string[]): Promise<readonly OthersReserved[]>;
+    /** What these runs have planned to take, and the service has not taken yet; of those that are gone, what they may have traded. */
+    readReserved(others: readonly string[]): Promise<Others>;
+    /** Tells the others since when a run is gone. */
+    noteGone(gone: GoneNoted): Promise<void>;
+    /** These runs take no money any more. */
+    forget(runs: readonly RunName[]): Promise<void>;
   };
   /** Whose a record or an item is, by all other runs of ours that Temporal shows. */
   readonly claims: Claims;

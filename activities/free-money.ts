@@ -16,6 +16,7 @@ import { scanList } from '../service/list-scan.ts';
 import { UNSETTLED_LOOK_BACK_MS } from '../service/observe.ts';
 import type { Deps } from './deps.ts';
 import { listsLagMs, reservationUnknown, unreadableService, untoldIn, withoutTurn } from './observing.ts';
+import { readOthers } from './others.ts';
 
 type FreeMoneyQuestion = {
   readonly currencies: readonly string[];
@@ -32,7 +33,9 @@ export async function readFreeMoney(
   { currencies, turn, onReply }: FreeMoneyQuestion,
 ): Promise<FreeMoney> {
   if (turn === null) return { wait: withoutTurn() };
-  const others = await deps.turn.readReserved(turn.others);
+  const beside = await readOthers(deps, { turn, currencies, day: null });
+  if ('wait' in beside) return beside;
+  const { others } = beside;
   const untold = untoldIn(currencies, others);
   if (untold !== null) return { wait: reservationUnknown(untold) };
   const leaving = await stillLeaving(deps, turn, onReply);

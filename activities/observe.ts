@@ -6,7 +6,7 @@ import { Context as ActivityContext } from '@temporalio/activity';
 import { keptPlan } from '../domain/plan/plan.ts';
 import { makeProblem } from '../domain/problems.ts';
 import type { Wait } from '../domain/waits.ts';
-import { plansWithBalances, type Policy } from '../domain/policy.ts';
+import { plansWithBalances } from '../domain/policy.ts';
 import type { RunName } from '../domain/references.ts';
 import type { Observed, PlanInput } from '../domain/run/calls.ts';
 import type { Activities } from '../workflows/calls.ts';
@@ -17,6 +17,7 @@ import type { Deps } from './deps.ts';
 import { beating } from './heartbeats.ts';
 import { whyNotInstead } from './instead-of.ts';
 import {
+  countedIn,
   listsLagMs,
   observeInTurn,
   readInput,
@@ -25,6 +26,7 @@ import {
   type ReadInput,
 } from './observing.ts';
 import { lookBeforeTurn, seeInTurn, type BeforeTurn } from './observing-batch.ts';
+import { readOthers } from './others.ts';
 import { foreignMode } from './own-mode.ts';
 import { wrongInput } from './run-input.ts';
 
@@ -65,7 +67,7 @@ export async function observedNow(deps: Deps, input: PlanInput, given: ReadInput
     ? await lookBeforeTurn(deps, { mode, run, date, policy, manifest, destinations })
     : null;
   if (looked !== null && looked.kind !== 'looked') return looked;
-  const turn = await turnFor(deps, policy, run);
+  const turn = await turnFor(deps, given, run);
   if ('wait' in turn) return { kind: 'wait', wait: turn.wait };
   const answer = await observedInTurn(deps, { input, given, looked, turn });
   if (turn.isTaken && answer.kind !== 'observed') await deps.turn.giveBack(input.run, null).catch(() => {});
@@ -96,7 +98,11 @@ async function observedInTurn(
  * A run that plans with balances does so in its turn: first it reads what others have reserved, then the
  * balances. A batch takes a turn too, because two batches of one policy may have the same payments.
  */
-async function turnFor(deps: Deps, policy: Policy, run: RunName): Promise<InTurn | { readonly wait: Wait }> {
+async function turnFor(
+  deps: Deps,
+  { policy, date }: ReadInput,
+  run: RunName,
+): Promise<InTurn | { readonly wait: Wait }> {
   const isOnBalances = plansWithBalances(policy);
   if (!isOnBalances && policy.kind !== 'payout') return { isTaken: false, others: [] };
   const answer = await deps.turn.take(run, true);
@@ -104,7 +110,12 @@ async function turnFor(deps: Deps, policy: Policy, run: RunName): Promise<InTurn
     if (!isOnBalances) return { isTaken: true, others: [] };
     const lagMs = listsLagMs(deps, answer);
     if (lagMs > 0) return { wait: listsLag(lagMs, null) };
-    return { isTaken: true, others: await deps.turn.readReserved(answer.others) };
+    const hasLimit = (policy.rules.limits?.perDay ?? null) !== null;
+    const day = hasLimit ? { policy: policy.name, date } : null;
+    const read = await readOthers(deps, { turn: answer, currencies: countedIn(policy), day });
+    if ('others' in read) return { isTaken: true, others: read.others };
+    await deps.turn.giveBack(run, null).catch(() => {});
+    return read;
   }
   const message = `Run ${answer.run} trades now. Runs of one organisation take turns.`;
   const problem = makeProblem('TURN_OF_ANOTHER', null, { message });

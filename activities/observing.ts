@@ -161,7 +161,7 @@ export async function observeInTurn(
  * purchase spends only what is there of the base without what others have reserved, so that the base is one of them only
  * where shares refer to it.
  */
-function countedIn(policy: Policy): readonly string[] {
+export function countedIn(policy: Policy): readonly string[] {
   switch (policy.kind) {
     case 'convert':
       return plansWithBalances(policy) ? [policy.convert.sell] : [];
@@ -243,17 +243,18 @@ function stillOnDate(
   const perDay = rules.limits?.perDay ?? null;
   if (perDay === null) return [];
   const { currency, value } = perDay;
-  return ofDay({ policy: name, date }, others)
+  return others
+    .filter((other) => isOfDay({ policy: name, date }, other))
     .flatMap(({ legs }) => legs.flatMap(({ sides }) => sides))
     .flatMap((side) => (side.currency === currency ? [{ currency, value: side.most ?? value }] : []));
 }
 
-/** The runs of the policy on this date. */
-export function ofDay(
-  { policy, date }: { readonly policy: string; readonly date: string },
-  others: readonly OthersReserved[],
-): readonly OthersReserved[] {
-  return others.filter(({ run }) => run.policy === policy && dateOfRunId(run.id) === date);
+/** A date of a policy. */
+export type OfDay = { readonly policy: string; readonly date: string };
+
+/** Whether the run is of the policy on this date. */
+export function isOfDay({ policy, date }: OfDay, { run }: { readonly run: RunName }): boolean {
+  return run.policy === policy && dateOfRunId(run.id) === date;
 }
 
 /** The wait of a question that only the run which has the turn may ask. */

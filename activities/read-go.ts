@@ -58,11 +58,14 @@ async function answerOf(deps: Deps, call: GoCall, memory: ChunkMemory): Promise<
     const payer = payerOf({ coordinator: null, chunk: runId });
     // The chunk was reset or started again, and has heard nothing in this Temporal run; or its run has ended without hearing
     // what the chunk took up again, perhaps in an earlier history. The person who did it wants its unpaid payments tried again,
-    // and what was paid told.
+    // and what was paid told. No run ends before its chunks know of every payment how it has ended: a new history that does not
+    // know has something else handed on to it.
     const hasHeard = call.heard !== null && isPayerOfChunk(call.heard, runId);
     const isStartedAgain = !input.isFirst && !call.isContinued;
     const isTakenUp = call.originalRunId !== runId || isStartedAgain;
-    const isAgain = (isTakenUp && !hasHeard) || (call.isOpen && (wasReset || !input.isFirst));
+    const isAgain =
+      (isTakenUp && !hasHeard) ||
+      (call.isOpen && (wasReset || !input.isFirst || (call.isContinued && !hasHeard)));
     if (isAgain && !(await deps.chunks.reopenRun(mode, run))) return null;
     return { kind: isAgain ? 'reopened' : 'over', runId: payer };
   }

@@ -19,20 +19,29 @@ export type TurnState = {
    */
   traded: readonly Traded[];
 };
+/** `gone`: since when a worker knows that this Temporal run of it is gone (`domain/writes/gone-runs.ts`). Absent: it is not gone. */
+export type OpenRun = {
+  readonly run: string;
+  readonly hasLapsed: boolean;
+  readonly gone?: { readonly runId: string | null; readonly sinceMs: number };
+};
 /** `atMs`: by Temporal's clock. `toldAtMs`: by the clock of the worker that told so; null: no worker has. */
 type Traded = { readonly run: string; readonly atMs: number; readonly toldAtMs: number | null };
-export type OpenRun = { readonly run: string; readonly hasLapsed: boolean };
+
+/** A run that a worker has found gone, by its clock, and which Temporal run of it that was; null: Temporal showed none. */
+export type GoneNoted = { readonly run: string; readonly runId: string | null; readonly sinceMs: number };
 
 /** The answer to a run that asks for its turn. */
 export type TurnAnswer =
   /**
-   * `others`: runs that may still take money. `tradedAgoMs`: how long ago one of them last traded, by Temporal's clock, and
+   * `others`: runs that may still take money. `gone`: those of them that are noted as gone. `tradedAgoMs`: how long ago one of them last traded, by Temporal's clock, and
    * `tradedAtMs` when, by a worker's (`Traded`); null: long ago.
    */
   | {
       readonly turn: 'ours';
       readonly hasLapsed: boolean;
       readonly others: readonly string[];
+      readonly gone: readonly GoneNoted[];
       readonly tradedAgoMs: number | null;
       readonly tradedAtMs: number | null;
     }
@@ -120,18 +129,31 @@ export function forgetRuns(state: TurnState, runs: readonly string[]): void {
 
 /** A run that was reset may take money again. Its plan is older than any turn that it has now. */
 export function reopenRun(state: TurnState, run: string): void {
-  if (state.open.some((one) => one.run === run)) return;
-  state.open = [...state.open, { run, hasLapsed: true }].slice(-MOST_OPEN);
+  const known = state.open.find((one) => one.run === run);
+  if (known !== undefined && known.gone === undefined) return;
+  const others = state.open.filter((one) => one !== known);
+  state.open = [...others, { run, hasLapsed: true }].slice(-MOST_OPEN);
+}
+
+/** Notes that a run is gone, unless that is noted already: what counts is when the first worker saw it. */
+export function noteGone(state: TurnState, { run, runId, sinceMs }: GoneNoted): void {
+  state.open = state.open.map((one) => {
+    if (one.run !== run) return one;
+    const notedMs = one.gone?.runId === runId ? one.gone.sinceMs : Infinity;
+    return { ...one, gone: { runId, sinceMs: Math.min(notedMs, sinceMs) } };
+  });
 }
 
 export function answerTo(state: TurnState, run: string, nowMs: number): TurnAnswer {
   if (state.holder?.run === run) {
     const known = state.open.find((one) => one.run === run);
-    const others = state.open.flatMap((one) => (one.run === run ? [] : one.run));
+    const beside = state.open.filter((one) => one.run !== run);
+    const others = beside.map((one) => one.run);
+    const gone = beside.flatMap((one) => (one.gone === undefined ? [] : { run: one.run, ...one.gone }));
     const last = state.traded.findLast((one) => one.run !== run);
     const tradedAgoMs = last === undefined ? null : nowMs - last.atMs;
     const tradedAtMs = last?.toldAtMs ?? null;
-    return { turn: 'ours', hasLapsed: known?.hasLapsed ?? true, others, tradedAgoMs, tradedAtMs };
+    return { turn: 'ours', hasLapsed: known?.hasLapsed ?? true, others, gone, tradedAgoMs, tradedAtMs };
   }
   const place = state.line.findIndex((one) => one.run === run);
   const before = place < 0 ? state.line.length : place;

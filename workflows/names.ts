@@ -11,7 +11,7 @@ import type { ChunkState } from '../domain/run/chunk-state.ts';
 import type { Holds } from '../domain/run/claims.ts';
 import type { ProgressPage, RunPage } from '../domain/run/progress.ts';
 import type { Reservation } from '../domain/plan/reserved.ts';
-import type { TurnAnswer, TurnState } from '../domain/turn.ts';
+import type { GoneNoted, TurnAnswer, TurnState } from '../domain/turn.ts';
 import type { Halt, HaltSaid, ResumeSaid } from '../domain/halt.ts';
 import type { AboutDate } from '../domain/known-dates.ts';
 import type { Fact, Instruction, Recorded, Saying } from '../domain/people/instructions.ts';
@@ -193,6 +193,8 @@ export const takeTurnUpdate = defineUpdate<TurnAnswer, [TurnAsk]>('take');
 export const giveTurnBackSignal = defineSignal<[run: string, tradedAtMs: number | null]>('giveBack');
 /** These runs have ended, so that what they had reserved is free. */
 export const forgetRunsSignal = defineSignal<[runs: readonly string[]]>('forget');
+/** A worker has found that a run is gone, while it may have sent a trade. `sinceMs`: the worker's clock then. */
+export const noteGoneSignal = defineSignal<[GoneNoted]>('gone');
 /** A run that goes on after a reset may take money again. */
 export const reopenRunSignal = defineSignal<[run: string]>('reopen');
 /** People stop every write, or those of a scope, and let them go on. */

@@ -20,17 +20,20 @@ import {
   isNext,
   isUnused,
   newTurnState,
+  noteGone,
   reopenRun,
   takeTurn,
+  type GoneNoted,
   type TurnAnswer,
   type TurnState,
 } from '../domain/turn.ts';
-import { isFlag, lineOf, listOf, misshapen } from '../domain/shape.ts';
+import { isFlag, isMoment, lineOf, listOf, misshapen, orNull, type Field } from '../domain/shape.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import { requireHandedOn } from './handed-on.ts';
 import {
   forgetRunsSignal,
   giveTurnBackSignal,
+  noteGoneSignal,
   reopenRunSignal,
   takeTurnUpdate,
   turnIdOf,
@@ -59,6 +62,11 @@ const LONGEST_PAUSE_MS = 10_000;
 const IN_TIME_MS = 1_000;
 
 const isRunName = lineOf(200);
+const GONE: { readonly [Name in keyof GoneNoted]: Field } = {
+  run: isRunName,
+  runId: orNull(lineOf(100)),
+  sinceMs: isMoment,
+};
 
 function isHistoryLong(): boolean {
   const { historyLength, continueAsNewSuggested } = workflowInfo();
@@ -116,6 +124,9 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
   });
   setHandler(forgetRunsSignal, (runs) => {
     if (listOf(isRunName)(runs)) forgetRuns(state, runs);
+  });
+  setHandler(noteGoneSignal, (gone) => {
+    if (misshapen(gone, GONE) === null) noteGone(state, gone);
   });
   setHandler(reopenRunSignal, (run) => {
     if (isRunName(run)) reopenRun(state, run);

@@ -31,6 +31,8 @@ export type Reserved = {
 /** A leg that a run may still trade, as it counts against the limit of a day. */
 export type OpenLeg = {
   readonly reference: string;
+  /** False: the service may have traded it already. */
+  readonly isTold: boolean;
   /** The most that it sells and buys. `most` null: it may be traded already, at a price that nothing bounds. */
   readonly sides: readonly { readonly currency: string; readonly most: string | null }[];
 };
@@ -51,6 +53,7 @@ const RESERVED: { readonly [Name in keyof Required<Reserved>]: Field } = {
 };
 const OPEN_LEG: { readonly [Name in keyof OpenLeg]: Field } = {
   reference: lineOf(300),
+  isTold: isFlag,
   sides: listOf(recordOf({ currency: lineOf(100), most: orNull(isAmount) })),
 };
 const RESERVATION: { readonly [Name in keyof Reservation]: Field } = {
@@ -151,6 +154,7 @@ export function openLeg(leg: Leg, isTold: boolean): OpenLeg {
   const isSale = amount?.side !== 'buy';
   return {
     reference,
+    isTold,
     sides: [
       { currency: sell, most: mostSold(leg) },
       { currency: buy, most: isSale && !isTold ? null : mostBought(leg) },

@@ -291,11 +291,11 @@ export type GoCall = {
   readonly originalRunId: string;
   /** A history that handed on to this one was reset. Absent: none was. */
   readonly wasReset?: true;
-  /** An earlier history of the chunk has handed on what it knew. */
+  /** This history goes on from an earlier one of the chunk. */
   readonly isContinued: boolean;
   /** The `runId` of the last answer to the chunk that told of its run; null: no answer has told of it. */
   readonly heard: string | null;
-  /** The run has given its go, to this history or to one that handed on to it, and payments are open. */
+  /** Payments are open, and the run has given its go, or this history goes on from one to which it may have. */
   readonly isOpen: boolean;
 };
 export type GoAnswer =

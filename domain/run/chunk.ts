@@ -144,11 +144,11 @@ export class Chunk implements Paying {
     this.#hasNews = false;
     const heard = this.#heard;
     // If its run was started again for this chunk, the go that the chunk still has is of the run that had ended. A new history
-    // first goes by the go of the one before it.
-    const hasGo = heard === null ? this.#carried?.head !== undefined : heard === this.#phase.go?.runId;
+    // may go on from one that had a go.
+    const hasGo = heard === null ? this.#isContinued : heard === this.#phase.go?.runId;
     const isOpen = hasGo && !this.isIdle();
     const { mode, run, number } = input;
-    const isContinued = this.#carried !== null;
+    const isContinued = this.#isContinued;
     const originalRunId = this.#originalRunId;
     const answer = await ports
       .readGo({ mode, run, number, originalRunId, ...this.#wasReset, isContinued, heard, isOpen })
@@ -156,11 +156,16 @@ export class Chunk implements Paying {
     if (answer instanceof StepFailed || answer.kind === 'wait') return this.#waitForAnswer(answer);
     switch (answer.kind) {
       case 'over':
-        this.#heard = answer.runId;
-        this.#phase = { kind: 'over', go: this.#phase.go };
-        // Where this history had no go, it ends with what the one before it knew, as the service shows it now.
+        // Where this history had no go, it ends with what the one before it knew, as the service shows it now. A stranger may
+        // have handed on something else. Then its run must look for these payments once more.
         if (this.#phase.go === null && this.#carried?.head !== undefined)
           await this.#adopt(this.#carried.head, null);
+        if (heard === null && isContinued && !isOpen && !this.isIdle()) {
+          this.noteNews();
+          break;
+        }
+        this.#heard = answer.runId;
+        this.#phase = { kind: 'over', go: this.#phase.go };
         break;
       case 'reopened':
         this.#heard = answer.runId;
@@ -246,11 +251,19 @@ export class Chunk implements Paying {
     return !this.input.isFirst || isReset || isOfAnother;
   }
 
+  /**
+   * True for a history that goes on from another one. Temporal says so, and not what was handed on: a stranger’s worker can let the
+   * chunk go on without any of it.
+   */
+  get #isContinued(): boolean {
+    return this.ports.firstRunId !== this.ports.originalRunId;
+  }
+
   /** The answer to other runs, as in `holdsOf`. */
   holds(names: readonly string[] | null): Holds {
     const { runId } = this.ports;
     const isReset = this.#originalRunId !== runId;
-    const isFirst = this.input.isFirst && this.#carried === null && !isReset;
+    const isFirst = this.input.isFirst && !this.#isContinued && !isReset;
     const holds = holdsOf(this.state, { runId, heard: this.#phase.go?.runId ?? null, isFirst }, names);
     // Before its first go, a chunk that was reset knows only what came before the reset.
     return { ...holds, hasPlan: holds.hasPlan && (this.#phase.go !== null || !isReset) };

@@ -12,19 +12,21 @@ import {
   type Reservation,
 } from '../../domain/plan/reserved.ts';
 import { reservationOfPlan } from '../../domain/run/reserves.ts';
-import type { TurnAnswer } from '../../domain/turn.ts';
+import type { GoneNoted, TurnAnswer } from '../../domain/turn.ts';
+import { goneWith, type Gone, type Others } from '../../domain/writes/gone-runs.ts';
 import {
   TURN_TYPE,
   forgetRunsSignal,
   giveTurnBackSignal,
+  noteGoneSignal,
   reopenRunSignal,
   reservationQuery,
   takeTurnUpdate,
   turnIdOf,
 } from '../../workflows/names.ts';
-import { describe, isOpen } from '../described.ts';
+import { describe, hasEndedByItself, isOpen } from '../described.ts';
 import { fewAtOnce } from '../few-at-once.ts';
-import { isPlanMade, readPlan } from '../plans.ts';
+import { isPlanKnown, isPlanMade, readPlan } from '../plans.ts';
 
 type TurnOf = {
   readonly client: Client;
@@ -48,6 +50,8 @@ export function turnsOf(of: TurnOf) {
       tell(of, (handle) => handle.signal(giveTurnBackSignal, runName(run), tradedAtMs)),
     reopen: (run: RunName) => reopen(of, run),
     readReserved: (others: readonly string[]) => readReserved(of, others),
+    noteGone: (gone: GoneNoted) => tell(of, (handle) => handle.signal(noteGoneSignal, gone)),
+    forget: (runs: readonly RunName[]) => forget(of, runs),
   };
 }
 
@@ -75,14 +79,38 @@ async function takeTurn(of: TurnOf, run: RunName, isPlanning: boolean): Promise<
     }),
   );
   if (answer.turn === 'ours' && answer.others.length > MANY_OPEN)
-    await forgetEnded(of, answer.others.slice(0, ASKED_AT_ONCE));
+    await standingOf(of, answer.others.slice(0, ASKED_AT_ONCE));
   return answer;
 }
 
-/** What other open runs may still take. Each of them is asked; runs that have ended are forgotten. */
-async function readReserved(of: TurnOf, others: readonly string[]): Promise<readonly OthersReserved[]> {
-  const runs = await forgetEnded(of, others);
-  return fewAtOnce(runs, ASKED_AT_ONCE, (run) => reservedOf(of, run));
+/** What other runs may still take. Each of them is asked; those that can take nothing any more are forgotten. */
+async function readReserved(of: TurnOf, others: readonly string[]): Promise<Others> {
+  const runs = await standingOf(of, others);
+  const open = runs.flatMap(({ run, standing }) => (standing.kind === 'open' ? [run] : []));
+  const ended = runs.flatMap(({ run, standing }) =>
+    standing.kind === 'gone' ? [{ run, runId: standing.runId }] : [],
+  );
+  const gone = await fewAtOnce(ended, ASKED_AT_ONCE, (one) => goneOf(of, one));
+  const settled = ended.filter((_one, index) => gone[index] === null).map(({ run }) => run);
+  await forget(of, settled);
+  return {
+    open: await fewAtOnce(open, ASKED_AT_ONCE, (run) => reservedOf(of, run)),
+    gone: gone.flatMap((one) => one ?? []),
+  };
+}
+
+/** What a run that is gone may have traded, as it tells itself by its history, or else its plan; null: nothing. */
+async function goneOf(
+  { client, mode }: TurnOf,
+  { run, runId }: { readonly run: RunName; readonly runId: string | null },
+): Promise<Gone | null> {
+  const told = runId === null ? 'silent' : await askRun(client, workflowIdOf(mode, run));
+  if (told !== 'silent') return told === null ? null : goneWith(run, runId, told);
+  if (!(await isPlanMade(client, mode, run)))
+    // A plan that is not made yet was traded by nobody. One that is gone with its run may have been made.
+    return (await isPlanKnown(client, mode, run)) ? null : goneWith(run, runId, null);
+  const state = await readPlan(client, mode, run, 0);
+  return goneWith(run, runId, state.kind === 'plan' ? reservationOfPlan(state.plan, null) : null);
 }
 
 async function reservedOf({ client, mode }: TurnOf, run: RunName): Promise<OthersReserved> {
@@ -107,15 +135,37 @@ async function askRun(client: Client, workflowId: string): Promise<Reservation |
   }
 }
 
-/** Those of the runs that are open. The workflow `turn` forgets the others. */
-async function forgetEnded(of: TurnOf, others: readonly string[]): Promise<readonly RunName[]> {
-  const { client, mode } = of;
+/** How a run stands in Temporal. `gone`: somebody has ended it, or Temporal shows nothing of it (`runId` null). */
+type Standing =
+  { readonly kind: 'open' | 'ended' } | { readonly kind: 'gone'; readonly runId: string | null };
+
+/** How these runs stand. The workflow `turn` forgets those that have ended by themselves: nothing of them is in doubt. */
+async function standingOf(
+  of: TurnOf,
+  others: readonly string[],
+): Promise<readonly { readonly run: RunName; readonly standing: Standing }[]> {
   const runs = others.flatMap((text) => parseRunName(text) ?? []);
-  const runIds = await fewAtOnce(runs, ASKED_AT_ONCE, (run) => openRunOf(client, workflowIdOf(mode, run)));
-  const open = runs.filter((_run, index) => runIds[index] !== null);
-  const ended = runs.filter((_run, index) => runIds[index] === null).map(runName);
-  if (ended.length > 0) await tell(of, (handle) => handle.signal(forgetRunsSignal, ended));
-  return open;
+  const all = await fewAtOnce(runs, ASKED_AT_ONCE, async (run) => {
+    const shown = await describe(of.client, workflowIdOf(of.mode, run));
+    const standing: Standing =
+      shown === null
+        ? { kind: 'gone', runId: null }
+        : isOpen(shown)
+          ? { kind: 'open' }
+          : hasEndedByItself(shown)
+            ? { kind: 'ended' }
+            : { kind: 'gone', runId: shown.runId };
+    return { run, standing };
+  });
+  await forget(
+    of,
+    all.flatMap(({ run, standing }) => (standing.kind === 'ended' ? [run] : [])),
+  );
+  return all;
+}
+
+async function forget(of: TurnOf, runs: readonly RunName[]): Promise<void> {
+  if (runs.length > 0) await tell(of, (handle) => handle.signal(forgetRunsSignal, runs.map(runName)));
 }
 
 /** Id of the Temporal run that is open; null: none is. */

@@ -14,7 +14,7 @@ import {
   trialIdOf,
   type TrialInput,
 } from '../../workflows/names.ts';
-import { applySchedule, startedBy } from '../support/applied-schedule.ts';
+import { applySchedule, startedBy, type AppliedSchedule } from '../support/applied-schedule.ts';
 import {
   assertPaidOnce,
   chunkOf,
@@ -174,6 +174,55 @@ async function inScheduled(
   } finally {
     await own.close();
   }
+}
+
+/**
+ * Buttons that are pressed while starts by schedules wait, which a worker has taken: the service refuses the key. Each is pressed on
+ * a start of its own.
+ * @param then once the key counts again
+ */
+async function whileStartsWait(
+  presses: readonly ((on: Stage, scheduled: Pressed) => Promise<unknown>)[],
+  then: (own: Stage, waited: readonly (AppliedSchedule & Pressed)[]) => Promise<void>,
+): Promise<void> {
+  const own = await openStage({ rates: RATES, balances: RICH });
+  try {
+    await own.startWorker();
+    const applied = await Promise.all(presses.map(() => applySchedule(own)));
+    own.setKeyActive(false);
+    const waited = await Promise.all(
+      applied.map(async (one) => {
+        await one.schedule.trigger();
+        const [workflowId = ''] = await startedBy(one.schedule);
+        await eventually('it waits for the service', async () => {
+          const { raw } = await handleOf(own, { workflowId }).describe();
+          return raw.pendingActivities?.[0]?.lastFailure;
+        });
+        return { ...one, workflowId };
+      }),
+    );
+    for (const [index, press] of presses.entries()) {
+      const scheduled = waited[index] ?? assert.fail('Each has its start.');
+      await press(own, scheduled);
+    }
+    own.setKeyActive(true);
+    await then(own, waited);
+    for (const { schedule } of applied) await schedule.delete();
+  } finally {
+    await own.close();
+  }
+}
+
+/** The run of today, once its schedule has started it. */
+async function untilDone(on: Stage, { name, text }: AppliedSchedule): Promise<void> {
+  const run = on.find(text, { name, id: todayIn('UTC', Date.now()) });
+  await eventually('the run of the date', () =>
+    run.handle.describe().then(
+      () => true,
+      () => null,
+    ),
+  );
+  assertDoneOnce(run, await run.report());
 }
 
 const ODD_SIGNALS = [
@@ -368,6 +417,17 @@ const PRESSES: Record<OnDevServer, () => Promise<void>> = {
       await press(stage, untaken.scheduled);
       assert.equal(untaken.moved(), 0);
     }
+    await whileStartsWait([reset, cancel, terminate, remove], async (own, waited) => {
+      const [wasReset = assert.fail('There is one.'), ...ended] = waited;
+      await untilDone(own, wasReset);
+      const missed = flat((await command(own, ['list', '--attention'])).stdout);
+      for (const one of ended) {
+        assert.ok(missed.includes(`${one.name}.${todayIn('UTC', Date.now())} was to start at`), missed);
+        assert.equal(own.find(one.text, { name: one.name }).movements().trades.length, 0);
+        assertExit(await command(own, ['schedule', 'trigger', one.name]), 0);
+        await untilDone(own, one);
+      }
+    });
   },
   'Reset, Cancel, Terminate, Delete, Start like this one, Signal, Update | trial': async () => {
     const before = stage.sandbox.ledger();

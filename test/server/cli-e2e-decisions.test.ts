@@ -220,6 +220,43 @@ describe('what people decide', { concurrency: 8 }, () => {
     assert.deepEqual(movedFor(stage, policy).withdrawals, [`${policy.reference}~9`]);
   });
 
+  test('a withdrawal of which a person says that it is not the payment stands against no decision any more', async () => {
+    const policy = await putPaid('completed');
+    mismatch(policy);
+    assertExit(await run(policy, '--detach'), 8);
+    await reportWhen(policy, ({ payments }) => payments[0]?.outcome === 'NEEDS_HUMAN');
+    const twin = await payByHand(policy);
+    assertProblem(await resolve(policy, 'supplier', ...GONE), 4, 'RECORD_COULD_BE_IT', new RegExp(twin));
+    const because = ['--evidence', 'ben paid it by hand for another invoice', ...ANA];
+    for (const [words, exitCode, code, text] of [
+      [['--not-this', twin, ...ANA], 2, 'DECISION_INCOMPLETE', /--evidence: it is missing/],
+      [['--not-this', 'wtd_Nowhere1', ...because], 4, 'RECORD_DIFFERS', new RegExp(`these are: ${twin}`)],
+    ] as const)
+      // One after the other, as a person types.
+      assertProblem(await resolve(policy, 'supplier', ...words), exitCode, code, text);
+    const said = await resolve(policy, 'supplier', '--not-this', twin, ...because, '--json');
+    assertExit(said, 0);
+    const { decision, recordId, evidence, by } = documentOf(said) as Readonly<Record<string, unknown>>;
+    assert.deepEqual(
+      { decision, recordId, evidence, by },
+      {
+        decision: 'not this',
+        recordId: twin,
+        evidence: 'ben paid it by hand for another invoice',
+        by: 'ana',
+      },
+    );
+    const decided = await resolve(policy, 'supplier', ...GONE, '--json');
+    assertExit(decided, 0);
+    assert.deepEqual((documentOf(decided) as { couldBe: string[] }).couldBe, []);
+    const ended = await run(policy, '--wait', '--json');
+    assertExit(ended, 4);
+    assert.equal(reportOf(ended).problems[0]?.code, 'DECIDED_NOT_EXECUTED');
+    assert.deepEqual(movedFor(stage, policy).withdrawals, []);
+    const shown = await command(stage, ['report', policy.runText]);
+    assert.match(flat(shown.stdout), new RegExp(`Said by people: .* supplier, ana: .*${twin}`));
+  });
+
   test('a withdrawal that failed is paid again once, by one recorded instruction; a reset changes nothing', async () => {
     const policy = await putPaid('failed');
     const failed = await run(policy, '--json');

@@ -40,7 +40,7 @@ const NOTHING = { trades: [], withdrawals: [] };
 let stage: Stage;
 
 type Answered = Ended & { readonly asked: readonly string[] };
-type Answer = (() => string) | null;
+type Answer = (() => string | Promise<string>) | null;
 
 /** A schedule beside it, at a time that does not come while the tests run. */
 const FAR_OFF = DateTime.now().setZone('America/Mexico_City').plus({ hours: 6 }).toFormat('HH:00');
@@ -205,6 +205,67 @@ describe('live money moves when a person has said yes to it', { concurrency: 4 }
     const [name = ''] = /made-before-[\w-]{12}/.exec(refused.stdout) ?? [];
     assertExit(await typed(second, ['--yes', '--again', name], null), 0);
     assert.deepEqual(movedFor(stage, second).withdrawals, [`${second.runText}.Supplier-0`]);
+  });
+
+  test('a yes to pay one payment again speaks for nothing that another person has let go on meanwhile: it is refused, and what is typed again is shown and asked again', async () => {
+    const accounts = ['wac_TestAaa1', 'wac_TestBbb1'] as const;
+    const setOutcome = (outcome: 'completed' | 'failed'): void => {
+      const all = accounts.map(
+        (id, index) => ({ id, outcome: index === 0 ? outcome : 'completed' }) as const,
+      );
+      stage.sandbox.putAccounts(
+        all.map((one) => ({ ...one, currency: 'MXN', assetType: 'FIAT', status: 'LIVE' })),
+      );
+    };
+    setOutcome('failed');
+    const payments = ['aaa', 'bbb'].map(
+      (id, index) => `  - { id: ${id}, account: ${accounts[index]}, amount: { fixed: "1${index}1.00" } }\n`,
+    );
+    const policy = await putPolicy(stage, ...LIVE, [/^ {2}- id: supplier[\s\S]*$/m, payments.join('')]);
+    const refusal = stage.sandbox.addFault({
+      operation: 'createWithdrawal',
+      when: { reference: `${policy.runText}.bbb` },
+      effect: { kind: 'error', code: 'WITHDRAWAL_ACCOUNT_NOT_LIVE' },
+    });
+    const failed = await typed(policy, ['--yes', '--json'], null);
+    assertExit(failed, 5);
+    assert.deepEqual(
+      reportOf(failed).payments.map(({ id, outcome }) => [id, outcome]),
+      [
+        ['aaa', 'NOT_PAID'],
+        ['bbb', 'NOT_PAID'],
+      ],
+    );
+    const withdrawals = (): readonly string[] => movedFor(stage, policy).withdrawals.toSorted();
+    const [aaa = '', ...none] = withdrawals();
+    assert.deepEqual([aaa, none], [`${policy.runText}.aaa`, []]);
+
+    setOutcome('completed');
+    const again = ['--pay-again', 'aaa', '--reason', 'the account is open again', '--by', 'ana'];
+    const ben = async (): Promise<string> => {
+      stage.sandbox.clearFaults(refusal);
+      assertExit(await typed(policy, ['--go-on', 'bbb', '--by', 'ben', '--yes', '--detach'], null), 8);
+      return 'yes';
+    };
+    const late = await typed(policy, again, ben);
+    assertExit(late, 4);
+    assert.equal(late.asked.length, 1);
+    const shown = /LIVE: pay AGAIN 101\.00 MXN to wac_TestAaa1, as \S+\.aaa~9/;
+    assert.match(flat(late.stderr), shown);
+    assert.match(flat(late.stderr), /goes on with: bbb\..* SAID_SINCE .* ben: try it now/);
+
+    // Ben's word stands, and only that has gone on.
+    const gone = await typed(policy, ['--wait', '--json'], () => assert.fail('It is under way.'));
+    assertExit(gone, 5);
+    const [, bbb = '', ...more] = withdrawals();
+    assert.deepEqual([bbb.replace(/~.*/, ''), more], [`${policy.runText}.bbb`, []]);
+
+    const asked = await typed(policy, [...again, '--wait'], () => 'yes');
+    assertExit(asked, 0);
+    assert.equal(asked.asked.length, 1);
+    assert.match(flat(asked.stderr), shown);
+    assert.doesNotMatch(flat(asked.stderr), /goes on with/);
+    assert.deepEqual(withdrawals(), [aaa, `${aaa}~9`, bbb]);
   });
 
   test('a batch says what it pays and cannot pay before it asks; a no submits nothing, a yes pays the rest once', async () => {

@@ -123,6 +123,30 @@ describe('runs of one organisation', () => {
     await held.until((now) => now.status === 'CANCELLED');
   });
 
+  test('beside a run that is terminated in the middle of a trade, another one waits until the service shows that trade, and does not make it once more', async (context) => {
+    const stage = await openStage({ rates: RATES, balances: { USD: '500000' } });
+    context.after(() => stage.close());
+    await stage.startWorker();
+    const policy = BUY_GBP;
+    const hold = stage.sandbox.addFault({
+      operation: 'createTrade',
+      times: 1,
+      effect: { kind: 'hold', when: 'before' },
+    });
+    const gone = await stage.start(policy, { files: FILES });
+    await stage.sandbox.faultHit(hold);
+    await gone.handle.terminate('a careless person');
+    const run = await stage.start(policy, { files: FILES });
+    const isBeside = ({ code }: Report['problems'][number]): boolean => code === 'RESERVATION_UNKNOWN';
+    const waits = await run.until(({ problems }) => problems.some(isBeside));
+    const { message } = waits.problems.find(isBeside) ?? assert.fail('It waits.');
+    assert.ok(message.startsWith(`Run ${runName(gone.name)} is gone from Temporal since `), message);
+    stage.sandbox.releaseFaults(hold);
+    const report = await run.report();
+    assert.deepEqual([report.status, report.legs], ['COMPLETED', []]);
+    assert.deepEqual([gone.movements().trades.length, run.movements().trades.length], [1, 0]);
+  });
+
   test('the history of the turn stays short, and what it knows is handed on', async (context) => {
     const { client, turns, workflowId } = await turnsOfItsOwn(context);
     const named = (policy: string): RunName => ({ policy, id: '2026-11-21' });

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
-import { after, assertDoneOnce, before, START, story, type Ending } from '../machines/model/story.ts';
+import { END, START, after, assertDoneOnce, before, story, type Ending } from '../machines/model/story.ts';
 
 const OTHERS = { kind: 'answered', claim: 'another’s' } as const;
 const NOBODYS = { kind: 'answered', claim: 'nobody’s' } as const;
@@ -157,7 +157,23 @@ test('a call about the leg of a cancelled run is answered with a trade that was 
 
 // A stranger's worker completes a workflow task: the run goes on in a new history, with what he hands on.
 
-for (const moment of [after('send trade'), before('send withdrawal'), after('send withdrawal')])
-  test(`nobody’s records are handed on ${moment.at}: all is done once`, async () => {
-    assertDoneOnce(await story().when(moment, { kind: 'handed on' }).play());
-  });
+for (const what of ['nobody’s', 'nothing'] as const) {
+  const named = what === 'nothing' ? 'nothing is' : 'nobody’s records are';
+  for (const moment of [after('send trade'), before('send withdrawal'), after('send withdrawal')])
+    test(`${named} handed on ${moment.at}: all is done once`, async () => {
+      assertDoneOnce(await story().when(moment, { kind: 'handed on', what }).play());
+    });
+
+  for (const [when, moment] of [
+    ['as its batch pays', after('send withdrawal')],
+    ['as the run of its batch ends', END],
+  ] as const)
+    test(`${named} handed on to a chunk ${when}: each payment is made once, and told as paid`, async () => {
+      const end = await story()
+        .given({ batch: { chunks: [2, 1] }, service: { alsoMxn: '5000' } })
+        .when(moment, { kind: 'handed on', what }, 1)
+        .play();
+      const [run = assert.fail('There is a run.')] = end.afterwards;
+      assertDoneOnce(run);
+    });
+}

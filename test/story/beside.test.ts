@@ -1,8 +1,8 @@
 /** Two rebalancings over the same account: what one does while nobody can tell what the other still takes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
-import { LOST_REQUEST, START, after, before, story } from '../machines/model/story.ts';
+import { PLAIN_DAY, TWO_LEGS, type Misfortune, type RebalanceSettings } from '../machines/model/schedule.ts';
+import { LOST_REQUEST, START, after, before, late, story, type Ending } from '../machines/model/story.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -100,4 +100,64 @@ test('given a limit of the day, when a sale that waited for a halt brings a litt
       ['COMPLETED', 1],
     ],
   );
+});
+
+/** A sale of pesos is sent and booked two and a half minutes later; meanwhile its run goes, and another one begins beside it. */
+function besideGone(
+  what: Misfortune,
+  more: Partial<RebalanceSettings>,
+  bookedAfterMs = 2.5 * MINUTE_MS,
+): Promise<Ending> {
+  return story({ ...PLAIN_DAY, rebalance: { ...TWO_LEGS, ...more } })
+    .given({ trade: [late(bookedAfterMs, { key: 'free' })], secondAfterMs: 30_000 })
+    .when(after('send trade'), what)
+    .play();
+}
+
+const TERMINATED: Misfortune = { kind: 'terminate', againAfterMs: HOUR_MS, plan: 'kept' };
+for (const [how, what] of [
+  ['terminated', TERMINATED],
+  ['lost by Temporal', { kind: 'vanish', againAfterMs: HOUR_MS }],
+] as const) {
+  test(`given a rebalancing that is ${how} in the middle of a sale, when another policy rebalances beside it, then it waits for the sale and does not make it once more`, async () => {
+    const { runs } = await besideGone(what, {});
+    const [first, second] = runs;
+    assert.deepEqual(
+      [first?.trades.filter(({ sellCurrency }) => sellCurrency === 'MXN').length, second?.report.status],
+      [1, 'COMPLETED'],
+    );
+    assert.deepEqual(
+      second?.trades.filter(({ sellCurrency }) => sellCurrency === 'MXN'),
+      [],
+    );
+  });
+
+  test(`given a limit of the day and a rebalancing that is ${how} in the middle of a sale, when another run of the policy begins, then what it may have sold counts`, async () => {
+    const startsWith = { USD: '5000', EUR: '1000', GBP: '400', MXN: '60000' };
+    const { runs } = await besideGone(what, { startsWith, perDay: '4000', maxTrades: 1, other: 'run' });
+    const [[sale], [purchase]] = [runs[0]?.trades ?? [], runs[1]?.trades ?? []];
+    const dollars =
+      Number(sale?.buyAmount ?? sale?.executedAmount) +
+      Number(purchase?.sellAmount ?? purchase?.executedAmount);
+    assert.ok(dollars > 3_900 && dollars <= 4_000, String(dollars));
+  });
+}
+
+test('given a rebalancing that is terminated in the middle of a sale which the service never makes, when another policy rebalances beside it, then that one makes it once the doubt is over', async () => {
+  const end = await story({ ...PLAIN_DAY, rebalance: TWO_LEGS })
+    .given({ trade: [LOST_REQUEST], secondAfterMs: 30_000 })
+    .when(after('send trade'), TERMINATED)
+    .play();
+  const [first, second] = end.runs;
+  assert.deepEqual(
+    second?.trades.map(({ sellCurrency, buyCurrency }) => sellCurrency + buyCurrency),
+    ['MXNUSD', 'USDEUR'],
+  );
+  assert.deepEqual(first?.trades, []);
+  const [sold] = second?.writes ?? [];
+  const [lost] = first?.writes ?? [];
+  assert.ok(sold !== undefined && lost !== undefined);
+  // As long as the first run would have been in doubt, and hardly longer.
+  const waitedMs = sold.sentAtMs - lost.sentAtMs;
+  assert.ok(waitedMs > 3 * MINUTE_MS && waitedMs < 6 * MINUTE_MS, String(waitedMs));
 });

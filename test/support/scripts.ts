@@ -205,7 +205,9 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'note facts': [true],
   'read claims': [{ claimed: [] }],
   'read words': [{ named: false }],
-  'take turn': [{ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }],
+  'take turn': [
+    { turn: 'ours', hasLapsed: false, others: [], gone: [], tradedAgoMs: null, tradedAtMs: null },
+  ],
   'read demand': [{ demand: '1000000', takenBy: [], needsSales: false }],
   'read day': [{ onDate: [] }],
   'read free money': [{ free: { USD: '1000000', MXN: '0' } }],

@@ -10,7 +10,14 @@ import { inActivity, page, worker } from '../support/activities.ts';
 import { LEG, NO_ANSWER, RUN, TRADE, context } from '../support/scripts.ts';
 
 const LIMIT = { value: '5000', currency: 'USD' };
-const OURS = { turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null } as const;
+const OURS = {
+  turn: 'ours',
+  hasLapsed: false,
+  others: [],
+  gone: [],
+  tradedAgoMs: null,
+  tradedAtMs: null,
+} as const;
 const BESIDE = { policy: RUN.policy, id: `${RUN.id}-b` };
 /** A sale for dollars: what is sold is worth 1,000 USD, and the guard takes 20 USD less. */
 const SALE: Leg = {
@@ -53,7 +60,12 @@ async function asked({
       listTrades: async () =>
         listed === null ? NO_ANSWER : page(...listed.map((more) => ({ ...TRADE, ...more }))),
     },
-    { turn: { ...worker().deps.turn, readReserved: async () => [{ run, reserved: [], legs }] } },
+    {
+      turn: {
+        ...worker().deps.turn,
+        readReserved: async () => ({ open: [{ run, reserved: [], legs }], gone: [] }),
+      },
+    },
   );
   const { sendWindows } = context().plan;
   const question = { run: RUN, sendWindows, limit: LIMIT, turn, onReply: () => {} };

@@ -25,7 +25,14 @@ rebalance:
   targets: { USD: { max: "500.00" } }
 guard: { worst_rate: ["16.90 MXN per USD"] }
 `;
-const OURS: OwnTurn = { turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null };
+const OURS: OwnTurn = {
+  turn: 'ours',
+  hasLapsed: true,
+  others: [],
+  gone: [],
+  tradedAgoMs: null,
+  tradedAtMs: null,
+};
 const GUARD = {
   bound: { buyFactor: '1', sellFactor: '16.9' },
   text: '',
@@ -78,7 +85,10 @@ async function asked({
       },
       turn: {
         ...worker().deps.turn,
-        readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
+        readReserved: async () => ({
+          open: [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
+          gone: [],
+        }),
       },
     },
   );

@@ -13,6 +13,7 @@ const OURS: OwnTurn = {
   turn: 'ours',
   hasLapsed: false,
   others: ['q.2026-11-21'],
+  gone: [],
   tradedAgoMs: null,
   tradedAtMs: null,
 };
@@ -43,7 +44,10 @@ async function asked(
       },
       turn: {
         ...worker().deps.turn,
-        readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
+        readReserved: async () => ({
+          open: [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
+          gone: [],
+        }),
       },
     },
   );

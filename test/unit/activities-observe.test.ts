@@ -119,19 +119,21 @@ test('whoever plans with balances reads them in its turn, and what others have r
   let tradedAtMs: number | null = null;
   const reserved = [{ currency: 'USD', takes: '5', changes: '-5', isTold: true }];
   const turn = {
+    ...worker().deps.turn,
     take: async () => {
       steps.push('turn');
       return {
         turn: 'ours',
         hasLapsed: false,
         others: ['q.2026-11-21'],
+        gone: [],
         tradedAgoMs,
         tradedAtMs,
       } as const;
     },
     readReserved: async () => {
       steps.push('reserved');
-      return [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }];
+      return { open: [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }], gone: [] };
     },
     giveBack: async () => void steps.push('given back'),
     reopen: async () => {},
@@ -175,7 +177,7 @@ test('whoever plans with balances reads them in its turn, and what others have r
 });
 
 test('what another open run of the policy may still trade on its date counts against the limit of a day', async () => {
-  const usd = (most: string | null) => [{ reference: 'r', sides: [{ currency: 'USD', most }] }];
+  const usd = (most: string | null) => [{ reference: 'r', isTold: true, sides: [{ currency: 'USD', most }] }];
   const other = (policy: string, id: string, legs: ReturnType<typeof usd>) => ({
     run: { policy, id },
     reserved: [],
@@ -184,9 +186,17 @@ test('what another open run of the policy may still trade on its date counts aga
   const date = RUN.id.slice(0, 10);
   const counted = async (others: readonly ReturnType<typeof other>[]) => {
     const turn = {
+      ...worker().deps.turn,
       take: async () =>
-        ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
-      readReserved: async () => others,
+        ({
+          turn: 'ours',
+          hasLapsed: false,
+          others: [],
+          gone: [],
+          tradedAgoMs: null,
+          tradedAtMs: null,
+        }) as const,
+      readReserved: async () => ({ open: others, gone: [] }),
       giveBack: async () => {},
       reopen: async () => {},
     };
@@ -219,9 +229,20 @@ test('what another run may take of a currency that the plan counts, and nobody c
     ];
     const given: string[] = [];
     const turn = {
+      ...worker().deps.turn,
       take: async () =>
-        ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
-      readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
+        ({
+          turn: 'ours',
+          hasLapsed: false,
+          others: [],
+          gone: [],
+          tradedAgoMs: null,
+          tradedAtMs: null,
+        }) as const,
+      readReserved: async () => ({
+        open: [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
+        gone: [],
+      }),
       giveBack: async () => void given.push('back'),
       reopen: async () => {},
     };
@@ -254,9 +275,20 @@ test('what another run may take of a currency that the plan counts, and nobody c
 test('shortly before nothing may be traded any more, a rebalancing leaves what another run may still take, and plans the rest', async () => {
   const reserved = [{ currency: 'EUR', takes: '0', changes: '0', isTold: false }];
   const turn = {
+    ...worker().deps.turn,
     take: async () =>
-      ({ turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null }) as const,
-    readReserved: async () => [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
+      ({
+        turn: 'ours',
+        hasLapsed: false,
+        others: [],
+        gone: [],
+        tradedAgoMs: null,
+        tradedAtMs: null,
+      }) as const,
+    readReserved: async () => ({
+      open: [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
+      gone: [],
+    }),
     giveBack: async () => {},
     reopen: async () => {},
   };
@@ -271,6 +303,7 @@ test('shortly before nothing may be traded any more, a rebalancing leaves what a
 
 test('while another run has the turn nothing is read, and whose turn it is is told', async () => {
   const turn = {
+    ...worker().deps.turn,
     take: async () => ({ turn: 'others', run: 'q.2026-11-21', before: 0 }) as const,
     readReserved: () => assert.fail('Nothing is read.'),
     giveBack: () => assert.fail('It has no turn.'),
@@ -382,6 +415,7 @@ test('a plan that is not what a person was shown leaves its turn to others, if n
   const told = async (more: object, runId = 'run-1'): Promise<readonly string[]> => {
     const heard: string[] = [];
     const turn = {
+      ...worker().deps.turn,
       take: () => assert.fail('Nobody asks for a turn here.'),
       giveBack: async (_run: unknown, tradedAtMs: number | null) =>
         void heard.push(`back, ${tradedAtMs !== null}`),

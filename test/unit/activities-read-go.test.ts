@@ -232,7 +232,10 @@ test('a chunk that was reset starts its ended run again, unless it has heard of 
   const goneOn = { originalRunId: 'c2', heard: null, isContinued: true } as const;
   assert.equal(await answerOf({ ...goneOn, isOpen: true, wasReset: true }), 'reopened');
   assert.equal(await answerOf({ ...goneOn, isOpen: false, wasReset: true }), 'over');
-  assert.equal(await answerOf({ ...goneOn, isOpen: true }), 'over');
+  // No run has ended while something was open: something else was handed on to this history.
+  assert.equal(await answerOf({ ...goneOn, isOpen: true }), 'reopened');
+  assert.equal(await answerOf({ ...goneOn, isOpen: false }), 'over');
+  assert.equal(await answerOf({ ...goneOn, heard: '/c2', isOpen: true }), 'over');
 });
 
 test('a chunk that was started again starts its ended run again, and one that is the first does not', async () => {

@@ -600,7 +600,14 @@ test('a record of which the answer by its id shows only a part is not adopted', 
 
 /** Only a rebalancing trades in a turn. */
 const TARGET_CALL: LegCall = { ...LEG_CALL, leg: { ...LEG, why: { kind: 'target', currency: 'MXN' } } };
-const OURS: TurnAnswer = { turn: 'ours', hasLapsed: false, others: [], tradedAgoMs: null, tradedAtMs: null };
+const OURS: TurnAnswer = {
+  turn: 'ours',
+  hasLapsed: false,
+  others: [],
+  gone: [],
+  tradedAgoMs: null,
+  tradedAtMs: null,
+};
 
 /** What the calls of a leg say to the turn: each time it is given back, whether something may have been traded in it. */
 function turnTold(deps: ReturnType<typeof worker>['deps']) {
@@ -645,7 +652,7 @@ test('a leg gives the turn of its run back unless it, or another leg, goes on at
 test('while lists may lack what another run has traded, a leg of old balances waits in its turn, which it keeps', async () => {
   const { told, deps } = turnTold(worker({ balances: async () => RICH }).deps);
   const take = async () =>
-    ({ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: 1_000, tradedAtMs: null }) as const;
+    ({ turn: 'ours', hasLapsed: true, others: [], gone: [], tradedAgoMs: 1_000, tradedAtMs: null }) as const;
   const call = { ...TARGET_CALL, state: NEW_LEG };
   const { step } = await inActivity({}, () => requestQuote({ ...deps, turn: { ...deps.turn, take } })(call));
   assert.ok(step.kind === 'wait');

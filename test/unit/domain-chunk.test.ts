@@ -106,6 +106,8 @@ class World {
       readonly runId?: string;
       readonly originalRunId?: string;
       readonly carried?: Carried;
+      /** With which the histories before it began; absent: there are none, unless one has handed something on. */
+      readonly firstRunId?: string;
       readonly payments?: readonly BatchPayment[];
       readonly isFirst?: boolean;
       readonly shows?: World['shows'];
@@ -113,20 +115,21 @@ class World {
   ) {
     const { go = GO, runId = 'c1', originalRunId = runId, carried = null } = more;
     const { payments = PAYMENTS, isFirst = true } = more;
+    const { firstRunId = carried === null ? originalRunId : 'c1' } = more;
     this.go = go;
     this.shows = more.shows ?? {};
     this.newestRunId = runId;
     const input = { run: RUN, mode: 'SANDBOX', number: 1, payments, isFirst } as const;
     this.#payments = payments;
     const state = newRunState(RUN, 'sandbox/p.2026-11-21/chunk-0001', { name: 'p', hash: '' });
-    this.chunk = new Chunk(input, state, this.#ports(runId, originalRunId), carried);
+    this.chunk = new Chunk(input, state, this.#ports({ runId, originalRunId, firstRunId }), carried);
     this.end = this.chunk.complete().then(
       () => (this.isEnded = true),
       (error: unknown) => error,
     );
   }
 
-  #ports(runId: string, originalRunId: string): ChunkPorts {
+  #ports(of: Pick<ChunkPorts, 'runId' | 'originalRunId' | 'firstRunId'>): ChunkPorts {
     return {
       readGo: async (call) => {
         this.asked.push(call);
@@ -199,9 +202,7 @@ class World {
         this.newestRunId = this.tellsThen ?? told;
         return { runId: told };
       },
-      runId,
-      originalRunId,
-      firstRunId: runId,
+      ...of,
     };
   }
 
@@ -983,7 +984,26 @@ for (const [what, shows, kinds] of [
     const countOf = (kind: string): number => kinds.filter((each) => each === kind).length;
     assert.deepEqual([paid, notPaid], [countOf('paid'), countOf('failed')]);
     assert.deepEqual(next.calls, []);
+    // What is not there after all is open: it asks whether its run starts again, once.
+    assert.deepEqual(
+      next.asked.map(({ isOpen }) => isOpen),
+      countOf('unsent') > 0 ? [false, true] : [false],
+    );
   });
+
+test('a chunk that goes on from a history which has handed nothing on is no first one: all of it is open, and its run starts again', async () => {
+  const waits = await worldOf({ go: WAIT, runId: 'c2', firstRunId: 'c1' });
+  assert.deepEqual([waits.asked[0]?.isContinued, waits.asked[0]?.isOpen], [true, true]);
+  assert.equal(waits.chunk.holds(null).isFirst, false);
+  const reopened = { kind: 'reopened', runId: '/c2' } as const;
+  let asked = 0;
+  const next = await worldOf({
+    go: async () => ((asked += 1) === 1 ? reopened : { ...GO, runId: 'r2/c2' }),
+    runId: 'c2',
+    firstRunId: 'c1',
+  });
+  assert.deepEqual(next.sent, ALL);
+});
 
 /** Everybody was paid. The chunk goes on in a new history, and `inv-1` has come back. */
 async function wentOnPaid(go: GoOf): Promise<World> {

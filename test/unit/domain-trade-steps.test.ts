@@ -805,7 +805,9 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
   const all = { ...LEG, why: { kind: 'all above', available: '1000', keep: '0' } } as const;
   const asked = (of: typeof LEG | typeof target | typeof all, othersAccepted = false, demand = '0') =>
     play(requestQuoteSteps(context({ othersAccepted }), of, NEW_LEG), {
-      'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
+      'take turn': [
+        { turn: 'ours', hasLapsed: true, others: [], gone: [], tradedAgoMs: null, tradedAtMs: null },
+      ],
       'read demand': [{ demand, takenBy: [], needsSales: false }],
     }).result;
   for (const othersAccepted of [false, true])
@@ -822,7 +824,7 @@ test('a quote keeps the limits of the run and of the day with all that was trade
   const target = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
   const asked = (inRun: string, day: Day, hasLapsed = false) =>
     play(requestQuoteSteps(context({ rules: { limits }, tradedSoFar: [usd(inRun)] }), target, NEW_LEG), {
-      'take turn': [{ turn: 'ours', hasLapsed, others: [], tradedAgoMs: null, tradedAtMs: null }],
+      'take turn': [{ turn: 'ours', hasLapsed, others: [], gone: [], tradedAgoMs: null, tradedAtMs: null }],
       'read day': [day],
     });
   const onDate = (value: string) => ({ onDate: [usd(value)] });
@@ -967,7 +969,9 @@ test('what was there when the plan was made needs no look, until the turn has la
   assert.equal(fresh.result.kind, 'quoted');
   assert.ok(!kindsOf(fresh.effects).includes('read balances'), 'no look');
   const lapsed = funded({ USD: '0' }, {}, covered, {
-    'take turn': [{ turn: 'ours', hasLapsed: true, others: [], tradedAgoMs: null, tradedAtMs: null }],
+    'take turn': [
+      { turn: 'ours', hasLapsed: true, others: [], gone: [], tradedAgoMs: null, tradedAtMs: null },
+    ],
   });
   assert.equal(named(lapsed.result), 'wait: money');
 });

@@ -14,6 +14,7 @@ import {
   listsLag,
   isNear,
   newTurnState,
+  noteGone,
   reopenRun,
   takeTurn,
   type TurnState,
@@ -42,6 +43,7 @@ test('the turn goes to whoever asked first, and to the next one when it is given
     turn: 'ours',
     hasLapsed: false,
     others: ['a'],
+    gone: [],
     tradedAgoMs: null,
     tradedAtMs: null,
   });
@@ -77,6 +79,7 @@ test('a turn that is not used lapses; each question of its run begins its time a
     turn: 'ours',
     hasLapsed: true,
     others: ['b'],
+    gone: [],
     tradedAgoMs: null,
     tradedAtMs: null,
   });
@@ -85,6 +88,7 @@ test('a turn that is not used lapses; each question of its run begins its time a
     turn: 'ours',
     hasLapsed: false,
     others: ['b'],
+    gone: [],
     tradedAgoMs: null,
     tradedAtMs: null,
   });
@@ -98,6 +102,7 @@ test('a turn that lapsed has lapsed for its own run too, though nobody else took
     turn: 'ours',
     hasLapsed: true,
     others: [],
+    gone: [],
     tradedAgoMs: null,
     tradedAtMs: null,
   });
@@ -112,6 +117,7 @@ test('a turn that was given back at a wait has not lapsed', () => {
     turn: 'ours',
     hasLapsed: false,
     others: [],
+    gone: [],
     tradedAgoMs: null,
     tradedAtMs: null,
   });
@@ -138,6 +144,7 @@ test('a run that the turn does not know has a plan that may be older than its tu
     turn: 'ours',
     hasLapsed: true,
     others: [],
+    gone: [],
     tradedAgoMs: null,
     tradedAtMs: null,
   });
@@ -146,6 +153,7 @@ test('a run that the turn does not know has a plan that may be older than its tu
     turn: 'ours',
     hasLapsed: true,
     others: ['b'],
+    gone: [],
     tradedAgoMs: null,
     tradedAtMs: null,
   });
@@ -154,9 +162,34 @@ test('a run that the turn does not know has a plan that may be older than its tu
     turn: 'ours',
     hasLapsed: true,
     others: [],
+    gone: [],
     tradedAgoMs: null,
     tradedAtMs: null,
   });
+});
+
+test('since when a run is gone is kept from the first who saw it, until the run takes money again or is forgotten', () => {
+  const gone = (state: TurnState): unknown => {
+    const answer = answerTo(state, 'a', NOW);
+    return answer.turn === 'ours' && answer.gone;
+  };
+  const state = newTurnState();
+  for (const run of ['b', 'a']) {
+    takeTurn(state, run, true, NOW);
+    if (run === 'b') giveTurnBack(state, run, null, NOW);
+  }
+  assert.deepEqual(gone(state), []);
+  for (const sinceMs of [NOW + 5, NOW + 9]) noteGone(state, { run: 'b', runId: 'run-1', sinceMs });
+  noteGone(state, { run: 'never', runId: null, sinceMs: NOW });
+  assert.deepEqual(gone(state), [{ run: 'b', runId: 'run-1', sinceMs: NOW + 5 }]);
+  // Another Temporal run of it.
+  noteGone(state, { run: 'b', runId: 'run-2', sinceMs: NOW + 7 });
+  assert.deepEqual(gone(state), [{ run: 'b', runId: 'run-2', sinceMs: NOW + 7 }]);
+  reopenRun(state, 'b');
+  assert.deepEqual(gone(state), []);
+  noteGone(state, { run: 'b', runId: null, sinceMs: NOW });
+  forgetRuns(state, ['b']);
+  assert.deepEqual(gone(state), []);
 });
 
 test('the last trade of another run is told with its age, a run’s own is not, and a lapsed turn may have traded', () => {

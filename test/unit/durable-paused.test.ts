@@ -6,7 +6,7 @@ import { QueryRejectedError, ServiceError, WorkflowNotFoundError, type Client } 
 import { defaultDataConverter } from '@temporalio/common';
 import { keptOrNothing } from '../../activities/kept-or-nothing.ts';
 import { keptPlan } from '../../domain/plan/plan.ts';
-import { NOTHING_RESERVED } from '../../domain/plan/reserved.ts';
+import { NOTHING_RESERVED, openLeg } from '../../domain/plan/reserved.ts';
 import { NOTHING_KEPT } from '../../domain/people/instructions.ts';
 import { describe, pausedOf } from '../../durable/described.ts';
 import {
@@ -26,7 +26,7 @@ import { standingOf } from '../../operations/follow/standing.ts';
 import type { Place } from '../../operations/place.ts';
 import { listAll, listAttention } from '../../operations/watch/attention.ts';
 import { listText } from '../../cli/commands/list.ts';
-import { holdsQuery } from '../../workflows/names.ts';
+import { holdsQuery, reservationQuery } from '../../workflows/names.ts';
 import { instructionsOf, worker } from '../support/activities.ts';
 import { kept } from '../support/instructions.ts';
 import { RUN, WHOLE_PLAN } from '../support/scripts.ts';
@@ -89,7 +89,7 @@ class Told {
         this.asked += 1;
         const { status, answer } = this.#of(workflowId);
         if (status === 'PAUSED') throw new QueryRejectedError(PAUSED);
-        return name === holdsQuery.name ? answer : assert.fail(name);
+        return [holdsQuery.name, reservationQuery.name].includes(name) ? answer : assert.fail(name);
       },
       result: async () => this.#of(workflowId).result ?? new Promise(() => {}),
       fetchHistory: async () => ({
@@ -270,18 +270,48 @@ test('what people said, of the run or of a chunk, lets nothing be sent while wha
   assert.deepEqual(await keptOrNothing(deps, { mode: 'SANDBOX', run: RUN }), said);
 });
 
+/** What the run beside this Temporal is asked about has reserved, or may have traded; and what the turn is told. */
+async function reservedIn(known: Readonly<Record<string, Known>>): Promise<readonly unknown[]> {
+  const told = new Told(known);
+  const turns = turnsOf({ client: told.client, taskQueue: 'queue', mode: 'SANDBOX', organisation: 'org' });
+  const { open, gone } = await turns.readReserved(['p.2026-11-21']);
+  return [
+    open,
+    gone.map(({ runId, legs }) => [runId, legs?.map(({ reference }) => reference) ?? null]),
+    told.signals,
+  ];
+}
+
 test('a paused run keeps what it has reserved, and its place', async () => {
-  for (const [status, isKept] of [
-    ['PAUSED', true],
-    ['RUNNING', true],
-    ['TERMINATED', false],
-  ] as const) {
-    const told = new Told({ [ID]: { status } });
-    const turns = turnsOf({ client: told.client, taskQueue: 'queue', mode: 'SANDBOX', organisation: 'org' });
-    const reserved = await turns.readReserved(['p.2026-11-21']);
-    assert.deepEqual(reserved, isKept ? [{ run: RUN, ...NOTHING_RESERVED }] : []);
-    assert.deepEqual(told.signals, isKept ? [] : ['forget']);
+  for (const status of ['PAUSED', 'RUNNING'])
+    assert.deepEqual(await reservedIn({ [ID]: { status } }), [[{ run: RUN, ...NOTHING_RESERVED }], [], []]);
+  for (const status of ['COMPLETED', 'FAILED'])
+    assert.deepEqual(await reservedIn({ [ID]: { status } }), [[], [], ['forget']]);
+});
+
+test('a run that somebody has ended, or that Temporal has lost, may have traded what it was in doubt about', async () => {
+  const made = { [`${ID}/plan`]: { status: 'COMPLETED', type: 'plan', result: PLAN } };
+  const making = { [`${ID}/plan`]: { status: 'RUNNING', type: 'plan' } };
+  const leg = PLAN.legs.map(({ reference }) => reference);
+  const told = (isTold: boolean) => ({
+    reserved: [],
+    legs: WHOLE_PLAN.legs.map((one) => openLeg(one, isTold)),
+  });
+  for (const status of ['TERMINATED', 'TIMED_OUT']) {
+    const ended = (answer?: unknown) => ({ [ID]: { status, answer } });
+    const runId = `of ${ID}`;
+    assert.deepEqual(await reservedIn({ ...ended(told(false)), ...made }), [[], [[runId, leg]], []]);
+    assert.deepEqual(await reservedIn({ ...ended(told(true)), ...made }), [[], [], ['forget']]);
+    // It had no plan yet.
+    assert.deepEqual(await reservedIn({ ...ended(null), ...made }), [[], [], ['forget']]);
+    // It does not answer: its plan tells what it may have done, or nothing does.
+    assert.deepEqual(await reservedIn({ ...ended(), ...made }), [[], [[runId, leg]], []]);
+    assert.deepEqual(await reservedIn({ ...ended(), ...making }), [[], [], ['forget']]);
+    assert.deepEqual(await reservedIn(ended()), [[], [[runId, null]], []]);
   }
+  assert.deepEqual(await reservedIn(made), [[], [[null, leg]], []]);
+  assert.deepEqual(await reservedIn(making), [[], [], ['forget']]);
+  assert.deepEqual(await reservedIn({}), [[], [[null, null]], []]);
 });
 
 test('a batch whose run is paused holds what it has taken up again, as one does that runs', async () => {

@@ -5,7 +5,7 @@
  */
 import type { Quote } from '../../../domain/service/records.ts';
 import { TARGETS } from './ours.ts';
-import { isBookedAfterItsRun, isReservedTwice } from './outside.ts';
+import { isReservedTwice } from './outside.ts';
 import { otherSide } from './prices.ts';
 import { isFailed, isLast, type Movement } from './service.ts';
 import type { Temporal } from './temporal.ts';
@@ -33,31 +33,23 @@ export function brokenByRebalance(
 ): readonly string[] {
   const { item } = movement.send.write;
   world.coverage.hit('rebalance', movement.record.buyCurrency === 'USD' ? 'a sale' : 'a purchase');
-  const isAlone = isBookedAfterItsRun(world, temporal, movement);
   const isUncounted = (currency: string): boolean =>
-    isAlone || isMovedByOthers(world, currency) || isReservedTwice(world, currency);
+    isMovedByOthers(world, currency) || isReservedTwice(world, currency);
   const { sellCurrency, buyCurrency } = movement.record;
   const traded = buyCurrency === 'USD' ? sellCurrency : buyCurrency;
   return [
-    ...overLimits(world, temporal, { dollars: dollarsOf(movement), isAlone, isBooked: true }),
+    ...overLimits(world, temporal, { dollars: dollarsOf(movement), isBooked: true }),
     ...outsideGuard(movement),
     ...(isUncounted(traded) ? [] : beyondTarget(world, movement)),
     ...(isUncounted('USD') ? [] : lastDollars(world, movement)),
   ].map((what) => `${item} ${what}`);
 }
 
-/**
- * The limits that a trade passes. @param isAlone other runs could not know of the trade: their limit of a day is none of it
- * @param isBooked it is among the trades of the ledger already
- */
+/** The limits that a trade passes. @param isBooked it is among the trades of the ledger already */
 export function overLimits(
   world: World,
   temporal: Temporal,
-  {
-    dollars,
-    isAlone,
-    isBooked,
-  }: { readonly dollars: bigint; readonly isAlone: boolean; readonly isBooked: boolean },
+  { dollars, isBooked }: { readonly dollars: bigint; readonly isBooked: boolean },
 ): readonly string[] {
   const { rebalance, input } = temporal.ours;
   if (rebalance === null) return [];
@@ -73,7 +65,7 @@ export function overLimits(
   return [
     [perTrade, dollars, 'a trade'],
     [perRun, sumOf([temporal]), 'a run'],
-    [isAlone ? null : perDay, ofDay, 'a day'],
+    [perDay, ofDay, 'a day'],
   ].flatMap(([limit, moved, of]) =>
     typeof limit === 'string' && typeof moved === 'bigint' && moved > units(limit)
       ? [`brings ${textOf(moved)} USD, ${limit} is the limit of ${String(of)}`]

@@ -3,7 +3,6 @@
  * plays everything else at any moment. Each exception is about one item, one run or one currency. The table counts each of them
  * (`outside: …`), so that nobody takes silence for proof.
  */
-import { DEFAULT_SERVICE_FACTS } from '../../../domain/service/facts.ts';
 import { isInAnotherBatch } from './ours.ts';
 import type { Movement } from './service.ts';
 import type { Temporal } from './temporal.ts';
@@ -175,19 +174,6 @@ export function isReservedTwice(world: World, currency: string): boolean {
       world.oracle.runOf(send.write.item).forgotWhatCameOf(send),
   );
   return noted(world, runs.length > 1 && isForgotten, 'reservations of a restored run');
-}
-
-/**
- * Somebody terminates a run that is in doubt about its trade, or Temporal loses it. Such a run reserves nothing. No list shows the trade within the
- * time that lists may lag, so that another run sells the same money. Then the service books the first trade.
- */
-export function isBookedAfterItsRun(world: World, temporal: Temporal, { send, atMs }: Movement): boolean {
-  const isLate = atMs - send.sentAtMs > DEFAULT_SERVICE_FACTS.listLagMs;
-  return noted(
-    world,
-    isLate && world.runs.length > 1 && (temporal.wasTerminated() || temporal.forgotWhatCameOf(send)),
-    'a trade that is booked late, of a run that somebody has terminated or Temporal has lost',
-  );
 }
 
 /**

@@ -227,8 +227,11 @@ export type Misfortune =
       /** Whose record the answer names; `undone`: it says that nothing was traded or paid; `failed`: it says nothing. */
       readonly claim: 'another’s' | 'nobody’s' | 'undone' | 'failed';
     }
-  /** A stranger’s worker lets the run go on in a new history, and hands on that all was done, as records of nobody. */
-  | { readonly kind: 'handed on' }
+  /**
+   * A stranger’s worker lets the workflow go on in a new history. It hands on that all was done, as records of nobody, or
+   * `nothing` at all.
+   */
+  | { readonly kind: 'handed on'; readonly what: 'nobody’s' | 'nothing' }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string }
   /** The service says from now on that a withdrawal account is usable or not, and pays it accordingly. */

@@ -681,7 +681,8 @@ export class Temporal {
   async answerInstead({ claim }: Extract<Misfortune, { kind: 'answered' }>): Promise<void> {
     if (this.current === null || this.isAway()) return;
     for (const activity of [...(this.#activities.get(this.current)?.values() ?? [])]) {
-      if (activity.isOver || !this.isOpen(activity)) continue;
+      // What a chunk tells its run is a signal, which nobody answers.
+      if (activity.isOver || !this.isOpen(activity) || activity.name === 'tellCoordinator') continue;
       if (claim === 'failed') {
         this.#world.coverage.hit('event', `${activity.name} is failed in its place`);
         // One answer after the other.
@@ -698,11 +699,11 @@ export class Temporal {
   }
 
   /** A stranger’s worker lets it go on in a new history, and hands on to it what he likes. */
-  async goOnFalsely(): Promise<void> {
+  async goOnFalsely({ what }: Extract<Misfortune, { kind: 'handed on' }>): Promise<void> {
     const { current } = this;
     if (current === null || this.isAway()) return;
     const { input, firstRunId } = current;
-    const carried = falselyHandedOn(current.handOn(), current.state);
+    const carried = what === 'nothing' ? null : falselyHandedOn(current.handOn(), current.state);
     this.#terminateNow(current);
     const startedAtMs = this.#world.temporalMs();
     await this.#begin({ input, originalRunId: null, firstRunId, startedAtMs, carried }, null);

@@ -4,6 +4,7 @@
  */
 import type { Deps } from '../../../activities/deps.ts';
 import { NOTHING_RESERVED, type OthersReserved } from '../../../domain/plan/reserved.ts';
+import { goneWith, type Gone, type Others } from '../../../domain/writes/gone-runs.ts';
 import { runName, type RunName } from '../../../domain/references.ts';
 import { reservationIn, reservationOfPlan } from '../../../domain/run/reserves.ts';
 import {
@@ -11,6 +12,7 @@ import {
   forgetRuns,
   giveTurnBack,
   newTurnState,
+  noteGone,
   reopenRun,
   takeTurn,
   type TurnState,
@@ -42,6 +44,8 @@ export class Turns {
         this.#change((state) => giveTurnBack(state, runName(run), tradedAtMs, this.#world.temporalMs())),
       reopen: async (run) => this.#change((state) => reopenRun(state, runName(run))),
       readReserved: async (others) => this.#reserved(others),
+      noteGone: async (gone) => this.#change((state) => noteGone(state, gone)),
+      forget: async (runs) => this.#change((state) => forgetRuns(state, runs.map(runName))),
     };
   }
 
@@ -56,20 +60,35 @@ export class Turns {
     this.#earlier.push({ atMs: this.#world.agenda.nowMs, state: { ...this.#state } });
   }
 
-  #reserved(others: readonly string[]): readonly OthersReserved[] {
-    const all = others.flatMap((name) => {
-      const temporal = this.#world.runs.find(({ ours }) => runName(ours.input.run) === name);
-      const isOpen = temporal !== undefined && temporal.current !== null && !temporal.isAway();
-      return isOpen ? [temporal] : [];
-    });
-    const open = all.map(({ ours }) => runName(ours.input.run));
+  #reserved(others: readonly string[]): Others {
+    const all = this.#world.runs.filter(({ ours }) => others.includes(runName(ours.input.run)));
+    const open = all.filter((temporal) => temporal.current !== null && !temporal.isAway());
+    const gone = all.flatMap((temporal) => (open.includes(temporal) ? [] : (this.#goneOf(temporal) ?? [])));
+    const kept = [...open.map(({ ours }) => ours.input), ...gone].map(({ run }) => runName(run));
     this.#change((state) =>
       forgetRuns(
         state,
-        others.filter((name) => !open.includes(name)),
+        others.filter((name) => !kept.includes(name)),
       ),
     );
-    return all.map((temporal) => this.#reservedOf(temporal));
+    return { open: open.map((temporal) => this.#reservedOf(temporal)), gone };
+  }
+
+  /** What a run that is not open may have traded; null: it has ended by itself, or nothing is in doubt. */
+  #goneOf(temporal: Temporal): Gone | null {
+    const { ours, planRun } = temporal;
+    const { run } = ours.input;
+    const newest = temporal.newest();
+    const standing = newest?.standing ?? 'none';
+    if (!temporal.isAway() && (standing === 'ended' || standing === 'refused')) return null;
+    this.#world.coverage.hit('turn', 'a run that is gone');
+    const runId = standing === 'terminated' ? (newest?.runId ?? null) : null;
+    if (runId !== null && temporal.hasWorkers() && newest !== undefined) {
+      const told = reservationIn(newest.state, runId);
+      return told === null ? null : goneWith(run, runId, told);
+    }
+    if (planRun === null) return goneWith(run, runId, null);
+    return planRun.plan === null ? null : goneWith(run, runId, reservationOfPlan(planRun.plan, null));
   }
 
   #reservedOf(temporal: Temporal): OthersReserved {

@@ -113,8 +113,7 @@ function whyNotRebalanced(
   if (!isSale && needsFromSales !== '0' && !areSold) return 'a sale that it needs';
   if (isTakenByOthers(world, temporal, { id, sell, buy, isSale })) return 'another run wants the same';
   const dollars = dollarsAsked({ sell, buy, value }, quote);
-  if (overLimits(world, temporal, { dollars, isAlone: false, isBooked: false }).length > 0)
-    return 'its limit';
+  if (overLimits(world, temporal, { dollars, isBooked: false }).length > 0) return 'its limit';
   return stillAsked(world, temporal, { currency: isSale ? sell : buy, isSale, value, dollars });
 }
 

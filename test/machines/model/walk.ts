@@ -27,21 +27,45 @@ import {
 import { failed, reset, story } from './story.ts';
 import { World } from './world.ts';
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
 /** The worlds: as small as a world can be that has these things in it. */
 const WORLDS = {
   'one payment': story(),
   'two payments': story().given({ policy: { pays: 'twins' }, service: { alsoMxn: '50000' } }),
   'one chunk': story().given({ batch: { chunks: [2] }, service: { alsoMxn: '50000' } }),
   'one rebalancing': story({ ...PLAIN_DAY, rebalance: TWO_LEGS }),
+  halts: story(),
+  'one chunk and its run': story().given({
+    batch: { chunks: [2], parallel: 2 },
+    service: { alsoMxn: '50000' },
+  }),
+  // Of three payments, the second batch has every other one.
+  'two batches': story().given({
+    batch: { chunks: [2], otherChunks: [1] },
+    service: { alsoMxn: '50000', paysAfterMs: 2 * MINUTE_MS },
+    secondAfterMs: MINUTE_MS,
+  }),
+  // What both together may trade is less than the balances ask for.
+  'two rebalancings': story({
+    ...PLAIN_DAY,
+    rebalance: {
+      ...TWO_LEGS,
+      startsWith: { USD: '5000', EUR: '1000', GBP: '400', MXN: '60000' },
+      perDay: '4000',
+      maxTrades: 1,
+      other: 'run',
+    },
+  }).given({ secondAfterMs: 30_000 }),
 } as const;
 
 export type WorldName = keyof typeof WORLDS;
 export const WORLD_NAMES = Object.keys(WORLDS) as readonly WorldName[];
 
-/** Of the same kind, at the same point of a course: the first three times. */
+/** Of the same kind, at the same point of a course: the first three times; in a world of a few moves, twice. */
 const MOST_TIMES = 3;
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+const FEW_TIMES = 2;
 
 export type WalkFailure = {
   readonly name: string;
@@ -71,7 +95,7 @@ type Fault = Pick<Point, 'nth'> &
   (
     | { readonly kind: 'write'; readonly at: WriteStep; readonly what: WriteFault }
     | { readonly kind: 'read'; readonly at: ReadStep; readonly what: ReadFault }
-    | { readonly kind: 'moment'; readonly at: string; readonly what: Misfortune }
+    | { readonly kind: 'moment'; readonly at: string; readonly what: Misfortune; readonly of: number }
   );
 
 // What can go wrong.
@@ -129,7 +153,8 @@ const MISFORTUNES: readonly Misfortune[] = [
   { kind: 'answered', claim: 'another’s' },
   { kind: 'answered', claim: 'nobody’s' },
   { kind: 'answered', claim: 'failed' },
-  { kind: 'handed on' },
+  { kind: 'handed on', what: 'nobody’s' },
+  { kind: 'handed on', what: 'nothing' },
   { kind: 'pause', ms: 3 * MINUTE_MS },
   { kind: 'away', ms: 3 * HOUR_MS },
   reset(0),
@@ -164,16 +189,116 @@ const MISFORTUNES: readonly Misfortune[] = [
   { kind: 'money', currency: 'MXN', change: 'goes' },
 ];
 
-function faultsAt({ kind, at, nth }: Point): readonly Fault[] {
+/** What happens to one of our workflows: each run, and of a batch its chunks after it. */
+type Move = { readonly what: Misfortune; readonly of: number };
+
+function each(of: readonly number[], ...all: readonly Misfortune[]): readonly Move[] {
+  return all.flatMap((what) => of.map((one) => ({ what, of: one })));
+}
+
+/**
+ * The worlds of a few moves: what goes wrong in them, instead of everything. Each has faults that the others do not play, and in
+ * none of them does a read go wrong.
+ */
+const FEW: {
+  readonly [Name in WorldName]?: {
+    readonly writes: { readonly [Step in WriteStep]?: readonly WriteFault[] };
+    readonly moves: readonly Move[];
+  };
+} = {
+  // People halt everything, or a part; the record of it is lost, cannot be read, or is read slowly, also by a worker that begins.
+  halts: {
+    writes: {},
+    moves: each(
+      [0],
+      { kind: 'halt', policy: null, currency: null, forMs: 10 * MINUTE_MS },
+      { kind: 'halt', policy: 'p', currency: null, forMs: 10 * MINUTE_MS },
+      { kind: 'halt', policy: null, currency: 'MXN', forMs: 10 * MINUTE_MS },
+      { kind: 'halts unreadable', ms: 5 * MINUTE_MS },
+      { kind: 'slow readings', takesMs: 700, ms: 5 * MINUTE_MS },
+      { kind: 'halt record lost', isBegunAnew: false },
+      { kind: 'halt record lost', isBegunAnew: true },
+      { kind: 'crash' },
+    ),
+  },
+  // The buttons of a chunk, and those of its run while a call of the chunk is in the middle of its payments.
+  'one chunk and its run': {
+    writes: { withdrawal: [{ kind: 'lost after' }] },
+    moves: [
+      ...each([0, 1], { kind: 'pause', ms: 3 * MINUTE_MS }, { kind: 'instructions unreadable', ms: 1_000 }),
+      ...each(
+        [1],
+        reset(0),
+        reset(2),
+        { kind: 'terminate', againAfterMs: 0, plan: 'kept' },
+        { kind: 'answered', claim: 'another’s' },
+        { kind: 'answered', claim: 'failed' },
+        { kind: 'handed on', what: 'nobody’s' },
+        { kind: 'handed on', what: 'nothing' },
+      ),
+      ...each(
+        [0],
+        { kind: 'terminate', againAfterMs: MINUTE_MS, plan: 'kept' },
+        { kind: 'cancel', how: 'both' },
+      ),
+    ],
+  },
+  // The payment that both have: what each of them learns of the other.
+  'two batches': {
+    writes: { withdrawal: [{ kind: 'lost after' }, { kind: 'lost before' }] },
+    moves: [
+      ...each([0, 2], reset(1), { kind: 'cancel', how: 'both' }),
+      ...each([1, 3], reset(1), { kind: 'pause', ms: 15 * MINUTE_MS }),
+      ...each(
+        [0],
+        { kind: 'word', item: 0, word: 'RETURNED' },
+        { kind: 'lists unreadable', ms: 5 * MINUTE_MS },
+        { kind: 'crash' },
+        { kind: 'terminate', againAfterMs: MINUTE_MS, plan: 'lost' },
+        { kind: 'pay again', item: 0, ahead: 1, promptMs: 2 * MINUTE_MS },
+      ),
+    ],
+  },
+  // One of them is held up, ended or lost in the middle of a trade, and the other one has what is left of the day.
+  'two rebalancings': {
+    writes: {
+      trade: [
+        { kind: 'lost after' },
+        { kind: 'lost before' },
+        { kind: 'late', ms: 1.5 * MINUTE_MS, key: 'free', reply: 'none', resourceId: false },
+      ],
+    },
+    moves: [
+      ...each(
+        [0, 1],
+        { kind: 'terminate', againAfterMs: HOUR_MS, plan: 'kept' },
+        { kind: 'pause', ms: 10 * MINUTE_MS },
+        reset(1),
+      ),
+      ...each(
+        [0],
+        { kind: 'vanish', againAfterMs: HOUR_MS },
+        { kind: 'crash' },
+        { kind: 'halt', policy: null, currency: 'MXN', forMs: 10 * MINUTE_MS },
+        { kind: 'lists unreadable', ms: 5 * MINUTE_MS },
+        { kind: 'executed', item: 0, claim: 'true', promptMs: 2 * MINUTE_MS },
+      ),
+    ],
+  },
+};
+
+function faultsAt(world: WorldName, { kind, at, nth }: Point): readonly Fault[] {
+  const few = FEW[world];
   switch (kind) {
     case 'write': {
       const step = at as WriteStep;
-      return WRITE_FAULTS[step].map((what) => ({ kind, at: step, nth, what }));
+      const faults = few === undefined ? WRITE_FAULTS[step] : (few.writes[step] ?? []);
+      return faults.map((what) => ({ kind, at: step, nth, what }));
     }
     case 'read':
-      return READ_FAULTS.map((what) => ({ kind, at: at as ReadStep, nth, what }));
+      return few === undefined ? READ_FAULTS.map((what) => ({ kind, at: at as ReadStep, nth, what })) : [];
     case 'moment':
-      return MISFORTUNES.map((what) => ({ kind, at, nth, what }));
+      return (few?.moves ?? each([0], ...MISFORTUNES)).map((move) => ({ kind, at, nth, ...move }));
   }
 }
 
@@ -194,7 +319,7 @@ function nameOf(fault: Fault): string {
     case 'read':
       return `${where}: ${fault.what}`;
     case 'moment':
-      return `${where}: ${JSON.stringify(fault.what)}`;
+      return `${where}: ${JSON.stringify(fault.what)}${fault.of === 0 ? '' : ` of ${fault.of}`}`;
   }
 }
 
@@ -223,7 +348,9 @@ function scheduleOf(world: WorldName, faults: readonly Fault[]): Schedule {
   });
   return faults.reduce(
     (so, fault) =>
-      fault.kind === 'moment' ? so.when({ at: fault.at, nth: fault.nth, plusMs: 0 }, fault.what) : so,
+      fault.kind === 'moment'
+        ? so.when({ at: fault.at, nth: fault.nth, plusMs: 0 }, fault.what, fault.of)
+        : so,
     told,
   ).schedule;
 }
@@ -300,7 +427,7 @@ async function courseOf(world: WorldName, faults: readonly Fault[]): Promise<Cou
     .digest('base64');
   const failure =
     broken.length === 0 ? null : { name: nameOfAll(world, faults), schedule, broken, story: lines };
-  return { points: pointsOf(walked.points), print, failure };
+  return { points: pointsOf(world, walked.points), print, failure };
 }
 
 /** Plays a schedule from which no other one goes on, so that nobody needs its course. */
@@ -316,7 +443,8 @@ function nameOfAll(world: WorldName, faults: readonly Fault[]): string {
 }
 
 /** What a course does for the fourth time is left out, and so is a moment that nothing parts from the next one. */
-function pointsOf(all: readonly Point[]): readonly Point[] {
+function pointsOf(world: WorldName, all: readonly Point[]): readonly Point[] {
+  const most = FEW[world] === undefined ? MOST_TIMES : FEW_TIMES;
   return all.filter((point, index) => {
     const next = all[index + 1];
     const isNextOne =
@@ -324,7 +452,7 @@ function pointsOf(all: readonly Point[]): readonly Point[] {
       point.at.startsWith('after ') &&
       next?.kind === 'moment' &&
       next.atMs === point.atMs;
-    return point.nth <= MOST_TIMES && !isNextOne;
+    return point.nth <= most && !isNextOne;
   });
 }
 
@@ -347,7 +475,7 @@ export async function walkHere({
   const seen = new Set([plain.print]);
   const goOnFrom: { readonly fault: Fault; readonly later: readonly Point[] }[] = [];
   if (plain.failure !== null) return { schedules: 1, states: 1, failure: plain.failure };
-  for (const fault of plain.points.flatMap(faultsAt)) {
+  for (const fault of plain.points.flatMap((point) => faultsAt(world, point))) {
     // Every slice needs to know what comes of one fault; it is counted in one of them.
     const course = await courseOf(world, [fault]);
     if (isInSlice(nameOf(fault), slice)) schedules += 1;
@@ -357,7 +485,7 @@ export async function walkHere({
     goOnFrom.push({ fault, later: pointsAfter(fault, course) });
   }
   for (const [turn, { fault, later }] of goOnFrom.entries())
-    for (const second of later.flatMap((point) => oneOfEachKind(faultsAt(point), turn))) {
+    for (const second of later.flatMap((point) => oneOfEachKind(faultsAt(world, point), turn))) {
       if (!isInSlice(`${nameOf(fault)}, ${nameOf(second)}`, slice)) continue;
       // One after the other.
       const failure = await failureOf(world, [fault, second]);

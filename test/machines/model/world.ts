@@ -457,7 +457,7 @@ export class World {
         await temporal.answerInstead(what);
         return;
       case 'handed on':
-        await temporal.goOnFalsely();
+        await temporal.goOnFalsely(what);
         return;
       case 'away':
         this.#stopWorkers();
