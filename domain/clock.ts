@@ -89,6 +89,6 @@ function newFormat(timeZone: string): Intl.DateTimeFormat | null {
   }
 }
 
-/** What is quoted, or a time in UTC as messages have it: with its date, or to the second without one. */
+/** What is quoted, or a time in UTC as messages have it: with its date, or to the second without one. One inside a name is none. */
 const UTC_TIMES =
-  /"[^"]*"|(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z| UTC)|(?<![\d:.-])(\d\d:\d\d:\d\d) UTC/g;
+  /"[^"]*"|(?<![\w./-])(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z| UTC)|(?<![\d:.-])(\d\d:\d\d:\d\d) UTC/g;

@@ -545,6 +545,9 @@ test('a sentence of ours is told in the zone of its message, and what it quotes 
     '12:00:00',
   ])
     assert.equal(told(text), text);
+  // The name of a workflow that a schedule has started has the moment in it.
+  const named = 'sandbox/schedule/usd-mxn-2026-11-21T12:00:00Z is paused';
+  assert.equal(told(named), named);
 });
 
 test('a missed start is told at its time in the zone of its schedule, and a schedule whose key is missing is named', () => {
