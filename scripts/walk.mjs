@@ -8,7 +8,7 @@ import { say } from './lib/steps.mjs';
 import { importTest } from './lib/test-build.mjs';
 import { setup } from './setup.mjs';
 
-/** Says of each world, once it was walked, what came of it: the whole walk takes the better part of an hour. */
+/** Says of each world, once it was walked, what came of it: the whole walk takes most of an hour. */
 export function sayWorlds() {
   let startedAt = performance.now();
   /**
