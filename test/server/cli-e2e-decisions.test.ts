@@ -210,7 +210,7 @@ describe('what people decide', { concurrency: 8 }, () => {
       await run(policy, ...AGAIN),
       4,
       'PAYMENT_COULD_STAND',
-      new RegExp(`withdrawal ${twin} has no reference`),
+      new RegExp(`withdrawal ${twin} carries no reference`),
     );
     stage.sandbox.setStatus({ id: twin, status: 'RETURNED', money: 'returned' });
     stage.sandbox.clearFaults(fault);
