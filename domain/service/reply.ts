@@ -41,8 +41,12 @@ export type Reply<T> =
       readonly reason: string;
       /** Present only when the service has asked for a pause: how much of it is left, in milliseconds. */
       readonly afterMs?: number;
-      /** Present only when the worker's own folder of policies does not allow it (`activities/write-gate.ts`), or not today. */
-      readonly notAllowed?: 'NOT_ALLOWED' | 'OVER_CEILING' | 'CEILING_UNKNOWN';
+      /**
+       * Present only when the worker's own folder of policies does not allow it (`activities/write-gate.ts`), not today, or not
+       * without signatures. After `NOT_APPROVED` it is never sent.
+       */
+      readonly notAllowed?:
+        'NOT_ALLOWED' | 'OVER_CEILING' | 'CEILING_UNKNOWN' | 'AWAITING_APPROVAL' | 'NOT_APPROVED';
     }
   | {
       readonly kind: 'UNKNOWN';

@@ -424,10 +424,15 @@ export function notAllowed(reply: Reply<unknown>): NonNullable<NotSent['notAllow
   return reply.kind === 'NOT_SENT' ? (reply.notAllowed ?? null) : null;
 }
 
-/** The wait before the same is sent again. Where the worker itself does not allow it, a person must mend the configuration. */
+/**
+ * The wait before the same is sent again. Where the worker itself does not allow it, people must approve it, or mend the
+ * configuration.
+ */
 export function waitToSendAgain(reply: Reply<unknown>, problem: Problem, tries: number): Wait {
   const wait = serviceWait(problem, waitMs(reply, tries));
-  return notAllowed(reply) === null ? wait : { ...wait, reason: 'configuration' };
+  const own = notAllowed(reply);
+  if (own === null) return wait;
+  return { ...wait, reason: own === 'AWAITING_APPROVAL' ? 'approval' : 'configuration' };
 }
 
 /** A wait until the service answers. When it takes long, people are told of an outage. */

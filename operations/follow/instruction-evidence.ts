@@ -44,6 +44,8 @@ function tell(said: Recorded, items: readonly string[]): string {
     }
     case 'accept':
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
+    case 'approve':
+      return `${said.as === 'starter' ? 'signs the plan as who has started it' : 'approves the plan, and signs it'}: ${said.why}`;
     case 'superseded':
       return `run ${said.instead} takes its place, since nothing of it was executed: ${said.why}`;
     case 'acknowledge':
