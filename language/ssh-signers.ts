@@ -3,6 +3,7 @@
  * which key a signature claims to be. `ssh-keygen` itself proves it (`config/ssh-keygen.ts`).
  */
 import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
 import type { Signer } from '../domain/writes/approval-rules.ts';
 
 export type LoadedSigners =
@@ -50,6 +51,14 @@ export function keyOfSignature(signature: string): string | null {
   const key = fieldAt(bytes, 10);
   const namespace = key === null ? null : fieldAt(bytes, 14 + key.length);
   return namespace?.toString('latin1') === SIGNED_NAMESPACE ? (key?.toString('base64') ?? null) : null;
+}
+
+/** The fingerprint of that key, as `ssh-keygen -l` writes it; null: it is no such signature. */
+export function fingerprintOf(signature: string): string | null {
+  const key = keyOfSignature(signature);
+  if (key === null) return null;
+  const digest = createHash('sha256').update(Buffer.from(key, 'base64')).digest('base64');
+  return `SHA256:${digest.replace(/=+$/, '')}`;
 }
 
 /** Signatures for other purposes, such as of git, are none for a plan. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadApprovals } from '../../language/load-approvals.ts';
-import { keyOfSignature, loadSigners } from '../../language/ssh-signers.ts';
+import { fingerprintOf, keyOfSignature, loadSigners } from '../../language/ssh-signers.ts';
 
 const RULES = `approvals: 1
 rules:
@@ -76,6 +76,8 @@ test('of a signature the key is read when it is for plans; one for another purpo
   const signature =
     'U1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgRtDDWxO35tglR2Rj+Oi+O0X7CMZ5Rz3M1IuN1Nmb9hEAAAAMY2FtYmlzdC1wbGFuAAAAAAAAAAZzaGE1MTIAAABTAAAAC3NzaC1lZDI1NTE5AAAAQAWtdEELg/GfF6BLuYWFfzJh+BM3k9R+DIcrW01qhRf2znRgqG9YCMdN6QjseHziJBHSDI4kgo3rfXtQetGWxA8=';
   assert.equal(keyOfSignature(signature), KEY);
+  // As `ssh-keygen -l` tells it of this key.
+  assert.equal(fingerprintOf(signature), 'SHA256:uYd+gDJqLzc/MaqUEPRAVAqjUIT1NtVusYg0u1lhMfw');
   const bytes = Buffer.from(signature, 'base64');
   const ofGit = Buffer.from(bytes.toString('latin1').replace('cambist-plan', 'cambist-plat'), 'latin1');
   const cut = bytes.subarray(0, 40);
