@@ -270,7 +270,7 @@ test('what people have not approved in their time ends not traded, and a send in
   const plain = trade({ 'send trade': [answer] });
   assert.equal(plain.result.kind, 'not traded');
   assert.equal(problemOf(plain.result), 'NOT_APPROVED');
-  assert.equal(problemOf(quote({ 'send quote': [answer] }).result), 'NOT_APPROVED');
+  assert.equal(named(quote({ 'send quote': [answer] }).result), 'not traded');
   assert.equal(named(trade({ 'send trade': [answer] }, DOUBTFUL).result), 'wait: doubt');
   // The service shows the trade after all.
   assert.equal(trade({ 'send trade': [answer], 'scan trades': [seen(TRADE)] }).result.kind, 'traded');
