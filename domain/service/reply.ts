@@ -42,10 +42,16 @@ export type Reply<T> =
       /** Present only when the service has asked for a pause: how much of it is left, in milliseconds. */
       readonly afterMs?: number;
       /**
-       * Present only when the worker's own folder of policies does not allow it (`activities/write-gate.ts`), or not today, or when
-       * that is not known yet.
+       * Present only when the worker's own folder of policies does not allow it (`activities/write-gate.ts`), not today, or not
+       * without signatures, or when that is not known yet. After `NOT_APPROVED` it is never sent.
        */
-      readonly notAllowed?: 'NOT_ALLOWED' | 'OVER_CEILING' | 'CEILING_UNKNOWN' | 'TRADES_UNREAD';
+      readonly notAllowed?:
+        | 'NOT_ALLOWED'
+        | 'OVER_CEILING'
+        | 'CEILING_UNKNOWN'
+        | 'TRADES_UNREAD'
+        | 'AWAITING_APPROVAL'
+        | 'NOT_APPROVED';
     }
   | {
       readonly kind: 'UNKNOWN';
