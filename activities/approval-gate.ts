@@ -12,6 +12,7 @@ import { runName, runOf, type RunName } from '../domain/references.ts';
 import type { PlanState } from '../domain/run/calls.ts';
 import type { Mode } from '../domain/service/records.ts';
 import {
+  movedBefore,
   movedByPlan,
   movedByRows,
   standingBy,
@@ -56,7 +57,7 @@ const PLAN_READ_MS = 5_000;
 const WORDS_READ_MS = 1_000;
 /** So long a write waits that people must approve. */
 const ASK_AGAIN_MS = 60_000;
-/** The same while it is not known yet what people have signed. */
+/** The same while something cannot be read, or is not verified yet. */
 const SOON_MS = 5_000;
 /** Whoever may write to Temporal can say as much as he likes. Of each signer so many of the newest signatures are looked at, */
 const MOST_OF_ONE = 50;
@@ -64,8 +65,7 @@ const MOST_OF_ONE = 50;
 const MOST_AT_ONCE = 16;
 /** and so many results are remembered. A key may begin or cease to be valid, so that they are asked for again. */
 const MOST_RESULTS = 5_000;
-const GOOD_MS = 60_000;
-const BAD_MS = 600_000;
+const RESULT_MS = 60_000;
 /** Chunks whose rows are kept, and whose sums are. */
 const MOST_ROWS = 16;
 const MOST_SUMS = 2_000;
@@ -88,33 +88,29 @@ export function approvalGate(options: Options): ApprovalGate {
     if (rules.length === 0) return null;
     const name = runName(run);
     const state = await plans.get(name, () => readPlan(run)).value(PLAN_READ_MS);
-    if (state.kind !== 'plan') return awaiting(`the plan of ${name} cannot be read`, SOON_MS);
+    if (state.kind !== 'plan') throw new Error('its plan is not there');
     const { plan } = state;
     const isOwn = plan.credentials.mode === mode && plan.credentials.organisation === organisation;
     if (runName(plan.run) !== name || !isOwn)
       return notAllowed(`the plan that Temporal has of ${name} is another one’s`);
-    const version = versions.find(({ hash }) => hash === plan.policy.hash);
-    if (version === undefined)
-      return awaiting(
-        `the policy "${run.policy}" of the folder is another one than that of the plan of ${name}, so that no signature for this plan counts`,
-      );
-    const chunks = await rows.movedBy(plan);
-    if (chunks === null)
-      return awaiting(
-        `the rows of the batch of ${name} cannot be read, or are not those of its plan`,
-        SOON_MS,
-      );
+    const moved = [...(await rows.movedBy(plan)), movedBefore(write)];
     const ofChunk = chunk === null || plan.batch === null ? [] : await rows.ofChunk(plan, chunk);
-    if (ofChunk === null)
-      return awaiting(`the rows of chunk ${chunk} of ${name} are not those of its plan`, SOON_MS);
     const strange = whyNotOfPlan(plan, ofChunk, write);
     if (strange !== null) return notAllowed(strange);
-    const moved = movedByPlan(plan, version.policy, chunks);
+    const version = versions.find(({ hash }) => hash === plan.policy.hash);
     const covering = rules.flatMap((rule) => {
-      const why = whyCovered(rule, moved, version, plan);
-      return why === null ? [] : [{ rule, why }];
+      const whys = (version === undefined ? versions : [version]).map((one) =>
+        whyCovered(rule, movedByPlan(plan, one.policy, moved), one, plan),
+      );
+      const why = whys.find((one) => one !== null);
+      return why === undefined ? [] : [{ rule, why }];
     });
-    if (covering.length === 0) return null;
+    const [first] = covering;
+    if (first === undefined) return null;
+    if (version === undefined)
+      return awaiting(
+        `run ${name}: ${first.why}; the policy "${run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for this plan counts: put them back, or start a new run`,
+      );
     const said = await words.get(name, () => readWords(run)).value(WORDS_READ_MS);
     const signed = await verifying.signedIn(said, approvals, {
       plan,
@@ -124,15 +120,15 @@ export function approvalGate(options: Options): ApprovalGate {
     const all = covering.map(({ rule, why }) =>
       refusalBy(rule, { why, signed, approvals, plan, nowMs: clock.wallMs() }),
     );
-    // One rule that can never be met any more ends it.
-    return all.find((one) => one?.code === 'NOT_APPROVED') ?? all.find((one) => one !== null) ?? null;
+    return all.find((one) => one !== null) ?? null;
   };
   return async (write, approvals, versions, chunk) => {
     try {
       return await judge(write, approvals, { versions, chunk });
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      return awaiting(`what people have signed cannot be read now (${why})`, SOON_MS);
+      const reason = `the worker cannot read now what approvals are judged by, for ${write.reference} (${why})`;
+      return { code: 'NOT_SENT', reason, afterMs: SOON_MS };
     }
   };
 }
@@ -150,11 +146,10 @@ function refusalBy(rule: ApprovalRule, { why, signed, approvals, plan, nowMs }: 
   if (standing.kind === 'approved') return null;
   const told = `run ${runName(plan.run)}: ${why}; ${standingText(rule, standing)}`;
   if (signed.isUnable)
-    return awaiting(`the worker has no ssh-keygen that can verify, so that no signature counts. ${told}`);
-  if (signed.isMore) return awaiting(`not all signatures are verified yet. ${told}`, SOON_MS);
-  return standing.kind === 'over'
-    ? { code: 'NOT_APPROVED', reason: told, afterMs: ASK_AGAIN_MS }
-    : awaiting(told);
+    return awaiting(
+      `the worker’s ssh-keygen is missing, cannot verify or did not end in time, so that not every signature could be verified. ${told}`,
+    );
+  return signed.isMore ? awaiting(`not all signatures are verified yet. ${told}`, SOON_MS) : awaiting(told);
 }
 
 function awaiting(reason: string, afterMs = ASK_AGAIN_MS): NotApproved {
@@ -190,6 +185,7 @@ class Verifying {
   readonly #clock: Clock;
   readonly #verify: Options['verify'];
   readonly #results = new Map<string, { readonly result: Verified; readonly untilMs: number }>();
+  readonly #underWay = new Map<string, Promise<Verified>>();
   readonly #inPlace = pLimit(2);
 
   constructor(clock: Clock, verify: Options['verify']) {
@@ -224,10 +220,10 @@ class Verifying {
       // What was said first is verified first, so that nothing that is said later keeps it from that.
       asked.toReversed().map(async ({ said, of }) => {
         const name = createHash('sha256').update(JSON.stringify(of)).digest('hex');
-        const known = this.#known(name);
+        const known = this.#known(name) ?? this.#underWay.get(name) ?? null;
         if (known === null && left <= 0) return { said, of, result: null };
         if (known === null) left -= 1;
-        return { said, of, result: known ?? (await this.#inPlace(() => this.#ask(name, of))) };
+        return { said, of, result: await (known ?? this.#ask(name, of)) };
       }),
     );
     return {
@@ -246,14 +242,18 @@ class Verifying {
     return known !== undefined && this.#clock.monotonicMs() < known.untilMs ? known.result : null;
   }
 
-  async #ask(name: string, of: ToVerify): Promise<Verified> {
+  /** Calls for the same at the same time share one verification. */
+  #ask(name: string, of: ToVerify): Promise<Verified> {
+    const asked = this.#inPlace(() => this.#askNow(name, of)).finally(() => this.#underWay.delete(name));
+    this.#underWay.set(name, asked);
+    return asked;
+  }
+
+  async #askNow(name: string, of: ToVerify): Promise<Verified> {
     const result = await this.#verify(of);
     if (result === 'unable') return result;
     this.#results.delete(name);
-    this.#results.set(name, {
-      result,
-      untilMs: this.#clock.monotonicMs() + (result === 'good' ? GOOD_MS : BAD_MS),
-    });
+    this.#results.set(name, { result, untilMs: this.#clock.monotonicMs() + RESULT_MS });
     const [oldest] = this.#results.keys();
     if (this.#results.size > MOST_RESULTS && oldest !== undefined) this.#results.delete(oldest);
     return result;
@@ -283,33 +283,32 @@ class ReadRows {
     this.#readRows = readRows;
   }
 
-  /** What each chunk of the plan's batch moves; null: some chunk is not there, or not that of the plan. */
-  async movedBy({ run, batch }: Plan): Promise<readonly Moved[] | null> {
-    const all = await Promise.all(
+  /** What each chunk of the plan's batch moves. @throws Error when some chunk is not there, or not that of the plan */
+  movedBy({ run, batch }: Plan): Promise<readonly Moved[]> {
+    return Promise.all(
       (batch?.chunks ?? []).map(({ hash }, index) =>
-        this.#inPlace(async () => {
-          const known = this.#sums.get(hash);
-          if (known !== undefined) return known;
-          const rows = await this.#read(run, index + 1, hash);
-          return rows === null ? null : kept(this.#sums, hash, movedByRows(rows), MOST_SUMS);
-        }),
+        this.#inPlace(
+          async () =>
+            this.#sums.get(hash) ??
+            kept(this.#sums, hash, movedByRows(await this.#read(run, index + 1, hash)), MOST_SUMS),
+        ),
       ),
     );
-    const there = all.filter((one) => one !== null);
-    return there.length < all.length ? null : there;
   }
 
-  /** Null: there is no such chunk, or it is not that of the plan. */
-  async ofChunk({ run, batch }: Plan, number: number): Promise<readonly BatchPayment[] | null> {
+  /** @throws Error when there is no such chunk, or it is not that of the plan */
+  async ofChunk({ run, batch }: Plan, number: number): Promise<readonly BatchPayment[]> {
     const planned = batch?.chunks[number - 1];
-    return planned === undefined ? null : this.#read(run, number, planned.hash);
+    if (planned === undefined) throw new Error(`its plan has no chunk ${number}`);
+    return this.#read(run, number, planned.hash);
   }
 
-  async #read(run: RunName, number: number, hash: string): Promise<readonly BatchPayment[] | null> {
+  async #read(run: RunName, number: number, hash: string): Promise<readonly BatchPayment[]> {
     const known = this.#rows.get(hash);
     if (known !== undefined) return known;
     const rows = await this.#readRows(run, number);
-    if (rows === null || hashOfChunk(rows) !== hash) return null;
+    if (rows === null) throw new Error(`Temporal does not show chunk ${number} of its batch`);
+    if (hashOfChunk(rows) !== hash) throw new Error(`the rows of chunk ${number} are not those of its plan`);
     return kept(this.#rows, hash, rows, MOST_ROWS);
   }
 }

@@ -65,7 +65,8 @@ type Made = { readonly id: string };
 
 /** Why the write does not leave. `reason`: a part of a sentence. */
 export type NotApproved = {
-  readonly code: 'AWAITING_APPROVAL' | 'NOT_APPROVED' | 'NOT_ALLOWED';
+  /** `NOT_SENT`: what it is judged by cannot be read now. */
+  readonly code: 'AWAITING_APPROVAL' | 'NOT_ALLOWED' | 'NOT_SENT';
   readonly reason: string;
   readonly afterMs: number;
 };
@@ -319,7 +320,12 @@ function notAllowed(code: NonNullable<NotSent['notAllowed']>, why: string): NotS
 }
 
 function notApproved({ code, reason, afterMs }: NotApproved): NotSent {
-  return code === 'NOT_ALLOWED'
-    ? notAllowed(code, reason)
-    : { kind: 'NOT_SENT', reason, afterMs, notAllowed: code };
+  switch (code) {
+    case 'NOT_ALLOWED':
+      return notAllowed(code, reason);
+    case 'AWAITING_APPROVAL':
+      return { kind: 'NOT_SENT', reason, afterMs, notAllowed: code };
+    case 'NOT_SENT':
+      return { kind: 'NOT_SENT', reason, afterMs };
+  }
 }

@@ -8,6 +8,12 @@ import type { Output } from './terminal/output.ts';
 
 type Signer = { readonly as: SignedAs; readonly keyFile: string; readonly by: string; readonly why: string };
 
+/** @throws CommandFailure when nobody can be asked */
+export function requireTerminal({ io: { ask } }: Output, run: RunName): NonNullable<Output['io']['ask']> {
+  if (ask === null) throw notConfirmed(run, 'there is no terminal at which to show it and to ask');
+  return ask;
+}
+
 /** @throws CommandFailure without a yes; in live without the name of the run */
 export async function askAndSign(
   output: Output,
@@ -15,8 +21,7 @@ export async function askAndSign(
   run: RunName,
   { as, ...signer }: Signer,
 ): Promise<ToApprove> {
-  const { ask } = output.io;
-  if (ask === null) throw notConfirmed(run, 'there is no terminal at which to show it and to ask');
+  const ask = requireTerminal(output, run);
   const asked = await readToApprove(place, run, as);
   output.note('', ...asked.lines, '');
   const wanted = place.mode === 'LIVE' ? runName(run) : 'yes';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keyOfSignature, SIGNED_NAMESPACE } from '../language/ssh-signers.ts';
 
-/** `unable`: this machine has no `ssh-keygen` that can verify, or it did not end in time. */
+/** `unable`: this machine has no `ssh-keygen` that can verify, or that process was killed or did not end in time. */
 export type Verified = 'good' | 'bad' | 'unable';
 
 /** What is to be verified: that `name` has signed `text`. `signature` and `revokedKeys` are base64. */
@@ -28,8 +28,9 @@ const MOST_OUTPUT = 64 * 1024;
 
 /** @param program for tests */
 export async function verifySignature(asked: ToVerify, program = 'ssh-keygen'): Promise<Verified> {
-  if (await isSignatureOf(asked, program)) return 'good';
-  // A program that is missing, or too old to verify, says no to everything.
+  const told = await askProgram(asked, program);
+  if (told !== 'bad') return told;
+  // A program that is too old to verify says no to everything.
   return (await canVerify(program)) ? 'bad' : 'unable';
 }
 
@@ -41,17 +42,17 @@ const WORKS_MS = 60_000;
 export async function canVerify(program = 'ssh-keygen'): Promise<boolean> {
   const last = worked.get(program);
   if (last !== undefined && performance.now() - last < WORKS_MS) return true;
-  const works = await isSignatureOf(KNOWN, program);
+  const works = (await askProgram(KNOWN, program)) === 'good';
   if (works) worked.set(program, performance.now());
   return works;
 }
 
-async function isSignatureOf(
+async function askProgram(
   { text, signature, name, allowedSigners, revokedKeys }: ToVerify,
   program: string,
-): Promise<boolean> {
+): Promise<Verified> {
   // An option or a pattern is no name.
-  if (keyOfSignature(signature) === null || !/^[A-Za-z0-9]/.test(name)) return false;
+  if (keyOfSignature(signature) === null || !/^[A-Za-z0-9]/.test(name)) return 'bad';
   const folder = await mkdtemp(join(tmpdir(), 'cambist-signature-'));
   try {
     const put = async (file: string, content: string | Buffer): Promise<string> => {
@@ -75,11 +76,9 @@ async function isSignatureOf(
       armored,
       ...revoked,
     ];
-    const ended = await run(program, args, {
-      input: text,
-      limitMs: VERIFY_MS,
-    });
-    return ended.code === 0;
+    const { code } = await run(program, args, { input: text, limitMs: VERIFY_MS });
+    if (code === null) return 'unable';
+    return code === 0 ? 'good' : 'bad';
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -110,7 +109,7 @@ export async function signText(keyFile: string, text: string, program = 'ssh-key
 
 type Ended = { readonly code: number | null; readonly output: string; readonly trouble: string };
 
-/** Runs the program to its end. Never rejects: a program that cannot be started has no code. */
+/** Runs the program to its end. One that cannot be started, or was killed, has no code. */
 function run(
   program: string,
   args: readonly string[],

@@ -544,13 +544,7 @@ export const PROBLEMS = {
     sentence:
       'A rule of `approvals.yaml` covers the run, and people who must sign its plan have not done so yet. Nothing is sent.',
     advice:
-      'Those who are missing type `npx cambist approve RUN --key FILE`; who has started it types that `npx cambist run` once more with --sign FILE. The run then goes on by itself.',
-  },
-  NOT_APPROVED: {
-    ending: 'refused by us',
-    sentence:
-      'Not enough people have signed the plan of the run in the time that `approvals.yaml` gives them, or what they have signed has expired. It was not sent.',
-    advice: 'If it is meant, start a new run under another id, and have that one approved.',
+      'Those who are missing type `npx cambist approve RUN --key FILE`; who has started it types that `npx cambist run` once more with --sign FILE. The run then goes on by itself. `npx cambist cancel RUN` ends it unsent.',
   },
   MODE_DIFFERS: {
     ending: 'configuration',

@@ -52,7 +52,7 @@ import { follow } from '../follow.ts';
 import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { heedLookAlikes } from '../look-alikes.ts';
 import { requireOut, type OutOption } from '../out.ts';
-import { askAndSign } from '../sign.ts';
+import { askAndSign, requireTerminal } from '../sign.ts';
 import { tellTriedAgain } from '../tried-again.ts';
 import { outOption, saveResults } from '../results.ts';
 import { clockOf } from '../../domain/clock.ts';
@@ -182,6 +182,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
   const { policy } = policyFile;
   const today = todayIn(policy.zone, caller.now());
   const id = policy.kind === 'payout' ? idOfBatch(options.id, today) : idOfRun(options.id, today);
+  if (options.sign !== undefined) requireTerminal(output, { policy: policy.name, id });
   const settings = await readSettings(output);
   requireEnvironment(policyFile, settings);
   const goOn = goOnOf(options);

@@ -56,7 +56,7 @@ function itemsContradict(plan: Plan, policy: Policy, made: MadeFrom): string | n
 }
 
 /** How the one conversion of a plan, and its payments, differ from the policy; null: they do not. */
-export function convertContradicts(plan: Plan, policy: ConvertPolicy): string | null {
+function convertContradicts(plan: Plan, policy: ConvertPolicy): string | null {
   const [leg, ...moreLegs] = plan.legs;
   if (moreLegs.length > 0) return `The plan has ${plan.legs.length} legs, the policy one conversion.`;
   if (leg === undefined && policy.convert.amount.kind !== 'sell-all')

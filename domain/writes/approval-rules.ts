@@ -10,7 +10,7 @@ export type ApprovalRule = {
   readonly need: number;
   /** Names, as `allowed_signers` has them. */
   readonly of: readonly string[];
-  /** So long after the plan was made they have time to sign. */
+  /** So long after the plan was made they have time to sign. Then the run is told as late. */
   readonly withinMs: number;
 };
 

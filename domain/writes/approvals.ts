@@ -4,12 +4,12 @@
  */
 import { moneyText } from '../currencies.ts';
 import { compare, equal, isDecimal, isPositive, multiply, quotient, round, sum } from '../money.ts';
-import { convertContradicts } from '../plan/agrees.ts';
+import { legIdOf } from '../plan/amounts.ts';
 import type { Leg, Payment, Plan } from '../plan/plan.ts';
 import { worthOf } from '../plan/price-bounds.ts';
 import type { Money, Policy, Rate } from '../policy.ts';
 import type { BatchPayment } from '../batch.ts';
-import { firstReference, reference, runName } from '../references.ts';
+import { firstReference, generationOf, reference, runName } from '../references.ts';
 import { minuteText } from '../waits.ts';
 import type { ApprovalRule, Approvals, Signer } from './approval-rules.ts';
 import type { AllowedPolicy, GatedWrite } from './write-gate.ts';
@@ -61,16 +61,24 @@ export function movedByRows(rows: readonly BatchPayment[]): Moved {
 /**
  * Everything that a plan trades and pays: of each leg the side that is asked for, of each payment its amount, of what depends on a
  * trade what that trade moves. Money that is converted and then paid counts twice.
- * @param rows what the rows of its batch pay, as the worker has read them; for a plan without a batch nothing
+ * @param more what the rows of its batch pay, as the worker has read them, and what was paid before (`movedBefore`)
  */
-export function movedByPlan(plan: Plan, policy: Policy, rows: readonly Moved[]): Moved {
+export function movedByPlan(plan: Plan, policy: Policy, more: readonly Moved[]): Moved {
   const legs = plan.legs.map((leg) => ({ id: leg.id, ...askedOf(leg) }));
   const payments = plan.payments.flatMap((payment) => paidBy(plan, payment));
   return together([
     summed([...legs, ...payments]),
-    { sums: [], odd: contradictionOf(plan, policy) },
-    ...rows,
+    { sums: [], odd: isBound(plan, policy) ? null : 'the plan says otherwise than the policy of the folder' },
+    ...more,
   ]);
+}
+
+/** What the generations of a payment before this one may have paid: each the same amount once more. */
+export function movedBefore(write: GatedWrite): Moved {
+  const generation = generationOf(firstReference(write.reference), write.reference) ?? 1;
+  if (write.kind !== 'withdrawal' || generation === 1) return { sums: [], odd: null };
+  const { amount, currency } = write;
+  return { sums: [{ value: multiply(amount, String(generation - 1)), currency }], odd: null };
 }
 
 /** Sums of several parts as one. */
@@ -108,15 +116,20 @@ function summed(all: readonly (Asked & { readonly id: string })[]): Moved {
   return { sums: [...sums].map(([currency, value]) => ({ value, currency })), odd };
 }
 
-/** A plan that names its payments otherwise than the policy of the folder could hide what they come to. */
-function contradictionOf(plan: Plan, policy: Policy): string | null {
-  const differs =
-    policy.kind === 'convert'
-      ? convertContradicts(plan, policy)
-      : plan.payments.length > 0
-        ? 'The plan has payments that its policy does not have.'
-        : null;
-  return differs === null ? null : 'the plan says otherwise than the policy of the folder';
+/**
+ * True when no write of the plan can be of more than what was counted. Fixed amounts are compared with the plan. What a trade brings
+ * only the policy tells, so that a plan must name such a payment, and its trade, as the policy does.
+ */
+function isBound({ run, legs, payments }: Plan, policy: Policy): boolean {
+  const [leg, ...moreLegs] = legs;
+  return payments.every(({ amount, reference: name }) => {
+    if (amount.kind === 'fixed') return true;
+    if (policy.kind !== 'convert' || moreLegs.length > 0) return false;
+    const id = legIdOf(policy.convert);
+    const spec = policy.withdraw.find((one) => reference(run, one.id) === name);
+    const isOfLeg = amount.leg === id && leg?.id === id && leg.reference === reference(run, id);
+    return isOfLeg && spec !== undefined && spec.amount.kind !== 'fixed';
+  });
 }
 
 /** Why a rule covers a run, as a part of a sentence; null: it does not. What cannot be judged counts as above the rule. */
@@ -202,15 +215,12 @@ export function personsOf(signers: readonly Signer[]): (name: string) => string 
   return found;
 }
 
-/** What is said at the last moment is read within this time. */
-const LAST_WORD_MS = 10_000;
-
 /** Where the approvals of a run stand by one rule. */
 export type Standing =
   | { readonly kind: 'approved'; readonly by: readonly Signed[] }
-  /** `missing`: those who may still sign. */
+  /** `missing`: those who may still sign. `late`: the time for signing is over. Signatures still count. */
   | {
-      readonly kind: 'awaiting' | 'over';
+      readonly kind: 'awaiting' | 'late';
       readonly by: readonly Signed[];
       readonly isStarted: boolean;
       readonly missing: readonly string[];
@@ -218,7 +228,7 @@ export type Standing =
     };
 
 /**
- * Where the approvals stand. Counts signatures of different people who have not started the run, said in time and not expired. Who has
+ * Where the approvals stand. Counts signatures of different people who have not started the run, as long as they have not expired. Who has
  * started it has signed for that, and is never an approver, even when that signature has expired.
  * @param signed signatures for exactly this plan, each of a name in `allowed_signers`
  */
@@ -231,7 +241,7 @@ export function standingBy(
   const personOf = personsOf(signers);
   const untilMs = madeAtMs + rule.withinMs;
   const starters = new Set(signed.flatMap(({ as, name }) => (as === 'starter' ? [personOf(name)] : [])));
-  const counting = signed.filter(({ saidAtMs, expiresAtMs }) => saidAtMs <= untilMs && nowMs < expiresAtMs);
+  const counting = signed.filter(({ expiresAtMs }) => nowMs < expiresAtMs);
   const start = counting.find(({ as }) => as === 'starter');
   const approvals = new Map<string, Signed>();
   for (const one of counting) {
@@ -243,7 +253,7 @@ export function standingBy(
   if (start !== undefined && approvals.size >= rule.need) return { kind: 'approved', by };
   const missing = rule.of.filter((name) => !approvals.has(personOf(name)) && !starters.has(personOf(name)));
   return {
-    kind: nowMs > untilMs + LAST_WORD_MS ? 'over' : 'awaiting',
+    kind: nowMs > untilMs ? 'late' : 'awaiting',
     by,
     isStarted: start !== undefined,
     missing,
@@ -266,7 +276,11 @@ export function standingText(
     ...(isStarted ? [] : ['of who has started it']),
     ...(left > 0 ? [`of ${left} of ${missing.join(', ') || 'nobody who is left'}`] : []),
   ];
-  const lack = `${kind === 'over' ? 'there was no signature' : 'it needs the signature'} ${lacks.join(' and ')}`;
+  const until = minuteText(untilMs);
+  const time =
+    kind === 'late'
+      ? `it is late, the time for signing is over since ${until}; signatures still count, and \`cancel\` ends it unsent`
+      : `until ${until}`;
   const told = signed.length === 0 ? 'nobody has signed it' : `signed by ${signed.join(', ')}`;
-  return `${lack}, ${kind === 'over' ? 'by' : 'until'} ${minuteText(untilMs)}; ${told}`;
+  return `it needs the signature ${lacks.join(' and ')}, ${time}; ${told}`;
 }

@@ -374,7 +374,6 @@ function* afterTrade(item: Item, state: LegState, quote: QuoteInHand, reply: Rep
       return yield* lookThen(item, unknown, problem, 10_000);
     }
     case 'same key again':
-      if (notAllowed(reply) === 'NOT_APPROVED') return yield* end(item, sent, problem);
       // A quote that dies while a person allows the trade does not count.
       return wait(
         { ...sent, held: sent.held || notAllowed(reply) !== null },
@@ -593,7 +592,6 @@ function* refusedQuote(item: Item, state: LegState, reply: Reply<Quote>): Steps<
   switch (follow.quote) {
     case 'use it':
     case 'ask again':
-      if (notAllowed(reply) === 'NOT_APPROVED') return yield* end(item, tried, problem);
       return wait(tried, waitToSendAgain(reply, problem, state.tries));
     case 'shortfall rule': {
       if (context.plan.rules.shortfall === 'skip') return yield* end(item, tried, problem);

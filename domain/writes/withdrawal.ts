@@ -48,7 +48,6 @@ import {
   configurationWait,
   hasLeft,
   leavesInDoubt,
-  notAllowed,
   problemOf,
   resourceIdOf,
   serviceWait,
@@ -585,8 +584,6 @@ function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<Pa
       return yield* lookThen(item, unknown, problem, 10_000);
     }
     case 'same key again':
-      if (notAllowed(reply) === 'NOT_APPROVED')
-        return yield* endUnsent(item.subject, item.ready.said, after, problem);
       return wait(after, waitToSendAgain(reply, problem, state.tries));
     case 'look up, then same key again':
     case 'look up, then doubt': {

@@ -88,6 +88,8 @@ type Given = {
   readonly plan?: () => Plan;
   readonly folder?: () => Folder | null;
   readonly rows?: readonly BatchPayment[];
+  /** Temporal does not show the rows. */
+  readonly isHidden?: true;
   readonly verify?: typeof verifySignature;
   readonly sentEarlier?: boolean;
 };
@@ -120,7 +122,7 @@ function gated(given: Given) {
       return { kind: 'plan', plan: plan() };
     },
     readWords: async () => ({ instructions: words(), facts: [] }),
-    readRows: async () => rows,
+    readRows: async () => (given.isHidden === true ? null : rows),
     verify: (asked) => {
       verified += 1;
       return verify(asked);
@@ -157,6 +159,7 @@ function gated(given: Given) {
   const { deps, sent } = worker({ balances, createWithdrawal, ...empty }, { gate, clock, chunks });
   return {
     deps,
+    gate,
     sent: () => [...sent('createWithdrawal'), ...sent('createQuote'), ...sent('createTrade')].length,
     reads: () => reads,
     verified: () => verified,
@@ -282,7 +285,7 @@ test('an edit of the policy in the folder, and a key that is revoked or taken ou
   const edit = POLICY.replace('settlement: T0', 'settlement: T0, max_quotes: 4');
   await assertHeld(
     { words: () => said, folder: () => ({ policy: edit }) },
-    /is another one than that of the plan/,
+    /the policy "p" of the folder or its destinations have changed since its plan was made/,
   );
   const revokedKeys = Buffer.from(`${ben.publicKey}\n`).toString('base64');
   await assertHeld({ words: () => said, folder: () => ({ revokedKeys }) }, /signature of 1 of ben, chi/);
@@ -301,25 +304,26 @@ test('an edit of the policy in the folder, and a key that is revoked or taken ou
   assert.equal(one.sent(), 1);
 });
 
-test('when the time is over without enough signatures, the payment ends unsent, and one that is said later does not revive it', async () => {
+test('when the time for signing is over, the run is told as late and still waits; late signatures count, and the window ends it unsent', async () => {
   const said: Recorded[] = [START, BY_ANA];
   const one = gated({ words: () => said });
   await assertHeld(one, /until 2026-11-21 18:59 UTC/);
-  one.passes(4 * HOUR_MS + 10_000);
-  const ended = await pays(one);
-  assert.ok(ended?.kind === 'not paid', JSON.stringify(ended));
-  assert.equal(ended.problem.code, 'NOT_APPROVED');
-  said.push(await signedBy(ben, PLAN, { atMs: NOW + 4 * HOUR_MS, expiresAtMs: NOW + 9 * HOUR_MS }));
-  said.push(await signedBy(ana, PLAN, { expiresAtMs: NOW + 9 * HOUR_MS }));
-  said.push(await signedBy(dan, PLAN, { as: 'starter', expiresAtMs: NOW + 9 * HOUR_MS }));
-  one.passes(1_001);
-  assert.equal((await pays(one))?.kind, 'not paid');
-  assert.equal(one.sent(), 0);
-  // Said in time, the same is paid later.
-  const inTime = await signedBy(ben, PLAN, { expiresAtMs: NOW + 9 * HOUR_MS });
-  said.push(inTime);
+  one.passes(5 * HOUR_MS);
+  const late = /it is late, the time for signing is over since 2026-11-21 18:59 UTC.*`cancel` ends it unsent/;
+  await assertHeld(one, late);
+  const more = { atMs: NOW + 5 * HOUR_MS, expiresAtMs: NOW + 9 * HOUR_MS };
+  said.push(
+    await signedBy(ben, PLAN, more),
+    await signedBy(ana, PLAN, more),
+    await signedBy(dan, PLAN, { ...more, as: 'starter' }),
+  );
   one.passes(1_001);
   assert.equal((await pays(one))?.kind, 'accepted');
+  const forgotten = gated({});
+  forgotten.passes(30 * 24 * HOUR_MS);
+  const ended = await pays(forgotten);
+  assert.ok(ended?.kind === 'not paid' && ended.problem.code === 'WINDOW_PASSED', JSON.stringify(ended));
+  assert.equal(forgotten.sent(), 0);
 });
 
 test('what the plan that the worker has read does not have is not sent, whatever a workflow hands over', async () => {
@@ -410,14 +414,6 @@ test('the rows of a batch are added up and compared as the worker reads them: ab
       },
       /"a-3" has no amount above zero/,
     ],
-    [
-      {
-        rows: [['a-1', PAYMENT.account, 'EUR', '4']],
-        plan: () => planOfRows(ROWS),
-        folder: () => ({ rule }),
-      },
-      /are not those of its plan/,
-    ],
   ];
   for (const [given, why] of held) {
     // One after the other.
@@ -431,6 +427,82 @@ test('the rows of a batch are added up and compared as the worker reads them: ab
   const strange = gated({ rows: ROWS, plan: () => planOfRows(ROWS), folder: () => ({ rule }) });
   const step = await paysRow(strange, ['a-9', PAYMENT.account, 'EUR', '1']);
   assert.ok(step?.kind === 'wait' && step.wait.problem.code === 'NOT_ALLOWED', JSON.stringify(step));
+});
+
+test('a run that no rule covers goes on after an edit of its policy; one that a rule covers says what has changed', async () => {
+  const [first = ROWS[0]] = ROWS;
+  assert.ok(first !== undefined);
+  const edit = PAYOUT.replace('shortfall: hold', 'shortfall: skip');
+  const of = (value: string) =>
+    gated({
+      rows: ROWS,
+      plan: () => planOfRows(ROWS),
+      folder: () => ({ policy: edit, rule: { above: { value, currency: 'EUR' } } }),
+    });
+  assert.equal((await paysRow(of('600.00'), first))?.kind, 'accepted');
+  const covered = of('599.99');
+  const step = await paysRow(covered, first);
+  assert.ok(step?.kind === 'wait' && step.wait.problem.code === 'AWAITING_APPROVAL', JSON.stringify(step));
+  assert.match(step.wait.problem.message, /have changed since its plan was made.*start a new run/);
+  assert.equal(covered.sent(), 0);
+});
+
+test('a payment that is made again counts once more for each generation before it', async () => {
+  const [first = ROWS[0]] = ROWS;
+  assert.ok(first !== undefined);
+  const of = (value: string) =>
+    gated({
+      rows: ROWS,
+      plan: () => planOfRows(ROWS),
+      folder: () => ({ rule: { above: { value, currency: 'EUR' } } }),
+    });
+  const [id, account, currency, amount] = first;
+  const paid = { kind: 'withdrawal', account, currency, amount } as const;
+  const again = (one: Worker) =>
+    one.gate.send({ ...paid, reference: `p.2026-11-21.${id}~2` }, async () => done(WITHDRAWAL), 1);
+  assert.equal((await again(of('1000.00'))).kind, 'DONE');
+  const reply = await again(of('999.99'));
+  assert.ok(reply.kind === 'NOT_SENT' && reply.notAllowed === 'AWAITING_APPROVAL', JSON.stringify(reply));
+  assert.match(reply.reason, /pays 1,000\.00 EUR in all/);
+});
+
+test('what cannot be read now is told as that, not as people who must sign', async () => {
+  const [first = ROWS[0]] = ROWS;
+  assert.ok(first !== undefined);
+  const away = (): never => {
+    throw new Error('Temporal is away');
+  };
+  const ofRows = { plan: () => planOfRows(ROWS), folder: () => ({ rule: { above: RULE.above } }) };
+  const unread: readonly (readonly [Given, RegExp])[] = [
+    [{ plan: away }, /Temporal is away/],
+    [{ words: away }, /Temporal is away/],
+    [{ ...ofRows, rows: ROWS, isHidden: true }, /does not show chunk 1/],
+    [{ ...ofRows, rows: [['a-1', PAYMENT.account, 'EUR', '4']] }, /are not those of its plan/],
+  ];
+  for (const [given, why] of unread) {
+    // One after the other.
+    const one = gated(given);
+    const step = await (given.rows === undefined ? pays(one) : paysRow(one, first));
+    assert.ok(step?.kind === 'wait' && step.wait.problem.code === 'NOT_SENT', JSON.stringify(step));
+    assert.match(step.wait.problem.message, /cannot read now what approvals are judged by/);
+    assert.match(step.wait.problem.message, why);
+    assert.equal(one.sent(), 0);
+  }
+});
+
+test('payments side by side share each verification, and what was no signature is asked about again after a minute', async () => {
+  const second = { ...PLAN, run: { policy: 'p', id: '2026-11-21-b' } };
+  const foreign = await signedBy(ben, second);
+  const one = gated({ words: () => [START, BY_ANA, foreign] });
+  const steps = await Promise.all(Array.from({ length: 36 }, () => pays(one)));
+  assert.ok(steps.every((step) => step?.kind === 'wait'));
+  assert.equal(one.verified(), 3);
+  one.passes(59_000);
+  await pays(one);
+  assert.equal(one.verified(), 3);
+  one.passes(2_000);
+  await pays(one);
+  assert.equal(one.verified(), 6);
 });
 
 test('a flood of signatures delays what counts and never forges it, and each is verified once', async () => {
@@ -449,9 +521,6 @@ test('a flood of signatures delays what counts and never forges it, and each is 
   const one = gated({ words: () => said });
   await assertHeld(one, /not all signatures are verified yet/);
   assert.equal(one.verified(), 16);
-  one.passes(4 * HOUR_MS + 11_000);
-  // While something is not verified, nothing has ended.
-  assert.equal((await pays(one))?.kind, 'wait');
   const again = gated({ words: () => [...said, BY_BEN] });
   for (let nth = 0; nth < 2; nth += 1) {
     // One after the other.
@@ -465,12 +534,13 @@ test('a flood of signatures delays what counts and never forges it, and each is 
   assert.equal(again.verified(), count);
 });
 
-test('a worker without an ssh-keygen that can verify says so, and ends nothing', async () => {
+test('a worker without an ssh-keygen that can verify says so, and asks again each time', async () => {
   const verify: typeof verifySignature = (asked) => verifySignature(asked, '/nowhere/ssh-keygen');
   const one = gated({ words: () => [START, BY_ANA, BY_BEN], verify });
-  await assertHeld(one, /has no ssh-keygen that can verify/);
-  one.passes(5 * HOUR_MS);
-  await assertHeld(one, /has no ssh-keygen that can verify/);
+  await assertHeld(one, /ssh-keygen is missing, cannot verify/);
+  const count = one.verified();
+  await assertHeld(one, /ssh-keygen is missing, cannot verify/);
+  assert.equal(one.verified(), 2 * count);
 });
 
 test('without rules, and for policies that no rule names, nothing is read; what was sent before passes under its key', async () => {

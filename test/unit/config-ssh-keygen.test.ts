@@ -62,6 +62,14 @@ test('without a program, or with one that knows no signatures, nothing can be ve
   assert.deepEqual(left, []);
 });
 
+test('a verification whose process was killed tells nothing about the signature', async () => {
+  const killed = join(folder, 'killed-ssh-keygen');
+  const known = 'case "$*" in *" -I cambist "*) exec ssh-keygen "$@";; esac';
+  await writeFile(killed, `#!/bin/sh\n${known}\nkill -9 $$\n`, { mode: 0o755 });
+  assert.equal(await canVerify(killed), true);
+  assert.equal(await verifySignature(OF, killed), 'unable');
+});
+
 test('a key that is not there is told in words', async () => {
   const none = await signText(join(folder, 'none'), TEXT);
   assert.ok(!none.ok);

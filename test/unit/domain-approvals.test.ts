@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plan } from '../../domain/plan/plan.ts';
 import {
+  movedBefore,
   movedByPlan,
   movedByRows,
   personsOf,
@@ -66,6 +67,30 @@ test('all that a run trades and pays is added up; what depends on a trade counts
   );
 });
 
+test('each generation before the one that is sent counts the amount of its payment once more; a trade has no such sum', () => {
+  const { reference, account, currency } = PAYMENT;
+  const paid = { kind: 'withdrawal', account, currency, amount: '17250' } as const;
+  assert.deepEqual(movedBefore({ ...paid, reference }).sums, []);
+  assert.deepEqual(movedBefore({ ...paid, reference: `${reference}~3` }).sums, [
+    { value: '34500', currency },
+  ]);
+});
+
+test('an edit of the policy beside what a trade brings hides no amount; a payment or trade that it names otherwise does', () => {
+  const oddOf = (plan: Plan, policy = CONVERT) => movedByPlan(plan, versionOf(policy).policy, []).odd;
+  const rent = `  - { id: rent, account: ${PAYMENT.account}, amount: { fixed: "5.00" } }\n`;
+  assert.equal(oddOf(CONVERTS, CONVERT + rent), null);
+  const paysProceeds = { ...PAYMENT, dependsOn: LEG.id, amount: proceeds };
+  const otherwise: readonly (readonly [Plan, string])[] = [
+    [{ ...CONVERTS, payments: [{ ...paysProceeds, reference: 'p.2026-11-21.rent' }] }, CONVERT + rent],
+    [{ ...CONVERTS, legs: [{ ...LEG, reference: 'p.2026-11-21.other' }] }, CONVERT],
+    [{ ...CONVERTS, legs: [LEG, LEG] }, CONVERT],
+    [{ ...CONVERTS, legs: [] }, CONVERT],
+  ];
+  for (const [plan, policy] of otherwise)
+    assert.match(oddOf(plan, policy) ?? '', /says otherwise/, JSON.stringify(plan));
+});
+
 test('another currency counts by the reference rates of the folder, unless they were too old when the plan was made; without one it is above', () => {
   const moved: Moved = {
     sums: [
@@ -96,7 +121,7 @@ test('a leg without an amount, a payment that the policy does not have, a negati
       movedByPlan({ ...WHOLE_PLAN, payments: [], legs: [{ ...LEG, amount: null }] }, policy, []),
       /"usd-mxn-1" has no amount/,
     ],
-    [movedByPlan(WHOLE_PLAN, policy, []), /says otherwise than the policy/],
+    [movedByPlan(CONVERTS, policy, []), /says otherwise than the policy/],
     [
       movedByPlan({ ...WHOLE_PLAN, payments: [] }, policy, [movedByRows([['a', 'b', 'USD', '-5']])]),
       /"a" has no amount/,

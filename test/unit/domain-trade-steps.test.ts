@@ -271,17 +271,6 @@ test('a quote in doubt that the folder of policies does not allow is asked for a
   assert.equal(problemOf(later('OVER_CEILING', old)), 'OVER_CEILING');
 });
 
-test('what people have not approved in their time ends not traded, and a send in doubt is settled first', () => {
-  const answer: Answer = { kind: 'NOT_SENT', reason: 'nobody has signed it', notAllowed: 'NOT_APPROVED' };
-  const plain = trade({ 'send trade': [answer] });
-  assert.equal(plain.result.kind, 'not traded');
-  assert.equal(problemOf(plain.result), 'NOT_APPROVED');
-  assert.equal(named(quote({ 'send quote': [answer] }).result), 'not traded');
-  assert.equal(named(trade({ 'send trade': [answer] }, DOUBTFUL).result), 'wait: doubt');
-  // The service shows the trade after all.
-  assert.equal(trade({ 'send trade': [answer], 'scan trades': [seen(TRADE)] }).result.kind, 'traded');
-});
-
 test('a dead quote is not sent: nothing in doubt asks for a new one, doubt waits', () => {
   const dead = { ...QUOTED, quote: { ...IN_HAND, usableUntilMs: NOW + 400 } };
   const plain = trade({}, dead);
