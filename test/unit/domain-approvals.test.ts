@@ -79,10 +79,11 @@ test('each generation before the one that is sent counts the amount of its payme
 test('an edit of the policy beside what a trade brings hides no amount; a payment or trade that it names otherwise does', () => {
   const oddOf = (plan: Plan, policy = CONVERT) => movedByPlan(plan, versionOf(policy).policy, []).odd;
   const rent = `  - { id: rent, account: ${PAYMENT.account}, amount: { fixed: "5.00" } }\n`;
-  assert.equal(oddOf(CONVERTS, CONVERT + rent), null);
+  const edit = CONVERT.replace('proceeds', 'rest') + rent;
+  assert.equal(oddOf(CONVERTS, edit), null);
   const paysProceeds = { ...PAYMENT, dependsOn: LEG.id, amount: proceeds };
   const otherwise: readonly (readonly [Plan, string])[] = [
-    [{ ...CONVERTS, payments: [{ ...paysProceeds, reference: 'p.2026-11-21.rent' }] }, CONVERT + rent],
+    [{ ...CONVERTS, payments: [{ ...paysProceeds, reference: 'p.2026-11-21.rent' }] }, edit],
     [{ ...CONVERTS, legs: [{ ...LEG, reference: 'p.2026-11-21.other' }] }, CONVERT],
     [{ ...CONVERTS, legs: [LEG, LEG] }, CONVERT],
     [{ ...CONVERTS, legs: [] }, CONVERT],
