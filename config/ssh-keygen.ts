@@ -116,7 +116,13 @@ function run(
   { input, limitMs }: { readonly input: string; readonly limitMs: number },
 ): Promise<Ended> {
   return new Promise((resolve) => {
-    const child = spawn(program, args, { stdio: 'pipe', timeout: limitMs, killSignal: 'SIGKILL' });
+    const child = spawn(program, args, { stdio: 'pipe' });
+    // Node's own time limit would go on counting, and keep the process, where the program cannot be started.
+    const limit = setTimeout(() => child.kill('SIGKILL'), limitMs);
+    const end = (ended: Ended): void => {
+      clearTimeout(limit);
+      resolve(ended);
+    };
     let output = '';
     let trouble = '';
     child.stdout.on(
@@ -127,8 +133,8 @@ function run(
       'data',
       (data: Buffer) => (trouble += data.toString('utf8').slice(0, MOST_OUTPUT - trouble.length)),
     );
-    child.on('error', ({ message }) => resolve({ code: null, output, trouble: message }));
-    child.on('close', (code) => resolve({ code, output, trouble }));
+    child.on('error', ({ message }) => end({ code: null, output, trouble: message }));
+    child.on('close', (code) => end({ code, output, trouble }));
     // It may end without reading.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
