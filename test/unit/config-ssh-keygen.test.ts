@@ -11,10 +11,15 @@ const { people, close } = await signersNamed('ana', 'ben');
 after(close);
 const { ana, ben } = people;
 const folder = await mkdtemp(join(tmpdir(), 'keygen-'));
-after(() => rm(folder, { recursive: true }));
 
 // The temporary files of this test alone.
+const { TMPDIR: before } = process.env;
 process.env['TMPDIR'] = folder;
+after(async () => {
+  if (before === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = before;
+  await rm(folder, { recursive: true });
+});
 
 const TEXT = 'what ana signs\n';
 const signed = await signText(ana.keyFile, TEXT);
