@@ -314,8 +314,10 @@ export class Driver {
         const leaving = this.#leaving(heeded, [currency]);
         return this.#inPlace(async () =>
           this.#told(
-            await this.#deps.gate.send(paid, () =>
-              wellFormed(() => service.createWithdrawal(request, leaving)),
+            await this.#deps.gate.send(
+              paid,
+              () => wellFormed(() => service.createWithdrawal(request, leaving)),
+              this.#call.chunk,
             ),
           ),
         );

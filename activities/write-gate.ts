@@ -12,10 +12,13 @@ import {
   bringingLegsOf,
   movedBy,
   needsBalances,
+  versionsFor,
   whyNotAllowed,
+  type AllowedPolicy,
   type GatedWrite,
   type PoliciesRead,
 } from '../domain/writes/write-gate.ts';
+import type { Approvals } from '../domain/writes/approval-rules.ts';
 import { leavesInDoubt, type TradedQuote } from '../domain/writes/step.ts';
 import { TakenLegs } from '../domain/writes/taken-legs.ts';
 import type { Spending } from '../domain/writes/ceilings.ts';
@@ -53,10 +56,28 @@ export type WriteGate = {
   readonly send: <Value extends Made>(
     write: AskedWrite,
     send: () => Promise<Reply<Value>>,
+    /** The chunk of a batch of which the payment is said to be; absent: it is of none. */
+    chunk?: number,
   ) => Promise<Reply<Value>>;
 };
 
 type Made = { readonly id: string };
+
+/** Why the write does not leave. `reason`: a part of a sentence. */
+export type NotApproved = {
+  /** `NOT_SENT`: what it is judged by cannot be read now. */
+  readonly code: 'AWAITING_APPROVAL' | 'NOT_ALLOWED' | 'NOT_SENT';
+  readonly reason: string;
+  readonly afterMs: number;
+};
+
+/** Null: the write may leave. @param chunk the chunk of a batch of which the write is said to be; null: none */
+export type ApprovalGate = (
+  write: GatedWrite,
+  approvals: Approvals,
+  versions: readonly AllowedPolicy[],
+  chunk: number | null,
+) => Promise<NotApproved | null>;
 
 /** The gate of a worker without a folder of policies. */
 export const OPEN_GATE: WriteGate = { quote: (_, send) => send(), send: (_, send) => send() };
@@ -84,12 +105,14 @@ type Options = {
   readonly seal: (facts: readonly string[]) => string;
   /** What was moved today. */
   readonly tally: CeilingTally;
+  /** Whether people have approved it, where the folder asks for that. */
+  readonly approved: ApprovalGate;
   /** Whether the same was sent by a worker of this key before this one was started, as its journal shows. */
   readonly sentEarlier: (key: string) => Promise<boolean>;
 };
 
 export function writeGate(options: Options): WriteGate {
-  const { read, mode, facts, clock, seal, tally, sentEarlier } = options;
+  const { read, mode, facts, clock, seal, tally, approved, sentEarlier } = options;
   const sentHere = new SentBefore();
   let last: { readonly atMs: number; readonly folder: Promise<PoliciesRead> } | null = null;
   const folder = (): Promise<PoliciesRead> => {
@@ -123,9 +146,14 @@ export function writeGate(options: Options): WriteGate {
     };
   };
   /** What does not allow the write; null: the folder allows it. Counts it against the ceilings, unless it is a quote. */
-  const whyNot = async (write: GatedWrite, trades: Trades | null, send: Send): Promise<NotSent | null> => {
+  const whyNot = async (
+    write: GatedWrite,
+    trades: Trades | null,
+    send: Send,
+    chunk: number | null,
+  ): Promise<NotSent | null> => {
     if (trades === null) return TRADES_UNREAD;
-    const { policies, ceilings, troubles } = await folder();
+    const { policies, ceilings, approvals, troubles } = await folder();
     const gate = {
       policies,
       mode,
@@ -137,6 +165,12 @@ export function writeGate(options: Options): WriteGate {
     };
     const why = whyNotAllowed(gate, write);
     if (why !== null) return notAllowed('NOT_ALLOWED', `${why}${restOf(troubles)}`);
+    if (approvals !== null) {
+      const run = runOf(write.reference);
+      const versions = run === null ? [] : versionsFor(policies, run.policy, dateOfRunId(run.id));
+      const unapproved = await approved(write, approvals, versions, chunk);
+      if (unapproved !== null) return notApproved(unapproved);
+    }
     const counts = write.kind !== 'quote';
     if (ceilings === null) {
       if (counts) tally.leftUncounted();
@@ -165,14 +199,14 @@ export function writeGate(options: Options): WriteGate {
     seal([quoteId, reference, sell, buy, sides.sellAmount, sides.buyAmount]);
   return {
     quote: async (asked, send) => {
-      const refusal = await whyNot(asked, await tradesFor(asked), sendOf(asked, null));
+      const refusal = await whyNot(asked, await tradesFor(asked), sendOf(asked, null), null);
       if (refusal !== null) return refusal;
       const reply = await send();
       if (reply.kind !== 'DONE') return reply;
       const { value } = reply;
       return { ...reply, value: { ...value, seal: sealOf(value.id, asked, quotedSides(value)) } };
     },
-    send: async (write, send) => {
+    send: async (write, send, chunk) => {
       if (write.kind === 'trade' && write.quote.seal !== sealOf(write.quote.id, write, write.quote))
         return notAllowed(
           'NOT_ALLOWED',
@@ -184,7 +218,7 @@ export function writeGate(options: Options): WriteGate {
       if (traded !== null) return traded;
       const leaving = sendOf(gated, write.kind === 'trade' ? write.quote.id : null);
       const key = keyOf(leaving);
-      const refusal = await whyNot(gated, trades, leaving);
+      const refusal = await whyNot(gated, trades, leaving, chunk ?? null);
       if (refusal !== null) {
         if (!sentHere.has(key, clock.wallMs()) && !(await sentEarlier(key))) return refusal;
         tally.again(leaving);
@@ -283,4 +317,15 @@ const TRADES_UNREAD: NotSent = {
 function notAllowed(code: NonNullable<NotSent['notAllowed']>, why: string): NotSent {
   const reason = `the worker’s folder of policies (CAMBIST_POLICIES) does not allow it: ${why}`;
   return { kind: 'NOT_SENT', reason, afterMs: ASK_AGAIN_MS, notAllowed: code };
+}
+
+function notApproved({ code, reason, afterMs }: NotApproved): NotSent {
+  switch (code) {
+    case 'NOT_ALLOWED':
+      return notAllowed(code, reason);
+    case 'AWAITING_APPROVAL':
+      return { kind: 'NOT_SENT', reason, afterMs, notAllowed: code };
+    case 'NOT_SENT':
+      return { kind: 'NOT_SENT', reason, afterMs };
+  }
 }

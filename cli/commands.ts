@@ -124,6 +124,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/cancel.ts')).addCancel,
   },
   {
+    term: 'approve <run>',
+    summary: 'signs what a run will do, where the workers ask for it',
+    load: async () => (await import('./commands/approve.ts')).addApprove,
+  },
+  {
     term: 'resolve <run> <item>',
     summary: 'decides about an item that needs a person',
     load: async () => (await import('./commands/resolve.ts')).addResolve,

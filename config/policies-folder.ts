@@ -1,6 +1,7 @@
 /**
  * The folder of policies by which a worker sends (CAMBIST_POLICIES): only who can change this folder decides what may be moved.
- * `*.yaml` are the policies that hold, and `ceilings.yaml` says how much may be moved on one day.
+ * `*.yaml` are the policies that hold, `ceilings.yaml` says how much may be moved on one day, and `approvals.yaml` who must sign before
+ * much is moved. `allowed_signers` and `revoked_keys` say by which keys people sign.
  * `finishing/NAME@2026-11-28.yaml` is a policy that was replaced: runs of earlier dates than the one in its name still go by it.
  * A policy that says the same as a file in `revoked/` allows nothing, wherever else it stands.
  * Rates and destinations are read from the folder, by the names that the policies give them.
@@ -8,26 +9,34 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { accountsOf, DESTINATIONS_FILE_BYTES, type Destinations } from '../domain/destinations.ts';
+import {
+  accountsOf,
+  DESTINATIONS_FILE_BYTES,
+  destinationsText,
+  type Destinations,
+} from '../domain/destinations.ts';
 import { destinationsFileOf, referenceFileOf, type Policy, type ReferenceRates } from '../domain/policy.ts';
 import type { AllowedPolicy, PoliciesRead } from '../domain/writes/write-gate.ts';
-import type { Ceilings } from '../domain/writes/ceilings.ts';
+import type { Approvals } from '../domain/writes/approval-rules.ts';
+import { loadApprovals } from '../language/load-approvals.ts';
 import { loadCeilings } from '../language/load-ceilings.ts';
 import { loadDestinations } from '../language/load-destinations.ts';
 import { loadReferenceRates } from '../language/load-reference-rates.ts';
 import { loadPolicy } from '../language/policy/load-policy.ts';
-import { policyHash } from '../language/policy/policy-hash.ts';
+import { hashWith, policyHash } from '../language/policy/policy-hash.ts';
+import { loadSigners } from '../language/ssh-signers.ts';
 import { isCalendarDate } from '../calendar/business-date.ts';
 import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
 import { readFolderFile } from './files-folder.ts';
-import { readTextFile } from './read-text-file.ts';
+import { openByteFile, readTextFile } from './read-text-file.ts';
 
 const FINISHING = 'finishing';
 const REVOKED = 'revoked';
 const CEILINGS = 'ceilings.yaml';
+const APPROVALS = 'approvals.yaml';
+const ALLOWED_SIGNERS = 'allowed_signers';
+const REVOKED_KEYS = 'revoked_keys';
 const IS_POLICY = /\.ya?ml$/;
-/** Ceilings under another name would bind nothing. */
-const IS_CEILINGS = /^ceilings\.ya?ml$/i;
 const IS_REPLACED = /@([0-9]{4}-[0-9]{2}-[0-9]{2})\.ya?ml$/;
 
 /** Between two readings of a folder that has changed. An editor or a copy writes one file in less. */
@@ -35,8 +44,9 @@ const SETTLES_MS = 300;
 const MOST_READINGS = 4;
 
 /**
- * Makes what reads the whole folder, each time as it stands then. What cannot be used is told, and allows nothing. Ceilings that
- * were there once must stay: a file that is missing for a moment, while somebody replaces it, must not set anything free. A folder
+ * Makes what reads the whole folder, each time as it stands then. What cannot be used is told, and allows nothing. Ceilings, rules of
+ * approvals and revoked keys that were there once must stay: a file that is missing for a moment, while somebody replaces it, must not
+ * set anything free. A folder
  * that has changed counts once two readings are alike: a policy that is half written may lack its limits. The reader never throws.
  */
 export function policiesFolder(
@@ -44,23 +54,30 @@ export function policiesFolder(
   decimals: Readonly<Record<string, number>>,
   pause: (ms: number) => Promise<unknown> = sleep,
 ): () => Promise<PoliciesRead> {
-  let hadCeilings = false;
+  const had = new Set<string>();
   let settled: string | null = null;
   return async () => {
     let seen: string | null = null;
     for (let nth = 1; nth <= MOST_READINGS; nth += 1) {
       // One after the other.
       if (nth > 1) await pause(SETTLES_MS);
-      const read = await readFolder(folder, decimals, hadCeilings);
+      const read = await readFolder(folder, decimals, had);
       const text = textOfRead(read);
       if (text === settled || text === seen) {
         settled = text;
-        hadCeilings ||= read.ceilings !== null;
+        if (read.ceilings !== null) had.add(CEILINGS);
+        if (read.approvals !== null) had.add(APPROVALS);
+        if ((read.approvals?.revokedKeys ?? null) !== null) had.add(REVOKED_KEYS);
         return read;
       }
       seen = text;
     }
-    return { policies: [], ceilings: null, troubles: [`folder "${folder}" is being changed`] };
+    return {
+      policies: [],
+      ceilings: null,
+      approvals: null,
+      troubles: [`folder "${folder}" is being changed`],
+    };
   };
 }
 
@@ -71,12 +88,16 @@ function textOfRead(read: PoliciesRead): string {
 async function readFolder(
   folder: string,
   decimals: Readonly<Record<string, number>>,
-  hadCeilings: boolean,
+  had: ReadonlySet<string>,
 ): Promise<PoliciesRead> {
   const troubles: string[] = [];
   const current = await namesIn(folder, '.', troubles);
-  const misnamed = current.find((name) => IS_CEILINGS.test(name)) ?? null;
-  const ceilings = await readCeilings(folder, { misnamed, hadCeilings, troubles });
+  const of = { folder, current, had, troubles };
+  const ceilings = await readRules(of, CEILINGS, (text) => {
+    const loaded = loadCeilings(text, CEILINGS);
+    return loaded.ok ? { ok: true, rules: loaded.ceilings } : loaded;
+  });
+  const approvals = await readApprovals(of);
   const replaced = await namesIn(folder, FINISHING, troubles);
   const revoked = await readRevoked(folder, troubles);
   const reading = { decimals, troubles, revoked: new Set(revoked) };
@@ -92,12 +113,19 @@ async function readFolder(
   const beside = new Set(policies.flatMap(({ policy }) => filesOf(policy)));
   // A file that a policy names is none itself.
   for (const one of read) if ('trouble' in one && !beside.has(one.name)) troubles.push(one.trouble);
-  if (ceilings !== 'unusable') tellUnboundOf(ceilings, policies, troubles);
-  const isUsable = ceilings !== 'unusable' && revoked !== null;
+  // While it cannot be read what binds, who must sign, or what is revoked, nothing is allowed.
+  if (ceilings === 'unusable' || approvals === 'unusable' || revoked === null)
+    return { policies: [], ceilings: null, approvals: null, troubles };
+  const named = {
+    [CEILINGS]: (ceilings?.all ?? []).flatMap(({ policy }) => policy ?? []),
+    [APPROVALS]: (approvals?.rules ?? []).flatMap((rule) => rule.policies ?? []),
+  };
+  tellUnboundOf(named, policies, troubles);
+  tellUnknownSigners(approvals, troubles);
   return {
-    // While it cannot be read what binds, or what is revoked, nothing is allowed.
-    policies: isUsable ? policies.filter((one) => !isTwice(one, policies, troubles)) : [],
-    ceilings: ceilings === 'unusable' ? null : ceilings,
+    policies: policies.filter((one) => !isTwice(one, policies, troubles)),
+    ceilings,
+    approvals,
     troubles,
   };
 }
@@ -106,7 +134,9 @@ async function readFolder(
 async function namesIn(folder: string, below: string, troubles: string[]): Promise<readonly string[]> {
   try {
     const names = await readdir(join(folder, below));
-    return names.filter((name) => IS_POLICY.test(name) && name !== CEILINGS).map((name) => join(below, name));
+    return names
+      .filter((name) => IS_POLICY.test(name) && ![CEILINGS, APPROVALS].includes(name))
+      .map((name) => join(below, name));
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     if (reason !== 'ENOENT' || below === '.') troubles.push(`folder "${join(folder, below)}": ${reason}`);
@@ -154,43 +184,99 @@ async function readPolicy(
   const { policy } = loaded;
   const accounts = readDestinations(await textOf(folder, destinationsFileOf(policy), troubles), troubles);
   const rates = readRates(await textOf(folder, referenceFileOf(policy.guard), troubles), troubles);
-  return { policy, destinations: accounts, referenceRates: rates, before };
+  const hash = hashWith(loaded.hash, accounts === null ? null : destinationsText(accounts));
+  return { policy, hash, destinations: accounts, referenceRates: rates, before };
 }
 
-/** Null: there is no such file, and there was none before. */
-async function readCeilings(
-  folder: string,
-  {
-    misnamed,
-    hadCeilings,
-    troubles,
-  }: { readonly misnamed: string | null; readonly hadCeilings: boolean; readonly troubles: string[] },
-): Promise<Ceilings | 'unusable' | null> {
-  const read = await readTextFile(join(folder, CEILINGS));
-  if (misnamed !== null) {
-    troubles.push(`"${misnamed}" must have the name "${CEILINGS}"`);
+/** What one reading of the folder knows of it. */
+type Of = {
+  readonly folder: string;
+  readonly current: readonly string[];
+  /** The files that were there once. */
+  readonly had: ReadonlySet<string>;
+  readonly troubles: string[];
+};
+
+type LoadedRules<Rules> =
+  | { readonly ok: true; readonly rules: Rules }
+  | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
+
+/** Reads a file that binds what policies allow. Null: there is no such file, and there was none before. */
+async function readRules<Rules>(
+  { folder, current, had, troubles }: Of,
+  file: string,
+  load: (text: string) => LoadedRules<Rules>,
+): Promise<Rules | 'unusable' | null> {
+  const read = await readTextFile(join(folder, file));
+  // Under another name they would bind nothing.
+  const misnamed = current.find((name) => name.toLowerCase().replace(/\.yml$/, '.yaml') === file);
+  if (misnamed !== undefined) {
+    troubles.push(`"${misnamed}" must have the name "${file}"`);
     return 'unusable';
   }
   if (!read.ok && read.isMissing) {
-    if (!hadCeilings) return null;
-    troubles.push(`"${CEILINGS}" was there, and is missing now`);
+    if (!had.has(file)) return null;
+    troubles.push(`"${file}" was there, and is missing now`);
     return 'unusable';
   }
-  const loaded = read.ok ? loadCeilings(read.text, CEILINGS) : null;
-  if (loaded?.ok === true) return loaded.ceilings;
-  troubles.push(loaded === null ? `"${CEILINGS}" cannot be read` : mistakesOf(CEILINGS, loaded.problems));
+  const loaded = read.ok ? load(read.text) : null;
+  if (loaded?.ok === true) return loaded.rules;
+  troubles.push(loaded === null ? `"${file}" cannot be read` : mistakesOf(file, loaded.problems));
   return 'unusable';
 }
 
-/** A ceiling of a policy that is not there binds nothing: most likely its name is a mistake. */
+async function readApprovals(of: Of): Promise<Approvals | 'unusable' | null> {
+  const rules = await readRules(of, APPROVALS, (text) => loadApprovals(text, APPROVALS));
+  if (rules === null || rules === 'unusable') return rules;
+  const { folder, had, troubles } = of;
+  const signers = await readTextFile(join(folder, ALLOWED_SIGNERS));
+  const loaded = signers.ok ? loadSigners(signers.text) : { ok: false as const, mistake: signers.message };
+  if (!signers.ok || !loaded.ok) {
+    troubles.push(`"${ALLOWED_SIGNERS}": ${loaded.ok ? '' : loaded.mistake}`);
+    return 'unusable';
+  }
+  const revoked = await readBytes(join(folder, REVOKED_KEYS));
+  const isGone = revoked.ok && revoked.base64 === null && had.has(REVOKED_KEYS);
+  if (!revoked.ok || isGone) {
+    troubles.push(`"${REVOKED_KEYS}" ${isGone ? 'was there, and is missing now' : 'cannot be read'}`);
+    return 'unusable';
+  }
+  return { rules, signers: loaded.signers, allowedSigners: signers.text, revokedKeys: revoked.base64 };
+}
+
+/** A list of revoked keys may be binary. `base64` null: there is no such file. */
+async function readBytes(
+  path: string,
+): Promise<{ readonly ok: true; readonly base64: string | null } | { readonly ok: false }> {
+  const opened = await openByteFile(path);
+  if (!opened.ok) return opened.isMissing ? { ok: true, base64: null } : { ok: false };
+  try {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of opened.chunks) chunks.push(Uint8Array.from(chunk));
+    return { ok: true, base64: Buffer.concat(chunks).toString('base64') };
+  } catch {
+    return { ok: false };
+  }
+}
+
+/** A rule for a policy that is not there binds nothing: most likely its name is a mistake. */
 function tellUnboundOf(
-  ceilings: Ceilings | null,
+  named: Readonly<Record<string, readonly string[]>>,
   policies: readonly AllowedPolicy[],
   troubles: string[],
 ): void {
-  const names = new Set((ceilings?.all ?? []).flatMap(({ policy }) => (policy === null ? [] : [policy])));
-  for (const { policy } of policies) names.delete(policy.name);
-  for (const name of names) troubles.push(`"${CEILINGS}" names policy "${name}", which is not in the folder`);
+  const known = new Set(policies.map(({ policy }) => policy.name));
+  for (const [file, names] of Object.entries(named))
+    for (const name of new Set(names))
+      if (!known.has(name)) troubles.push(`"${file}" names policy "${name}", which is not in the folder`);
+}
+
+/** Who is not in the list can sign nothing. */
+function tellUnknownSigners(approvals: Approvals | null, troubles: string[]): void {
+  if (approvals === null) return;
+  const known = new Set(approvals.signers.map(({ name }) => name));
+  for (const name of new Set(approvals.rules.flatMap(({ of }) => of)))
+    if (!known.has(name)) troubles.push(`"${APPROVALS}" names "${name}", who is not in "${ALLOWED_SIGNERS}"`);
 }
 
 /** Of two policies that hold and have one name, neither counts. */

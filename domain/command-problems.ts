@@ -543,6 +543,12 @@ export const REFUSALS = {
       'A file in the folder of policies of this machine cannot be used, and allows nothing (`doctor`).',
     advice: 'Mend the file that it names. `npx cambist check` checks a policy.',
   },
+  APPROVALS_UNVERIFIABLE: {
+    ending: 'configuration',
+    sentence:
+      'The folder of policies asks for signatures, and this machine has no `ssh-keygen` that can verify them.',
+    advice: 'Install OpenSSH, version 8.2 or later, where the workers are.',
+  },
   POLICIES_OVER: {
     ending: 'configuration',
     sentence: 'A replaced policy in the folder of policies counts for no run any more (`doctor`).',
@@ -664,6 +670,17 @@ export const REFUSALS = {
     ending: 'refused by us',
     sentence: 'The command asks for a yes before money moves, now or by a schedule, and got none.',
     advice: 'Answer `yes`, or type the command with --yes.',
+  },
+  NOT_SIGNED: {
+    ending: 'configuration',
+    sentence: '`ssh-keygen` could not sign with the key that was named.',
+    advice:
+      'Name a private key of OpenSSH, or its public part where an agent or a hardware key has the rest. OpenSSH 8.2 or later can sign.',
+  },
+  RUN_ENDED: {
+    ending: 'refused by us',
+    sentence: 'The run has ended, so that there is nothing to sign.',
+    advice: 'See `npx cambist report`.',
   },
   NO_PLAN: {
     ending: 'refused by us',

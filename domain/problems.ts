@@ -539,6 +539,13 @@ export const PROBLEMS = {
     advice:
       'Nothing to do: the run goes on by itself. If this stays so, see that the worker can read the lists of the service.',
   },
+  AWAITING_APPROVAL: {
+    ending: 'waiting',
+    sentence:
+      'A rule of `approvals.yaml` covers the run, and people who must sign its plan have not done so yet. Nothing is sent.',
+    advice:
+      'Those who are missing type `npx cambist approve RUN --key FILE`; who has started it types that `npx cambist run` once more with --sign FILE. The run then goes on by itself. `npx cambist cancel RUN` ends it unsent.',
+  },
   MODE_DIFFERS: {
     ending: 'configuration',
     sentence: 'A worker of the other mode (sandbox or live) takes the work of the run. Nothing is sent.',
@@ -667,6 +674,7 @@ export const FILES_AT_FAULT = {
   DESTINATIONS: 'bad input',
   SERVICE_FILE: 'configuration',
   CEILINGS: 'configuration',
+  APPROVALS: 'configuration',
 } as const satisfies Readonly<Record<string, Ending>>;
 
 export type FileAtFault = keyof typeof FILES_AT_FAULT;

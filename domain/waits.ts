@@ -25,6 +25,8 @@ export const WAIT_REASONS = {
   halt: { ending: 'needs a human', needsSomebody: true },
   /** Nothing goes on before a person has decided. */
   person: { ending: 'needs a human', needsSomebody: true },
+  /** People must sign the plan first. */
+  approval: { ending: 'waiting', needsSomebody: true },
   /**
    * Keys, clocks, modes, a feature that the service has switched off, or a status that the service file does not declare.
    */

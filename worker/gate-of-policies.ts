@@ -1,11 +1,13 @@
 /** Makes the write gate of a worker from its folder of policies (CAMBIST_POLICIES). In live no worker starts without one. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { approvalGate } from '../activities/approval-gate.ts';
 import { CeilingTally } from '../activities/ceiling-tally.ts';
 import type { Clock, Deps } from '../activities/deps.ts';
 import { OPEN_GATE, writeGate, type WriteGate } from '../activities/write-gate.ts';
 import { createSealer, type Settings } from '../config/config.ts';
 import { ConfigurationError } from '../config/errors.ts';
 import { policiesFolder } from '../config/policies-folder.ts';
+import { verifySignature } from '../config/ssh-keygen.ts';
 import { sentInJournals } from './sent-in-journals.ts';
 
 /** Keeps no process alive. */
@@ -14,6 +16,8 @@ const unheld = (ms: number): Promise<unknown> => sleep(ms, undefined, { ref: fal
 type Parts = {
   readonly reader: Deps['reader'];
   readonly clock: Clock;
+  /** What Temporal shows of a run. */
+  readonly shown: Pick<Parameters<typeof approvalGate>[0], 'readPlan' | 'readWords' | 'readRows'>;
   /** Called with what of the folder, or of the journals of workers before, cannot be used. */
   readonly note: (problem: string) => void;
 };
@@ -21,7 +25,7 @@ type Parts = {
 /** @throws ConfigurationError when the folder has no policy of the mode that could be used, and in live when no folder is named */
 export async function gateOf(
   settings: Pick<Settings, 'policiesFolder' | 'auditFolder' | 'mode' | 'facts' | 'key'>,
-  { reader, clock, note }: Parts,
+  { reader, clock, shown, note }: Parts,
 ): Promise<WriteGate> {
   const { policiesFolder: folder, auditFolder, mode, facts, key } = settings;
   if (folder === null && mode === 'SANDBOX') return OPEN_GATE;
@@ -52,5 +56,14 @@ export async function gateOf(
   const owner = { mode, organisation: key.organisation, keyName: key.name };
   const sentEarlier =
     auditFolder === null ? async () => false : sentInJournals(auditFolder, owner, { clock, note });
-  return writeGate({ read, mode, reader, facts, clock, seal: createSealer(settings), tally, sentEarlier });
+  const { organisation } = key;
+  const approved = approvalGate({
+    mode,
+    organisation,
+    clock,
+    ...shown,
+    verify: (asked) => verifySignature(asked),
+  });
+  const seal = createSealer(settings);
+  return writeGate({ read, mode, reader, facts, clock, seal, tally, approved, sentEarlier });
 }

@@ -4,6 +4,7 @@
  */
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import type { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio/worker';
 import { auditedService } from '../activities/audited-service.ts';
 import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
@@ -12,7 +13,10 @@ import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { remembering } from '../activities/words-seen.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
+import { NOTHING_KEPT } from '../domain/people/instructions.ts';
+import type { Mode } from '../domain/service/records.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
+import { readChunk } from '../durable/batches/submitted-chunk.ts';
 import { answerDrills } from '../durable/halts/answer-drills.ts';
 import { haltsOf } from '../durable/halts/read.ts';
 import { puttingBack } from '../durable/halts/say.ts';
@@ -90,6 +94,18 @@ const BUNDLE = fileURLToPath(
   ),
 );
 
+/** What the write gate reads of runs. It believes nothing of what workflows hand over. */
+function shownBy(client: Client, mode: Mode): Parameters<typeof gateOf>[1]['shown'] {
+  return {
+    readPlan: (run) => readPlan(client, mode, run, 0),
+    readWords: async (run) => (await readInstructionsToActBy({ client, mode, run })) ?? NOTHING_KEPT,
+    readRows: async (run, number) => {
+      const chunk = await readChunk({ client, mode }, run, number);
+      return chunk.kind === 'payments' ? chunk.payments : null;
+    },
+  };
+}
+
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
   const { settings, env } = options;
   const temporal = await connectTemporal(env, settings.mode, options.patience);
@@ -126,7 +142,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     },
   });
   await halts.look();
-  const gate = await gateOf(settings, { reader, clock, note });
+  const shown = shownBy(client, settings.mode);
+  const gate = await gateOf(settings, { reader, clock, shown, note });
   const looking = new AbortController();
   // The deployment has the same name as its task queue.
   const build = settings.buildId === null ? null : { deployment: taskQueue, id: settings.buildId };

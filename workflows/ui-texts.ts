@@ -86,6 +86,7 @@ export function summaryOfWithdrawals({ items }: WithdrawalsCall): string {
 const WAITS_FOR: Readonly<Record<WaitReason, string>> = {
   halt: 'a person who types `resume`',
   person: 'a person',
+  approval: 'people who approve it',
   configuration: 'a configuration',
   outage: 'the service or a worker that is away',
   money: 'money',

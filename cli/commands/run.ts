@@ -30,6 +30,7 @@ import {
   type AskedStart,
   type StartVerdict,
 } from '../../operations/start/run-policy.ts';
+import { untilPlanned } from '../../operations/approve.ts';
 import { readRun } from '../../operations/follow/read-run.ts';
 import { readInput, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import { startedReport } from '../../operations/start/workflow.ts';
@@ -51,6 +52,7 @@ import { follow } from '../follow.ts';
 import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { heedLookAlikes } from '../look-alikes.ts';
 import { requireOut, type OutOption } from '../out.ts';
+import { askAndSign, requireTerminal } from '../sign.ts';
 import { tellTriedAgain } from '../tried-again.ts';
 import { outOption, saveResults } from '../results.ts';
 import { clockOf } from '../../domain/clock.ts';
@@ -78,6 +80,7 @@ type RunOptions = JsonOption &
     readonly detach?: true;
     readonly wait?: true;
     readonly again?: string | true;
+    readonly sign?: string;
     readonly yes?: true;
   };
 
@@ -137,6 +140,11 @@ export function addRun(command: Command, session: Session): void {
         'which other runs have made under other names, are to be made all the same',
       nonEmpty,
     )
+    .option(
+      '--sign <file>',
+      'sign the plan as who starts it, with this key of OpenSSH, where the workers ask for signatures: shows the plan, and asks',
+      nonEmpty,
+    )
     .option('--yes', 'do not ask before live money moves')
     .action((file: string, options: RunOptions) =>
       act(session, options, (output) => run(output, file, options)),
@@ -174,6 +182,7 @@ async function run(output: Output, file: string, options: RunOptions): Promise<E
   const { policy } = policyFile;
   const today = todayIn(policy.zone, caller.now());
   const id = policy.kind === 'payout' ? idOfBatch(options.id, today) : idOfRun(options.id, today);
+  if (options.sign !== undefined) requireTerminal(output, { policy: policy.name, id });
   const settings = await readSettings(output);
   requireEnvironment(policyFile, settings);
   const goOn = goOnOf(options);
@@ -440,10 +449,20 @@ async function showStarted(use: Use, startedAtMs: number, startedBy: string | nu
   const { output, options, asked } = use;
   const { run: name, place, policyFile } = asked;
   const policyHash = policyFile.hash;
+  if (options.sign !== undefined) await signAsStarter(use, options.sign);
   const { zone } = policyFile.policy;
   const of = { output, place, run: name, policyHash, startedBy, zone, stay: options.wait === true };
   if (options.detach !== true) return follow(of, startedAtMs);
   output.document(startedReport({ mode: place.mode, run: name, policyHash, startedBy }, []));
   output.say(`${runName(name)} goes on; see \`npx cambist status ${runName(name)}\`.`);
   return 'waiting';
+}
+
+/** Signs the plan once it is made. */
+async function signAsStarter({ output, options, asked }: Use, keyFile: string): Promise<void> {
+  const { place, run: name } = asked;
+  const { by = loginName(), reason: why = NO_REASON } = options;
+  await untilPlanned(place, name);
+  await askAndSign(output, place, name, { as: 'starter', keyFile, by, why });
+  output.note(`The plan of ${runName(name)} is signed, as who has started it.`);
 }

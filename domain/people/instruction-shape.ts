@@ -21,6 +21,7 @@ import {
   lineOf,
   listOf,
   misshapen,
+  oneOf,
   orNull,
   recordOf,
   type Field,
@@ -63,6 +64,8 @@ const group: Field = (value) => typeof value === 'string' && /^\d{1,4}\.\d{1,3}\
 const groups: Field = (value) => listOf(group)(value) && (value as unknown[]).length <= 1_424;
 const lookAlikes: Field = (value) =>
   value === undefined || recordOf({ sinceMs: isMoment, untilMs: isMoment, perGroup, groups })(value);
+/** Of an RSA key of 16,384 bits, it has not half of this. */
+const signature: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9+/]{1,6000}={0,2}$/.test(value);
 const SAID: Fields = { id, by: lineOf(200), why: lineOf(2_000) };
 
 const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
@@ -74,6 +77,12 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   'pay again': { ...SAID, item, follows: number(1), recordId: orNull(recordId) },
   'pay these again': { ...SAID, chunks: someOf(paidAgainOfChunk, MOST_CHUNKS) },
   accept: { ...SAID, item, recordId },
+  approve: {
+    ...SAID,
+    as: oneOf('starter', 'approver'),
+    expiresAtMs: isMoment,
+    signature,
+  },
   [SUPERSEDED]: { ...SAID, ...SUPERSEDED_FIELDS },
   acknowledge: {
     ...SAID,

@@ -49,6 +49,16 @@ export type Instruction =
   /** A person accepts a trade that came out worse than planned. */
   | (SaidByPerson & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
   /**
+   * A person has signed the plan of the run, as who has started it or as one of those who approve it. `signature` is one of
+   * `ssh-keygen -Y sign`, base64. It counts only where the worker that sends verifies it (`domain/writes/approvals.ts`).
+   */
+  | (SaidByPerson & {
+      readonly kind: 'approve';
+      readonly as: 'starter' | 'approver';
+      readonly expiresAtMs: number;
+      readonly signature: string;
+    })
+  /**
    * Nothing of the run was executed, and the run of the same policy with the id `instead` takes its place. From then on
    * nothing of it is sent, and no person can take that back. A run has at most one of these: its id is always `SUPERSEDED`.
    */
@@ -331,10 +341,11 @@ function needsToHaveSeen({ kind }: Instruction): boolean {
     case 'pay these again':
     case 'accept':
       return true;
-    // The first two are always kept. The last one names all that it is about.
+    // The first two are always kept. The others name all that they are about.
     case 'cancel':
     case 'acknowledge':
     case 'superseded':
+    case 'approve':
       return false;
   }
 }
@@ -347,6 +358,7 @@ const SAID_OF_NOTHING: readonly Instruction['kind'][] = [
   'not this',
   'superseded',
   'acknowledge',
+  'approve',
 ];
 
 /** What is kept that shows that something of the run was executed or sent, in a few words; null: nothing shows it. */
@@ -443,7 +455,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
 
 type SaidOfItem = Exclude<
   Recorded,
-  { readonly kind: 'cancel' | 'superseded' | 'acknowledge' | 'pay these again' }
+  { readonly kind: 'cancel' | 'superseded' | 'acknowledge' | 'approve' | 'pay these again' }
 >;
 
 /** What an instruction says about one item; null: it says nothing about it. */
@@ -452,6 +464,7 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
     case 'cancel':
     case 'superseded':
     case 'acknowledge':
+    case 'approve':
     case 'pay these again':
       return null;
     case 'go-on':

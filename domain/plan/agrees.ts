@@ -1,4 +1,5 @@
 /** Compares a plan with the policy from which it should have been made. Pure. */
+import { canonicalJson } from '../canonical-json.ts';
 import { moneyText } from '../currencies.ts';
 import { worthOf } from './price-bounds.ts';
 import { compare, decimalPlaces, equal, round, subtract, sum } from '../money.ts';
@@ -28,7 +29,7 @@ export function planContradicts(plan: Plan, policy: Policy, made: MadeFrom): str
     return `The plan is of policy "${plan.policy.name}", not of "${policy.name}".`;
   if (plan.zone !== policy.zone)
     return `The plan counts dates in ${plan.zone}, the policy in ${policy.zone}.`;
-  if (plan.date !== made.date || canonical(plan.sendWindows) !== canonical(made.sendWindows))
+  if (plan.date !== made.date || canonicalJson(plan.sendWindows) !== canonicalJson(made.sendWindows))
     return 'The send window of the plan is not that of its date.';
   const difference = itemsContradict(plan, policy, made);
   if (difference !== null) return difference;
@@ -36,7 +37,7 @@ export function planContradicts(plan: Plan, policy: Policy, made: MadeFrom): str
   if (rule !== null) return `The plan and the policy differ in \`${rule}\`.`;
   if (plan.legs.some((leg) => guardContradicts(leg, plan, { ...made, policy })))
     return 'The plan has another price guard than the policy.';
-  return canonical(plan.totals) === canonical(totalsOf(plan))
+  return canonicalJson(plan.totals) === canonicalJson(totalsOf(plan))
     ? null
     : 'The totals of the plan are not those of its legs and payments.';
 }
@@ -54,6 +55,7 @@ function itemsContradict(plan: Plan, policy: Policy, made: MadeFrom): string | n
   }
 }
 
+/** How the one conversion of a plan, and its payments, differ from the policy; null: they do not. */
 function convertContradicts(plan: Plan, policy: ConvertPolicy): string | null {
   const [leg, ...moreLegs] = plan.legs;
   if (moreLegs.length > 0) return `The plan has ${plan.legs.length} legs, the policy one conversion.`;
@@ -276,23 +278,14 @@ function guardContradicts(
 ): boolean {
   const own = guardOf({ ...made, observation: { observedAtMs: madeAtMs } }, pair);
   const boundOf = (one: Leg['guard']) => one && { bound: one.bound, staleAtMs: one.staleAtMs };
-  return canonical(boundOf(guard)) !== canonical(boundOf(own));
+  return canonicalJson(boundOf(guard)) !== canonicalJson(boundOf(own));
 }
 
 /** The first rule of the policy about which the plan says otherwise; null: there is none. */
 function otherRule(planned: object, stated: object): string | null {
   const ofPlan = new Map(Object.entries(planned));
   const other = Object.entries(stated).find(
-    ([name, value]) => canonical(ofPlan.get(name)) !== canonical(value),
+    ([name, value]) => canonicalJson(ofPlan.get(name)) !== canonicalJson(value),
   );
   return other?.[0] ?? null;
-}
-
-/** The same text for the same data, whatever the order of its fields. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
 }

@@ -89,6 +89,7 @@ export class Pauses {
         return this.#ports.nowMs() - sinceMs > PATIENT_MS ? wait : { ...wait, reason: 'service' };
       }
       case 'halt':
+      case 'approval':
       case 'outage':
       case 'doubt':
       case 'configuration':

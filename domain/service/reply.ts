@@ -39,13 +39,14 @@ export type Reply<T> =
   | {
       readonly kind: 'NOT_SENT';
       readonly reason: string;
-      /** Present only when the service has asked for a pause: how much of it is left, in milliseconds. */
+      /** Present only when the service or the worker's own gate has asked for a pause: how much of it is left, in milliseconds. */
       readonly afterMs?: number;
       /**
-       * Present only when the worker's own folder of policies does not allow it (`activities/write-gate.ts`), or not today, or when
-       * that is not known yet.
+       * Present only when the worker's own folder of policies does not allow it (`activities/write-gate.ts`), not today, or not
+       * without signatures, or when that is not known yet.
        */
-      readonly notAllowed?: 'NOT_ALLOWED' | 'OVER_CEILING' | 'CEILING_UNKNOWN' | 'TRADES_UNREAD';
+      readonly notAllowed?:
+        'NOT_ALLOWED' | 'OVER_CEILING' | 'CEILING_UNKNOWN' | 'TRADES_UNREAD' | 'AWAITING_APPROVAL';
     }
   | {
       readonly kind: 'UNKNOWN';

@@ -424,10 +424,14 @@ export function notAllowed(reply: Reply<unknown>): NonNullable<NotSent['notAllow
   return reply.kind === 'NOT_SENT' ? (reply.notAllowed ?? null) : null;
 }
 
-/** The wait before the same is sent again. Where the worker itself does not allow it, a person must mend the configuration. */
+/**
+ * The wait before the same is sent again. Where the worker itself does not allow it, people must approve it, or mend the
+ * configuration.
+ */
 export function waitToSendAgain(reply: Reply<unknown>, problem: Problem, tries: number): Wait {
   const wait = serviceWait(problem, waitMs(reply, tries));
   const own = notAllowed(reply);
+  if (own === 'AWAITING_APPROVAL') return { ...wait, reason: 'approval' };
   const isOurs = own !== null && PROBLEMS[own].ending === 'configuration';
   return isOurs ? { ...wait, reason: 'configuration' } : wait;
 }

@@ -22,6 +22,7 @@ import { brokenPaymentLimit, brokenTradeLimit, type Gross } from '../plan/limits
 import { keepsGuard, worthOf } from '../plan/price-bounds.ts';
 import { moneyText } from '../currencies.ts';
 import { firstReference, generationOf, reference, runOf } from '../references.ts';
+import type { Approvals } from './approval-rules.ts';
 import type { Ceilings } from './ceilings.ts';
 import type { Mode, SettlementWindow, Trade } from '../service/records.ts';
 import { sidesOf } from './lookups.ts';
@@ -29,6 +30,8 @@ import { sidesOf } from './lookups.ts';
 /** A policy of the folder. */
 export type AllowedPolicy = {
   readonly policy: Policy;
+  /** The hash that a plan made by it has: of what it says, and of its destinations. */
+  readonly hash: string;
   /** The accounts that it may pay; null: it names no file of destinations. */
   readonly destinations: Destinations | null;
   /** The rates of its reference guard; null: it has none, or the folder does not have the file. */
@@ -42,6 +45,8 @@ export type PoliciesRead = {
   readonly policies: readonly AllowedPolicy[];
   /** Null: the folder has no `ceilings.yaml`, and nothing binds a day. */
   readonly ceilings: Ceilings | null;
+  /** Null: the folder has no `approvals.yaml`, and nobody needs to sign anything. */
+  readonly approvals: Approvals | null;
   /** Parts of a sentence that each name a file. */
   readonly troubles: readonly string[];
 };
@@ -127,11 +132,22 @@ export function whyNotAllowed(gate: Gate, write: GatedWrite): string | null {
   const named = gate.policies.filter(({ policy }) => policy.name === run.policy);
   if (named.length === 0) return `the folder has no policy "${run.policy}"`;
   const date = gate.dateOf(run.id);
-  const versions = named.filter(({ before }) => before === null || (date !== null && date < before));
+  const versions = versionsFor(named, run.policy, date);
   if (versions.length === 0)
     return `the folder has no policy "${run.policy}" for runs of ${date ?? 'this id'}, only a replaced one for earlier dates`;
   const reasons = versions.map((version) => whyNotBy(gate, version, write));
   return reasons.includes(null) ? null : (reasons[0] ?? null);
+}
+
+/** The versions of a policy that hold for runs of this date; null: of none. */
+export function versionsFor(
+  policies: readonly AllowedPolicy[],
+  name: string,
+  date: string | null,
+): readonly AllowedPolicy[] {
+  return policies.filter(
+    ({ policy, before }) => policy.name === name && (before === null || (date !== null && date < before)),
+  );
 }
 
 /** What a write sells, buys or pays. Of a quote only the side that was asked for is known. */

@@ -3,6 +3,7 @@ import { minuteText } from '../../domain/waits.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Evidence } from '../../domain/run/state.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
+import { fingerprintOf } from '../../language/ssh-signers.ts';
 
 /** Begins the line of an instruction, so that it differs from the line of a call to the service. */
 export const INSTRUCTION_CALL = 'instruction';
@@ -44,6 +45,10 @@ function tell(said: Recorded, items: readonly string[]): string {
     }
     case 'accept':
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
+    case 'approve': {
+      const what = said.as === 'starter' ? 'stands for the start of the plan' : 'approves the plan';
+      return `${what}, signed with key ${fingerprintOf(said.signature) ?? 'of an unknown form'}: ${said.why}`;
+    }
     case 'superseded':
       return `run ${said.instead} takes its place, since nothing of it was executed: ${said.why}`;
     case 'acknowledge':

@@ -2,6 +2,7 @@
  * The folder of policies of this machine (CAMBIST_POLICIES), as `cambist doctor` sees it: what of it cannot be used, and which
  * replaced policies count for no run any more.
  */
+import { canVerify } from '../../config/ssh-keygen.ts';
 import { policiesFolder } from '../../config/policies-folder.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import type { PoliciesRead } from '../../domain/writes/write-gate.ts';
@@ -38,7 +39,12 @@ export async function lookAtPolicies(
         ];
   return {
     policies: ofMode.length,
-    troubles: [...none, ...damaged(folder, read), ...over(folder, read, nowMs)],
+    troubles: [
+      ...none,
+      ...damaged(folder, read),
+      ...over(folder, read, nowMs),
+      ...(await unverifiable(folder, read)),
+    ],
   };
 }
 
@@ -49,6 +55,14 @@ function damaged(folder: string, { troubles }: PoliciesRead): readonly Trouble[]
     message,
     fix: 'Mend it: what cannot be used allows nothing. `npx cambist check` checks a policy.',
   }));
+}
+
+/** Where people must sign, the workers of this machine need a program that verifies signatures. */
+async function unverifiable(folder: string, { approvals }: PoliciesRead): Promise<readonly Trouble[]> {
+  if (approvals === null || (await canVerify())) return [];
+  const message = 'it has approvals.yaml, and this machine has no `ssh-keygen` that can verify signatures';
+  const fix = 'Install OpenSSH, version 8.2 or later: no signature counts before that.';
+  return [{ code: 'APPROVALS_UNVERIFIABLE', place: folder, message, fix }];
 }
 
 function over(folder: string, { policies }: PoliciesRead, nowMs: number): readonly Trouble[] {

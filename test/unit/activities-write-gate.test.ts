@@ -80,9 +80,11 @@ function gated(
     policies: texts().map((text) => {
       const loaded = loadPolicy(text, 'p.yaml');
       assert.ok(loaded.ok, JSON.stringify(loaded));
-      return { policy: loaded.policy, destinations: null, referenceRates: null, before: null };
+      const { policy, hash } = loaded;
+      return { policy, hash, destinations: null, referenceRates: null, before: null };
     }),
     ceilings: ceilingsNow(),
+    approvals: null,
     troubles: [],
   });
   const clock = { wallMs: () => NOW + ms, monotonicMs: () => ms };
@@ -96,6 +98,7 @@ function gated(
     clock,
     seal,
     tally,
+    approved: async () => null,
     sentEarlier,
   });
   const balances = async () =>

@@ -43,6 +43,7 @@ test('every command is in the help, with its options, examples and exit codes', 
       'report',
       'list',
       'cancel',
+      'approve',
       'resolve',
       'replay',
       'explain-reset',
@@ -135,9 +136,11 @@ test('the options are those of the design', async () => {
     '--out',
     '--pay-again',
     '--reason',
+    '--sign',
     '--wait',
     '--yes',
   ]);
+  assert.deepEqual(optionsOf('approve'), ['--by', '--json', '--key', '--reason']);
   assert.deepEqual(optionsOf('report'), ['--batch', '--json', '--jsonl', '--out', '--refresh']);
   assert.deepEqual(optionsOf('resolve'), [
     '--accept',

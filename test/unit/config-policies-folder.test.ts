@@ -188,3 +188,50 @@ test('a folder that changes with each reading allows nothing, and says so', asyn
   assert.deepEqual(policies, []);
   assert.match(troubles.join(), /is being changed/);
 });
+
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEbQw1sTt+bYJUdkY/jovjtF+wjGeUc9zNSLjdTZm/YR';
+const RULES = 'approvals: 1\nrules: [{ above: "5.00 USD", need: 1, of: [ana], within: 4h }]\n';
+
+test('rules of approvals are read with who may sign; with a mistake in one of the files, or once one is gone, nothing is allowed', async () => {
+  await put('one.yaml', named('one'));
+  const now = policiesFolder(folder, {});
+  assert.equal((await now()).approvals, null);
+  await put('approvals.yaml', RULES);
+  await assertNothing(now, /"allowed_signers": there is no such file/);
+  await put('allowed_signers', `ana ${KEY}\n`);
+  const { approvals, policies, troubles } = await now();
+  assert.deepEqual(
+    [approvals?.rules.length, approvals?.signers[0]?.name, approvals?.revokedKeys],
+    [1, 'ana', null],
+  );
+  assert.deepEqual([policies.length, troubles], [1, []]);
+  await put('allowed_signers', `*@example.com ${KEY}\n`);
+  await assertNothing(now, /"allowed_signers": line 1 is not "name key"/);
+  await put('allowed_signers', `ana ${KEY}\n`);
+  await put('revoked_keys', `${KEY}\n`);
+  assert.equal((await now()).approvals?.revokedKeys, Buffer.from(`${KEY}\n`).toString('base64'));
+  await rm(join(folder, 'revoked_keys'));
+  await assertNothing(now, /"revoked_keys" was there, and is missing now/);
+  await put('revoked_keys', `${KEY}\n`);
+  await put('approvals.yaml', RULES.replace('need: 1', 'need: 2'));
+  await assertNothing(now, /approvals\.yaml:2:\d+: 2 people must sign/);
+  await rm(join(folder, 'approvals.yaml'));
+  await assertNothing(now, /"approvals\.yaml" was there, and is missing now/);
+  await put('Approvals.yml', RULES);
+  await assertNothing(now, /"Approvals\.yml" must have the name "approvals\.yaml"/);
+});
+
+test('a rule for a policy that is not there, and a person who is not in the list, are told', async () => {
+  await put('one.yaml', named('one'));
+  await put('approvals.yaml', RULES.replace('[{ ', '[{ policies: [two], ').replace('[ana]', '[ana, ben]'));
+  await put('allowed_signers', `ana ${KEY}\n`);
+  const told = (await read()).troubles.join('\n');
+  assert.match(told, /"approvals\.yaml" names policy "two", which is not in the folder/);
+  assert.match(told, /"approvals\.yaml" names "ben", who is not in "allowed_signers"/);
+});
+
+async function assertNothing(now: ReturnType<typeof policiesFolder>, why: RegExp): Promise<void> {
+  const { policies, approvals, troubles } = await now();
+  assert.deepEqual([policies, approvals], [[], null]);
+  assert.match(troubles.join('\n'), why);
+}

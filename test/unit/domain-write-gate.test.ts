@@ -84,7 +84,8 @@ function policyOf(text: string): Policy {
 }
 
 function allowed(text: string, more: Partial<AllowedPolicy> = {}): AllowedPolicy {
-  return { policy: policyOf(text), destinations: null, referenceRates: null, before: null, ...more };
+  const policy = policyOf(text);
+  return { policy, hash: 'hash', destinations: null, referenceRates: null, before: null, ...more };
 }
 
 function whyNot(

@@ -22,7 +22,10 @@ async function gateIn(mode: Mode, policiesFolder: string | null) {
   const notes: string[] = [];
   const settings = { mode, policiesFolder, key, facts: DEFAULT_SERVICE_FACTS, auditFolder: null };
   const clock = { wallMs: () => NOW, monotonicMs: () => 0 };
-  const gate = await gateOf(settings, { reader: client([]), clock, note: (text) => notes.push(text) });
+  const never = () => Promise.reject(new Error('Nothing is read of a run.'));
+  const shown = { readPlan: never, readWords: never, readRows: never };
+  const note = (text: string) => notes.push(text);
+  const gate = await gateOf(settings, { reader: client([]), clock, shown, note });
   return { gate, notes };
 }
 

@@ -357,6 +357,7 @@ function waitingFor(...reasons: readonly Waiting['reason'][]): RunState {
 const CODES: Readonly<Record<Waiting['reason'], Problem['code']>> = {
   halt: 'HALTED',
   person: 'RECORD_DIFFERS',
+  approval: 'AWAITING_APPROVAL',
   configuration: 'STATUS_UNKNOWN',
   outage: 'ACTIVITY_FAILED',
   money: 'SHORTFALL',

@@ -1,0 +1,115 @@
+/**
+ * Runs that people must approve, through the whole of it: typed at the command line, kept in Temporal, verified by the worker with keys
+ * of OpenSSH (M4).
+ */
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { todayIn } from '../../calendar/business-date.ts';
+import { assertExit, command } from '../support/commands.ts';
+import { uniqueName } from '../support/dev-server.ts';
+import { convertPolicy } from '../support/policies.ts';
+import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
+import { allowedSigners, signersNamed, type Person } from '../support/signers.ts';
+import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
+
+const stage = await openStage({
+  rates: REBALANCING_RATES,
+  balances: { USD: '1000000', EUR: '300000', GBP: '50000', MXN: '0' },
+  timePasses: true,
+});
+after(() => stage.close());
+const { people, close } = await signersNamed('ana', 'ben', 'dan');
+after(close);
+const { ana, ben, dan } = people;
+
+const id = todayIn('UTC', Date.now());
+const policies = join(stage.folder, 'policies');
+const named = (text: string, name: string): string => text.replace(/^name: .*$/m, `name: ${name}`);
+const names = { convert: uniqueName('p'), batch: uniqueName('b'), rebalance: uniqueName('r') };
+const TEXTS = {
+  convert: named(convertPolicy(), names.convert),
+  batch: `policy: 1\nkind: payout\nname: ${names.batch}\nenvironment: sandbox\npayout: { fund: { mode: none } }\nshortfall: hold\n`,
+  rebalance: named(rebalancingPolicy('0.00'), names.rebalance),
+};
+type Kind = keyof typeof TEXTS;
+
+await mkdir(policies);
+for (const folder of [stage.folder, policies]) {
+  for (const [kind, text] of Object.entries(TEXTS)) await writeFile(join(folder, `${kind}.yaml`), text);
+  await writeFile(join(folder, 'rates.yaml'), RATES_FILES['rates.yaml']);
+}
+await writeFile(
+  join(stage.folder, 'payments.csv'),
+  'id,account,currency,amount\ninv-1,wac_EuR5epaLive1,EUR,10.50\ninv-2,wac_EuR5epaLive1,EUR,20.50\n',
+);
+await writeFile(
+  join(policies, 'approvals.yaml'),
+  'approvals: 1\nrules: [{ above: "1.00 USD", need: 2, of: [ana, ben, dan], within: 4h }]\n',
+);
+await writeFile(join(policies, 'allowed_signers'), allowedSigners(ana, ben, dan));
+await stage.startWorker({ env: { CAMBIST_POLICIES: policies } });
+
+const yes = async () => 'yes';
+
+/** Starts it as dan, who signs for that. */
+async function started(kind: Kind, ...more: readonly string[]): Promise<Run> {
+  const argv = ['run', `${kind}.yaml`, '--id', id, ...more, '--sign', dan.keyFile, '--detach'];
+  const ended = await command(stage, argv, { ask: yes });
+  assertExit(ended, 8);
+  return stage.find(TEXTS[kind], { name: names[kind], id });
+}
+
+async function approves({ keyFile }: Person, kind: Kind, what: RegExp): Promise<void> {
+  const ended = await command(stage, ['approve', `${names[kind]}.${id}`, '--key', keyFile], { ask: yes });
+  assertExit(ended, 0);
+  assert.match(ended.stderr, what);
+}
+
+/** Held until ana and ben have approved what they were shown; dan, who has started it, does not count. */
+async function assertApproved(run: Run, kind: Kind, shown: RegExp): Promise<void> {
+  const held = await run.heldBy('AWAITING_APPROVAL');
+  assert.match(JSON.stringify(held.problems), /signature of 2 of ana, ben/);
+  await approves(dan, kind, shown);
+  await approves(ana, kind, shown);
+  await run.wake();
+  const attention = await command(stage, ['list', '--attention']);
+  assertExit(attention, 6);
+  assert.match(attention.stdout, new RegExp(`${names[kind]}\\..*AWAITING_APPROVAL`, 's'));
+  assertNothingMoved(run);
+  await approves(ben, kind, shown);
+}
+
+test('a conversion waits for two people who have not started it, and is then traded and paid', async () => {
+  const run = await started('convert');
+  await assertApproved(run, 'convert', /usd-mxn-1: sell 1,000\.00 USD for MXN/);
+  assertDoneOnce(run, await run.report());
+  const told = await command(stage, ['report', `${names.convert}.${id}`]);
+  assert.match(told.stdout, /approves the\s+plan, signed\s+with\s+key\s+SHA256:/);
+});
+
+test('a batch waits for two people who were shown its rows, and is then paid', async () => {
+  const run = await started('batch', '--batch', 'payments.csv');
+  await assertApproved(
+    run,
+    'batch',
+    /inv-1: pay 10\.50 EUR to wac_EuR5epaLive1.*2 payments, in total 31\.00 EUR/s,
+  );
+  assertDoneOnce(run, await run.report());
+  assert.equal(run.movements().withdrawals.length, 2);
+});
+
+test('a rebalancing waits for two people, and then trades', async () => {
+  const run = await started('rebalance');
+  await assertApproved(run, 'rebalance', /eur-usd-1: sell [\d,.]+ EUR for USD/);
+  await run.report();
+  assert.match(traded(run).join('; '), /^sell [\d.]+ EUR$/);
+});
+
+test('nobody signs without having been asked: without a terminal, and without a yes, nothing is signed', async () => {
+  const run = `${names.convert}.${id}`;
+  const blind = await command(stage, ['approve', run, '--key', ana.keyFile]);
+  assertExit(blind, 4);
+  assert.match(blind.stderr, /NOT_CONFIRMED/);
+});

@@ -1,0 +1,558 @@
+/** A worker whose folder has rules of approvals: who has not signed the plan of a run lets nothing of it leave (M4). Keys and signatures are real. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { approvalGate } from '../../activities/approval-gate.ts';
+import { CeilingTally } from '../../activities/ceiling-tally.ts';
+import { createWithdrawals } from '../../activities/create-withdrawals.ts';
+import { requestQuote } from '../../activities/request-quote.ts';
+import { writeGate } from '../../activities/write-gate.ts';
+import { verifySignature } from '../../config/ssh-keygen.ts';
+import type { BatchPayment } from '../../domain/batch.ts';
+import { paymentOf } from '../../domain/plan/batch-items.ts';
+import type { Recorded } from '../../domain/people/instructions.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
+import type { Trade, Withdrawal } from '../../domain/service/records.ts';
+import type { Approvals, ApprovalRule } from '../../domain/writes/approval-rules.ts';
+import { NEW_LEG } from '../../domain/writes/leg-state.ts';
+import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
+import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { loadSigners } from '../../language/ssh-signers.ts';
+import { sealerOf } from '../../service/quote-seal.ts';
+import { GO, chunksWith, inActivity, page, worker, type Scripted } from '../support/activities.ts';
+import { makeKey } from '../support/service-fixture.ts';
+import { LEG, NOW, PAYMENT, WHOLE_PLAN, WITHDRAWAL, done } from '../support/scripts.ts';
+import { allowedSigners, signedBy, signersNamed } from '../support/signers.ts';
+
+const { people, close } = await signersNamed('ana', 'ben', 'chi', 'dan', 'other', 'stranger');
+after(close);
+const { ana, ben, chi, dan, other, stranger } = people;
+const KEY = (await makeKey()).key;
+
+const POLICY = `policy: 1
+kind: convert
+name: p
+environment: sandbox
+convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
+quote: { settlement: T0 }
+guard: { worst_rate: "17.25 MXN per USD" }
+withdraw:
+  - { id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.00" } }
+`;
+const PAYOUT = `policy: 1
+kind: payout
+name: p
+environment: sandbox
+payout: { fund: { mode: none } }
+shortfall: hold
+`;
+
+const policyOf = (text: string) => {
+  const loaded = loadPolicy(text, 'p.yaml');
+  assert.ok(loaded.ok, JSON.stringify(loaded));
+  return loaded;
+};
+
+const PLAN: Plan = {
+  ...WHOLE_PLAN,
+  policy: { name: 'p', hash: policyOf(POLICY).hash },
+  payments: [{ ...PAYMENT, dependsOn: LEG.id }],
+};
+const RULE: ApprovalRule = {
+  policies: null,
+  above: { value: '500.00', currency: 'USD' },
+  need: 2,
+  of: ['ana', 'ben', 'chi'],
+  withinMs: 4 * 3_600_000,
+};
+const HOUR_MS = 3_600_000;
+
+type Folder = {
+  readonly rule?: Partial<ApprovalRule>;
+  readonly signers?: string;
+  readonly revokedKeys?: string | null;
+  readonly policy?: string;
+};
+
+const ALL = allowedSigners(ana, ben, chi, dan);
+
+function approvalsOf({ rule = {}, signers = ALL, revokedKeys = null }: Folder): Approvals {
+  const loaded = loadSigners(signers);
+  assert.ok(loaded.ok, JSON.stringify(loaded));
+  return { rules: [{ ...RULE, ...rule }], signers: loaded.signers, allowedSigners: signers, revokedKeys };
+}
+
+type Given = {
+  readonly words?: () => readonly Recorded[];
+  readonly plan?: () => Plan;
+  readonly folder?: () => Folder | null;
+  readonly rows?: readonly BatchPayment[];
+  /** Temporal does not show the rows. */
+  readonly isHidden?: true;
+  readonly verify?: typeof verifySignature;
+  readonly sentEarlier?: boolean;
+};
+
+/** A worker whose folder has rules, with what Temporal shows it of the run. */
+function gated(given: Given) {
+  const { words = () => [], plan = () => PLAN, rows = [], sentEarlier = false } = given;
+  const folder = given.folder ?? ((): Folder => ({}));
+  let ms = 0;
+  let reads = 0;
+  let verified = 0;
+  const clock = { wallMs: () => NOW + ms, monotonicMs: () => ms };
+  const empty = { listTrades: async () => page<Trade>(), listWithdrawals: async () => page<Withdrawal>() };
+  /** The clock of the service agrees. */
+  const doneNow = <T>(value: T) => done(value, { serviceTimeMs: clock.wallMs() });
+  const balances = async () =>
+    doneNow({
+      aggregateUsd: '1',
+      balances: ['USD', 'MXN', 'EUR'].map((currency) => {
+        return { currency, withdrawable: '99999', total: '99999' };
+      }),
+    });
+  const verify = given.verify ?? verifySignature;
+  const approved = approvalGate({
+    mode: 'SANDBOX',
+    organisation: 'org-1',
+    clock,
+    readPlan: async () => {
+      reads += 1;
+      return { kind: 'plan', plan: plan() };
+    },
+    readWords: async () => ({ instructions: words(), facts: [] }),
+    readRows: async () => (given.isHidden === true ? null : rows),
+    verify: (asked) => {
+      verified += 1;
+      return verify(asked);
+    },
+  });
+  const gate = writeGate({
+    read: async () => {
+      const { policy, hash } = policyOf(folder()?.policy ?? (rows.length > 0 ? PAYOUT : POLICY));
+      const now = folder();
+      return {
+        policies: [{ policy, hash, destinations: null, referenceRates: null, before: null }],
+        ceilings: null,
+        approvals: now === null ? null : approvalsOf(now),
+        troubles: [],
+      };
+    },
+    mode: 'SANDBOX',
+    reader: { listTrades: empty.listTrades, balances },
+    facts: DEFAULT_SERVICE_FACTS,
+    clock,
+    seal: sealerOf(KEY),
+    tally: new CeilingTally({
+      reader: empty,
+      facts: DEFAULT_SERVICE_FACTS,
+      clock,
+      wait: () => new Promise(() => {}),
+    }),
+    approved,
+    sentEarlier: async () => sentEarlier,
+  });
+  const createWithdrawal: Scripted['createWithdrawal'] = async ({ tag, amount, currency }) =>
+    doneNow({ ...WITHDRAWAL, tag, currency, withdrawalAmount: amount });
+  const chunks = chunksWith({ readGo: async () => GO });
+  const { deps, sent } = worker({ balances, createWithdrawal, ...empty }, { gate, clock, chunks });
+  return {
+    deps,
+    gate,
+    sent: () => [...sent('createWithdrawal'), ...sent('createQuote'), ...sent('createTrade')].length,
+    reads: () => reads,
+    verified: () => verified,
+    passes: (more: number) => (ms += more),
+  };
+}
+
+type Worker = ReturnType<typeof gated>;
+
+async function pays({ deps }: Worker, payment = PAYMENT, amount = '17250.00', chunk?: number) {
+  const items = [{ payment, wanted: { amount, ahead: '0', unwanted: null }, state: NEW_PAYMENT }];
+  const call = {
+    plan: PLAN,
+    items,
+    othersAccepted: false,
+    twinIds: [],
+    ...(chunk !== undefined && { chunk }),
+  };
+  const answer = await inActivity({ scheduledAtMs: deps.clock.wallMs() }, () =>
+    createWithdrawals(deps)(call),
+  );
+  return answer.items[0]?.step;
+}
+
+/** Holds that the write waits, and that no byte of it has left. */
+async function assertHeld(given: Given | Worker, why: RegExp, code = 'AWAITING_APPROVAL'): Promise<void> {
+  const one = 'deps' in given ? given : gated(given);
+  const step = await pays(one);
+  assert.ok(step?.kind === 'wait', JSON.stringify(step));
+  assert.equal(step.wait.problem.code, code);
+  assert.equal(step.wait.reason, code === 'AWAITING_APPROVAL' ? 'approval' : 'configuration');
+  assert.match(step.wait.problem.message, why);
+  assert.equal(one.sent(), 0);
+}
+
+const START = await signedBy(dan, PLAN, { as: 'starter' });
+const BY_ANA = await signedBy(ana, PLAN);
+const BY_BEN = await signedBy(ben, PLAN);
+
+test('two people who have not started the run approve it, and it is paid; without them the quote and the payment wait', async () => {
+  const said: Recorded[] = [];
+  const one = gated({ words: () => said });
+  await assertHeld(one, /trades and pays|no reference rate/);
+  const call = {
+    plan: PLAN,
+    leg: LEG,
+    state: NEW_LEG,
+    othersAccepted: false,
+    tradedSoFar: [],
+    unwanted: null,
+    follows: 'none',
+  } as const;
+  const { step } = await inActivity({}, () => requestQuote(one.deps)(call));
+  assert.ok(step.kind === 'wait' && step.wait.problem.code === 'AWAITING_APPROVAL', JSON.stringify(step));
+  assert.equal(one.sent(), 0);
+  said.push(START, BY_ANA, BY_BEN);
+  one.passes(1_001);
+  assert.equal((await pays(one))?.kind, 'accepted');
+});
+
+test('own approval, the same person twice, by two keys or by two names, an expired one and one of a person who is not named do not count', async () => {
+  const byDan = await signedBy(dan, PLAN);
+  await assertHeld(
+    { words: () => [START, BY_ANA, byDan], folder: () => ({ rule: { of: ['ana', 'ben', 'dan'] } }) },
+    /signature of 1 of ben/,
+  );
+  await assertHeld({ words: () => [START, BY_ANA, saidAgain(BY_ANA)] }, /signature of 1 of ben, chi/);
+  const twoKeys = `${ALL}ana ${other.publicKey}\n`;
+  const byOther = await signedBy(other, PLAN);
+  await assertHeld(
+    { words: () => [START, BY_ANA, byOther], folder: () => ({ signers: twoKeys }) },
+    /signature of 1 of ben, chi/,
+  );
+  const twoNames = allowedSigners(ana, chi, dan, { name: 'ben', publicKey: ana.publicKey });
+  await assertHeld(
+    { words: () => [START, BY_ANA, saidAgain(BY_ANA)], folder: () => ({ signers: twoNames }) },
+    /signature of 1 of chi/,
+  );
+  const expired = await signedBy(ben, PLAN, { expiresAtMs: NOW });
+  await assertHeld({ words: () => [START, BY_ANA, expired] }, /signature of 1 of ben, chi/);
+  const unnamed = await signedBy(chi, PLAN);
+  await assertHeld(
+    { words: () => [START, BY_ANA, unnamed], folder: () => ({ rule: { of: ['ana', 'ben'] } }) },
+    /signature of 1 of ben/,
+  );
+  const byStranger = await signedBy(stranger, PLAN);
+  await assertHeld({ words: () => [START, BY_ANA, byStranger] }, /signature of 1 of ben, chi/);
+});
+
+test('nobody’s start, and a start that has expired, approve nothing; who has signed the start stays its starter for ever', async () => {
+  await assertHeld({ words: () => [BY_ANA, BY_BEN] }, /signature of who has started it/);
+  const over = await signedBy(ana, PLAN, { as: 'starter', expiresAtMs: NOW });
+  await assertHeld(
+    { words: () => [over, BY_ANA, BY_BEN] },
+    /signature of who has started it and of 1 of chi/,
+  );
+  // Somebody else signs the start too.
+  await assertHeld({ words: () => [over, START, BY_ANA, BY_BEN] }, /signature of 1 of chi/);
+});
+
+test('approvals of another plan, of another run, of another policy and for another purpose do not count', async () => {
+  const dearer = {
+    ...PLAN,
+    legs: [{ ...LEG, amount: { side: 'sell', value: '1001.00', fixed: true } as const }],
+  };
+  const second = { ...PLAN, run: { policy: 'p', id: '2026-11-21-b' } };
+  const edited = { ...PLAN, policy: { name: 'p', hash: 'another' } };
+  for (const plan of [dearer, second, edited]) {
+    // One after the other.
+    const foreign = await signedBy(ben, plan);
+    await assertHeld({ words: () => [START, BY_ANA, foreign] }, /signature of 1 of ben, chi/);
+  }
+  // A starter’s signature is no approval, whoever says that it is one.
+  const asStarter = await signedBy(ben, PLAN, { as: 'starter' });
+  await assertHeld(
+    { words: () => [START, BY_ANA, { ...asStarter, as: 'approver' }] },
+    /signature of 1 of ben, chi/,
+  );
+});
+
+test('an edit of the policy in the folder, and a key that is revoked or taken out, void what was signed', async () => {
+  const said = [START, BY_ANA, BY_BEN];
+  const edit = POLICY.replace('settlement: T0', 'settlement: T0, max_quotes: 4');
+  await assertHeld(
+    { words: () => said, folder: () => ({ policy: edit }) },
+    /the policy "p" of the folder or its destinations have changed since its plan was made/,
+  );
+  const revokedKeys = Buffer.from(`${ben.publicKey}\n`).toString('base64');
+  await assertHeld({ words: () => said, folder: () => ({ revokedKeys }) }, /signature of 1 of ben, chi/);
+  await assertHeld(
+    { words: () => said, folder: () => ({ signers: allowedSigners(ana, chi, dan) }) },
+    /signature of 1 of ben, chi/,
+  );
+  let signers = ALL;
+  const one = gated({ words: () => said, folder: () => ({ signers }) });
+  assert.equal((await pays(one))?.kind, 'accepted');
+  // What counted a moment ago counts no longer. Another payment of the run does not leave; the one that was sent may, by its key.
+  signers = allowedSigners(ana, chi, dan);
+  one.passes(1_001);
+  const more = { ...PAYMENT, id: 'rent', reference: 'p.2026-11-21.rent' };
+  assert.equal((await pays(one, more))?.kind, 'wait');
+  assert.equal(one.sent(), 1);
+});
+
+test('when the time for signing is over, the run is told as late and still waits; late signatures count, and the window ends it unsent', async () => {
+  const said: Recorded[] = [START, BY_ANA];
+  const one = gated({ words: () => said });
+  await assertHeld(one, /until 2026-11-21 18:59 UTC/);
+  one.passes(5 * HOUR_MS);
+  const late = /it is late, the time for signing is over since 2026-11-21 18:59 UTC.*`cancel` ends it unsent/;
+  await assertHeld(one, late);
+  const more = { atMs: NOW + 5 * HOUR_MS, expiresAtMs: NOW + 9 * HOUR_MS };
+  said.push(
+    await signedBy(ben, PLAN, more),
+    await signedBy(ana, PLAN, more),
+    await signedBy(dan, PLAN, { ...more, as: 'starter' }),
+  );
+  one.passes(1_001);
+  assert.equal((await pays(one))?.kind, 'accepted');
+  const forgotten = gated({});
+  forgotten.passes(30 * 24 * HOUR_MS);
+  const ended = await pays(forgotten);
+  assert.ok(ended?.kind === 'not paid' && ended.problem.code === 'WINDOW_PASSED', JSON.stringify(ended));
+  assert.equal(forgotten.sent(), 0);
+});
+
+test('what the plan that the worker has read does not have is not sent, whatever a workflow hands over', async () => {
+  const said = [START, BY_ANA, BY_BEN];
+  const elsewhere: Plan = {
+    ...PLAN,
+    payments: [{ ...PAYMENT, account: 'wac_Strangers', dependsOn: LEG.id }],
+  };
+  await assertHeld(
+    { words: () => said, plan: () => elsewhere },
+    /has no such payment of "p\.2026-11-21\.supplier"/,
+    'NOT_ALLOWED',
+  );
+  const unnamed: Plan = { ...PLAN, payments: [] };
+  await assertHeld({ words: () => [], plan: () => unnamed }, /has no such payment/, 'NOT_ALLOWED');
+});
+
+test('a plan that names a payment otherwise than its policy counts as above the rule', async () => {
+  const hidden: Plan = {
+    ...PLAN,
+    payments: [
+      {
+        ...PAYMENT,
+        dependsOn: LEG.id,
+        amount: { kind: 'proceeds', leg: LEG.id, rounding: 'down', decimals: 2 },
+      },
+    ],
+  };
+  const rule = { above: { value: '99999999.00', currency: 'USD' } };
+  await assertHeld(
+    { plan: () => hidden, folder: () => ({ rule }) },
+    /says otherwise than the policy of the folder/,
+  );
+});
+
+const ROWS: readonly BatchPayment[] = [
+  ['a-1', PAYMENT.account, 'EUR', '400'],
+  ['a-2', PAYMENT.account, 'EUR', '200'],
+];
+const planOfRows = (rows: readonly BatchPayment[]): Plan => ({
+  ...PLAN,
+  policy: { name: 'p', hash: policyOf(PAYOUT).hash },
+  legs: [],
+  payments: [],
+  batch: {
+    payments: rows.length,
+    // What the plan says itself is not believed.
+    totals: [{ value: '1', currency: 'EUR' }],
+    payable: [],
+    heldBy: [],
+    chunks: [{ payments: rows.length, hash: hashOfChunk(rows), unpayable: null }],
+    rules: { parallel: 1, stopAfter: null, canary: null, dedupeMs: 0 },
+  },
+});
+
+async function paysRow(one: Worker, row: BatchPayment) {
+  return pays(one, paymentOf(PLAN.run, row), row[3], 1);
+}
+
+test('the rows of a batch are added up and compared as the worker reads them: above the rule, other rows, negative ones and other currencies wait', async () => {
+  const [first = ROWS[0]] = ROWS;
+  assert.ok(first !== undefined);
+  const rule = { above: { value: '600.00', currency: 'EUR' } };
+  const below = gated({ rows: ROWS, plan: () => planOfRows(ROWS), folder: () => ({ rule }) });
+  assert.equal((await paysRow(below, first))?.kind, 'accepted');
+  const held: readonly (readonly [Given, RegExp])[] = [
+    [
+      {
+        rows: ROWS,
+        plan: () => planOfRows(ROWS),
+        folder: () => ({ rule: { above: { value: '599.99', currency: 'EUR' } } }),
+      },
+      /pays 600\.00 EUR in all/,
+    ],
+    [
+      {
+        rows: ROWS,
+        plan: () => planOfRows(ROWS),
+        folder: () => ({ rule: { above: { value: '9999.00', currency: 'USD' } } }),
+      },
+      /no reference rate between EUR and USD/,
+    ],
+    [
+      {
+        rows: [...ROWS, ['a-3', PAYMENT.account, 'EUR', '-500']],
+        plan: () => planOfRows([...ROWS, ['a-3', PAYMENT.account, 'EUR', '-500']]),
+        folder: () => ({ rule }),
+      },
+      /"a-3" has no amount above zero/,
+    ],
+  ];
+  for (const [given, why] of held) {
+    // One after the other.
+    const one = gated(given);
+    const step = await paysRow(one, first);
+    assert.ok(step?.kind === 'wait', JSON.stringify(step));
+    assert.equal(step.wait.problem.code, 'AWAITING_APPROVAL');
+    assert.match(step.wait.problem.message, why);
+    assert.equal(one.sent(), 0);
+  }
+  const strange = gated({ rows: ROWS, plan: () => planOfRows(ROWS), folder: () => ({ rule }) });
+  const step = await paysRow(strange, ['a-9', PAYMENT.account, 'EUR', '1']);
+  assert.ok(step?.kind === 'wait' && step.wait.problem.code === 'NOT_ALLOWED', JSON.stringify(step));
+});
+
+test('a run that no rule covers goes on after an edit of its policy; one that a rule covers says what has changed', async () => {
+  const [first = ROWS[0]] = ROWS;
+  assert.ok(first !== undefined);
+  const edit = PAYOUT.replace('shortfall: hold', 'shortfall: skip');
+  const of = (value: string) =>
+    gated({
+      rows: ROWS,
+      plan: () => planOfRows(ROWS),
+      folder: () => ({ policy: edit, rule: { above: { value, currency: 'EUR' } } }),
+    });
+  assert.equal((await paysRow(of('600.00'), first))?.kind, 'accepted');
+  const covered = of('599.99');
+  const step = await paysRow(covered, first);
+  assert.ok(step?.kind === 'wait' && step.wait.problem.code === 'AWAITING_APPROVAL', JSON.stringify(step));
+  assert.match(step.wait.problem.message, /have changed since its plan was made.*start a new run/);
+  assert.equal(covered.sent(), 0);
+});
+
+test('a payment that is made again counts once more for each generation before it', async () => {
+  const [first = ROWS[0]] = ROWS;
+  assert.ok(first !== undefined);
+  const of = (value: string) =>
+    gated({
+      rows: ROWS,
+      plan: () => planOfRows(ROWS),
+      folder: () => ({ rule: { above: { value, currency: 'EUR' } } }),
+    });
+  const [id, account, currency, amount] = first;
+  const paid = { kind: 'withdrawal', account, currency, amount } as const;
+  const again = (one: Worker) =>
+    one.gate.send({ ...paid, reference: `p.2026-11-21.${id}~2` }, async () => done(WITHDRAWAL), 1);
+  assert.equal((await again(of('1000.00'))).kind, 'DONE');
+  const reply = await again(of('999.99'));
+  assert.ok(reply.kind === 'NOT_SENT' && reply.notAllowed === 'AWAITING_APPROVAL', JSON.stringify(reply));
+  assert.match(reply.reason, /pays 1,000\.00 EUR in all/);
+});
+
+test('what cannot be read now is told as that, not as people who must sign', async () => {
+  const [first = ROWS[0]] = ROWS;
+  assert.ok(first !== undefined);
+  const away = (): never => {
+    throw new Error('Temporal is away');
+  };
+  const ofRows = { plan: () => planOfRows(ROWS), folder: () => ({ rule: { above: RULE.above } }) };
+  const unread: readonly (readonly [Given, RegExp])[] = [
+    [{ plan: away }, /Temporal is away/],
+    [{ words: away }, /Temporal is away/],
+    [{ ...ofRows, rows: ROWS, isHidden: true }, /does not show chunk 1/],
+    [{ ...ofRows, rows: [['a-1', PAYMENT.account, 'EUR', '4']] }, /are not those of its plan/],
+  ];
+  for (const [given, why] of unread) {
+    // One after the other.
+    const one = gated(given);
+    const step = await (given.rows === undefined ? pays(one) : paysRow(one, first));
+    assert.ok(step?.kind === 'wait' && step.wait.problem.code === 'NOT_SENT', JSON.stringify(step));
+    assert.match(step.wait.problem.message, /cannot read now what approvals are judged by/);
+    assert.match(step.wait.problem.message, why);
+    assert.equal(one.sent(), 0);
+  }
+});
+
+test('payments side by side share each verification, and what was no signature is asked about again after a minute', async () => {
+  const second = { ...PLAN, run: { policy: 'p', id: '2026-11-21-b' } };
+  const foreign = await signedBy(ben, second);
+  const one = gated({ words: () => [START, BY_ANA, foreign] });
+  const steps = await Promise.all(Array.from({ length: 36 }, () => pays(one)));
+  assert.ok(steps.every((step) => step?.kind === 'wait'));
+  assert.equal(one.verified(), 3);
+  one.passes(59_000);
+  await pays(one);
+  assert.equal(one.verified(), 3);
+  one.passes(2_000);
+  await pays(one);
+  assert.equal(one.verified(), 6);
+});
+
+test('a flood of signatures delays what counts and never forges it, and each is verified once', async () => {
+  const text = 'A'.repeat(80);
+  const forged = Array.from({ length: 20 }, (_, index) => ({
+    ...BY_BEN,
+    id: `forged-${index}`,
+    expiresAtMs: BY_BEN.expiresAtMs + index + 1,
+  }));
+  const noise = Array.from({ length: 500 }, (_, index) => ({
+    ...BY_BEN,
+    id: `noise-${index}`,
+    signature: text,
+  }));
+  const said = [START, BY_ANA, ...noise, ...forged];
+  const one = gated({ words: () => said });
+  await assertHeld(one, /not all signatures are verified yet/);
+  assert.equal(one.verified(), 16);
+  const again = gated({ words: () => [...said, BY_BEN] });
+  for (let nth = 0; nth < 2; nth += 1) {
+    // One after the other.
+    again.passes(1_001);
+    await pays(again);
+  }
+  assert.equal(again.sent(), 1);
+  const count = again.verified();
+  again.passes(1_001);
+  await pays(again);
+  assert.equal(again.verified(), count);
+});
+
+test('a worker without an ssh-keygen that can verify says so, and asks again each time', async () => {
+  const verify: typeof verifySignature = (asked) => verifySignature(asked, '/nowhere/ssh-keygen');
+  const one = gated({ words: () => [START, BY_ANA, BY_BEN], verify });
+  await assertHeld(one, /ssh-keygen is missing, cannot verify/);
+  const count = one.verified();
+  await assertHeld(one, /ssh-keygen is missing, cannot verify/);
+  assert.equal(one.verified(), 2 * count);
+});
+
+test('without rules, and for policies that no rule names, nothing is read; what was sent before passes under its key', async () => {
+  const free = gated({ folder: () => null });
+  assert.equal((await pays(free))?.kind, 'accepted');
+  const others = gated({ folder: () => ({ rule: { policies: ['q'] } }) });
+  assert.equal((await pays(others))?.kind, 'accepted');
+  assert.deepEqual([free.reads(), others.reads()], [0, 0]);
+  assert.equal((await pays(gated({ sentEarlier: true })))?.kind, 'accepted');
+});
+
+/** The same once more, as another word. */
+function saidAgain(said: Extract<Recorded, { kind: 'approve' }>): Recorded {
+  return { ...said, id: `${said.id}-again`, number: said.number + 100 };
+}

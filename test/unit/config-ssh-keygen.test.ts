@@ -1,0 +1,82 @@
+/** Signing and verifying by `ssh-keygen`: whatever goes wrong is no valid signature, and a machine that cannot verify is told from a bad one. */
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { canVerify, signText, verifySignature } from '../../config/ssh-keygen.ts';
+import { allowedSigners, signersNamed } from '../support/signers.ts';
+
+const { people, close } = await signersNamed('ana', 'ben');
+after(close);
+const { ana, ben } = people;
+const folder = await mkdtemp(join(tmpdir(), 'keygen-'));
+
+// The temporary files of this test alone.
+const { TMPDIR: before } = process.env;
+process.env['TMPDIR'] = folder;
+after(async () => {
+  if (before === undefined) delete process.env['TMPDIR'];
+  else process.env['TMPDIR'] = before;
+  await rm(folder, { recursive: true });
+});
+
+const TEXT = 'what ana signs\n';
+const signed = await signText(ana.keyFile, TEXT);
+assert.ok(signed.ok);
+const OF = {
+  text: TEXT,
+  signature: signed.signature,
+  name: 'ana',
+  allowedSigners: allowedSigners(ana, ben),
+  revokedKeys: null,
+};
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+test('a signature is good for its text, its name and its key, while that is not revoked or over', async () => {
+  assert.equal(await verifySignature(OF), 'good');
+  const bad = [
+    { text: `${TEXT} ` },
+    { name: 'ben' },
+    { name: '*' },
+    { name: '-r' },
+    { signature: `${OF.signature.slice(0, -8)}AAAAAA==` },
+    { signature: 'no signature' },
+    { allowedSigners: allowedSigners(ben) },
+    { allowedSigners: '' },
+    { allowedSigners: `ana valid-before="20200101" ${ana.publicKey}\n` },
+    { allowedSigners: `ana namespaces="git" ${ana.publicKey}\n` },
+    { revokedKeys: base64(`${ana.publicKey}\n`) },
+    { revokedKeys: base64('not a list of keys\n') },
+  ];
+  for (const other of bad)
+    assert.equal(await verifySignature({ ...OF, ...other }), 'bad', JSON.stringify(other));
+  assert.equal(await verifySignature({ ...OF, revokedKeys: base64(`${ben.publicKey}\n`) }), 'good');
+});
+
+test('without a program, or with one that knows no signatures, nothing can be verified, and nothing is left behind', async () => {
+  const old = join(folder, 'old-ssh-keygen');
+  await writeFile(old, '#!/bin/sh\necho "unknown option -- Y" >&2\nexit 1\n', { mode: 0o755 });
+  for (const program of ['/nowhere/ssh-keygen', old]) {
+    assert.equal(await verifySignature(OF, program), 'unable', program);
+    assert.equal(await canVerify(program), false);
+    assert.equal((await signText(ana.keyFile, TEXT, program)).ok, false);
+  }
+  assert.equal(await canVerify(), true);
+  const left = (await readdir(tmpdir())).filter((name) => name.startsWith('cambist-signature-'));
+  assert.deepEqual(left, []);
+});
+
+test('a verification whose process was killed tells nothing about the signature', async () => {
+  const killed = join(folder, 'killed-ssh-keygen');
+  const known = 'case "$*" in *" -I cambist "*) exec ssh-keygen "$@";; esac';
+  await writeFile(killed, `#!/bin/sh\n${known}\nkill -9 $$\n`, { mode: 0o755 });
+  assert.equal(await canVerify(killed), true);
+  assert.equal(await verifySignature(OF, killed), 'unable');
+});
+
+test('a key that is not there is told in words', async () => {
+  const none = await signText(join(folder, 'none'), TEXT);
+  assert.ok(!none.ok);
+  assert.match(none.message, /No such file/);
+});
