@@ -22,6 +22,8 @@ import {
   whyNotOfPlan,
   type Moved,
   type Signed,
+  type ToVerify,
+  type Verified,
 } from '../domain/writes/approvals.ts';
 import { rulesFor, type ApprovalRule, type Approvals } from '../domain/writes/approval-rules.ts';
 import type { AllowedPolicy, GatedWrite } from '../domain/writes/write-gate.ts';
@@ -29,17 +31,9 @@ import { hashOfChunk } from '../language/batch/chunk-hash.ts';
 import { planHash } from '../language/plan-hash.ts';
 import { keyOfSignature } from '../language/ssh-signers.ts';
 import type { Clock } from './deps.ts';
+import { putLast } from './put-last.ts';
 import { SharedReads } from './shared-read.ts';
 import type { ApprovalGate, NotApproved } from './write-gate.ts';
-
-/** A signature that somebody has said, to be verified. `signature` and `revokedKeys` are base64. */
-type ToVerify = Pick<Approvals, 'allowedSigners' | 'revokedKeys'> & {
-  readonly text: string;
-  readonly signature: string;
-  readonly name: string;
-};
-
-type Verified = 'good' | 'bad' | 'unable';
 
 type Options = {
   readonly mode: Mode;
@@ -250,13 +244,10 @@ class Verifying {
   }
 
   async #askNow(name: string, of: ToVerify): Promise<Verified> {
-    const result = await this.#verify(of);
+    const result: Verified = await this.#verify(of);
     if (result === 'unable') return result;
-    this.#results.delete(name);
-    this.#results.set(name, { result, untilMs: this.#clock.monotonicMs() + RESULT_MS });
-    const [oldest] = this.#results.keys();
-    if (this.#results.size > MOST_RESULTS && oldest !== undefined) this.#results.delete(oldest);
-    return result;
+    const untilMs = this.#clock.monotonicMs() + RESULT_MS;
+    return putLast(this.#results, name, { result, untilMs }, MOST_RESULTS).result;
   }
 }
 
@@ -290,7 +281,7 @@ class ReadRows {
         this.#inPlace(
           async () =>
             this.#sums.get(hash) ??
-            kept(this.#sums, hash, movedByRows(await this.#read(run, index + 1, hash)), MOST_SUMS),
+            putLast(this.#sums, hash, movedByRows(await this.#read(run, index + 1, hash)), MOST_SUMS),
         ),
       ),
     );
@@ -309,13 +300,6 @@ class ReadRows {
     const rows = await this.#readRows(run, number);
     if (rows === null) throw new Error(`Temporal does not show chunk ${number} of its batch`);
     if (hashOfChunk(rows) !== hash) throw new Error(`the rows of chunk ${number} are not those of its plan`);
-    return kept(this.#rows, hash, rows, MOST_ROWS);
+    return putLast(this.#rows, hash, rows, MOST_ROWS);
   }
-}
-
-function kept<T>(of: Map<string, T>, name: string, value: T, most: number): T {
-  const [oldest] = of.keys();
-  if (of.size >= most && oldest !== undefined) of.delete(oldest);
-  of.set(name, value);
-  return value;
 }

@@ -18,6 +18,7 @@ import type { Activities } from '../workflows/calls.ts';
 import type { Journal } from './audited-service.ts';
 import type { Deps } from './deps.ts';
 import { createActivities } from './index.ts';
+import { putLast } from './put-last.ts';
 
 /** Each function is called with all that the worker sees. What the journal has already is not written again. */
 export type Words = {
@@ -37,14 +38,8 @@ const HALTS = 'halts';
 export function wordsIn(journal: Pick<Journal, 'keepSoon'>, note: (problem: string) => void): Words {
   /** The lines that the journal has, by the run that they are about; the one that was used last stands last. */
   const written = new Map<string, Set<string>>();
-  const writtenOf = (place: string): Set<string> => {
-    const lines = written.get(place) ?? new Set();
-    written.delete(place);
-    written.set(place, lines);
-    const [oldest] = written.keys();
-    if (written.size > MOST_RUNS && oldest !== undefined) written.delete(oldest);
-    return lines;
-  };
+  const writtenOf = (place: string): Set<string> =>
+    putLast(written, place, written.get(place) ?? new Set(), MOST_RUNS);
   const write = (fact: AuditFact, onFailure: () => void): void => {
     journal.keepSoon(fact).catch((error: unknown) => {
       onFailure();

@@ -6,6 +6,7 @@
 import type { Kept } from '../domain/people/instructions.ts';
 import { runName, type RunName } from '../domain/references.ts';
 import { InstructionsFewer, type Deps } from './deps.ts';
+import { putLast } from './put-last.ts';
 
 /** The words of so many runs, and of chunks of batches, are remembered: of those that were read last. */
 const MOST = 10_000;
@@ -31,10 +32,7 @@ export function remembering(
     const now = isNew
       ? { words: new Set([...words, ...ids]), facts: Math.max(facts, kept.facts.length) }
       : { words, facts };
-    seen.delete(place);
-    seen.set(place, now);
-    const [oldest] = seen.keys();
-    if (seen.size > MOST && oldest !== undefined) seen.delete(oldest);
+    putLast(seen, place, now, MOST);
   };
   return {
     ...instructions,

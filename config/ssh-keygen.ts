@@ -7,19 +7,8 @@ import { Buffer } from 'node:buffer';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ToVerify, Verified } from '../domain/writes/approvals.ts';
 import { keyOfSignature, SIGNED_NAMESPACE } from '../language/ssh-signers.ts';
-
-/** `unable`: this machine has no `ssh-keygen` that can verify, or that process was killed or did not end in time. */
-export type Verified = 'good' | 'bad' | 'unable';
-
-/** What is to be verified: that `name` has signed `text`. `signature` and `revokedKeys` are base64. */
-export type ToVerify = {
-  readonly text: string;
-  readonly signature: string;
-  readonly name: string;
-  readonly allowedSigners: string;
-  readonly revokedKeys: string | null;
-};
 
 const VERIFY_MS = 5_000;
 /** A person may have to find a hardware key and touch it, or to type a passphrase. */

@@ -25,6 +25,16 @@ export type Signed = {
   readonly expiresAtMs: number;
 };
 
+/** What is to be verified: that `name` has signed `text`. `signature` is base64. */
+export type ToVerify = Pick<Approvals, 'allowedSigners' | 'revokedKeys'> & {
+  readonly text: string;
+  readonly signature: string;
+  readonly name: string;
+};
+
+/** `unable`: the machine has no program that can verify, or that was killed or did not end in time. */
+export type Verified = 'good' | 'bad' | 'unable';
+
 /** What one signature is about. `planHash` is of the whole plan (`language/plan-hash.ts`). */
 export type ToSign = {
   readonly as: SignedAs;

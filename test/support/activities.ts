@@ -13,6 +13,7 @@ import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 
 import type { Leaving, ServiceClient } from '../../service/client.ts';
 import type { Go, PlanInput } from '../../domain/run/calls.ts';
+import type { OwnTurn } from '../../domain/turn.ts';
 import { OPEN_GATE } from '../../activities/write-gate.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { NOW, QUOTE, RUN, TRADE, WITHDRAWAL, context, done } from './scripts.ts';
@@ -103,6 +104,16 @@ export const GO: Go = {
   wakes: 0,
 };
 
+/** The answer that it is the turn of the run that asks, beside no other run. */
+export const OUR_TURN: OwnTurn = {
+  turn: 'ours',
+  hasLapsed: false,
+  others: [],
+  gone: [],
+  tradedAgoMs: null,
+  tradedAtMs: null,
+};
+
 /** The chunks of batches, of which nobody asks more than this. */
 export function chunksWith(more: Partial<Deps['chunks']>): Deps['chunks'] {
   return {
@@ -139,14 +150,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     isCurrentAttempt: async () => true,
     claims: { ...NO_OTHER_RUNS, suspects: never, holders: never, plannedBeside: never },
     turn: {
-      take: async () => ({
-        turn: 'ours',
-        hasLapsed: false,
-        others: [],
-        gone: [],
-        tradedAgoMs: null,
-        tradedAtMs: null,
-      }),
+      take: async () => OUR_TURN,
       giveBack: async () => {},
       reopen: async () => {},
       readReserved: async () => ({ open: [], gone: [] }),

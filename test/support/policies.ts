@@ -67,3 +67,16 @@ convert: { sell: USD, buy: MXN, amount: { sell: "160000.00" } }
 quote: { settlement: T0 }
 shortfall: hold
 `;
+
+/** Sells 1,000 USD for at least 17,250 MXN. @param withdraw the payments, a line each */
+export function sells1000(...withdraw: readonly string[]): string {
+  return `policy: 1
+kind: convert
+name: p
+environment: sandbox
+convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
+quote: { settlement: T0 }
+guard: { worst_rate: "17.25 MXN per USD" }
+withdraw:${withdraw.length === 0 ? ' []' : ''}
+${withdraw.map((line) => `  - ${line}\n`).join('')}`;
+}

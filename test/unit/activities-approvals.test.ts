@@ -21,6 +21,7 @@ import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { loadSigners } from '../../language/ssh-signers.ts';
 import { sealerOf } from '../../service/quote-seal.ts';
 import { GO, chunksWith, inActivity, page, worker, type Scripted } from '../support/activities.ts';
+import { sells1000 } from '../support/policies.ts';
 import { makeKey } from '../support/service-fixture.ts';
 import { LEG, NOW, PAYMENT, WHOLE_PLAN, WITHDRAWAL, done } from '../support/scripts.ts';
 import { allowedSigners, signedBy, signersNamed } from '../support/signers.ts';
@@ -30,16 +31,7 @@ after(close);
 const { ana, ben, chi, dan, other, stranger } = people;
 const KEY = (await makeKey()).key;
 
-const POLICY = `policy: 1
-kind: convert
-name: p
-environment: sandbox
-convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
-quote: { settlement: T0 }
-guard: { worst_rate: "17.25 MXN per USD" }
-withdraw:
-  - { id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.00" } }
-`;
+const POLICY = sells1000(`{ id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.00" } }`);
 const PAYOUT = `policy: 1
 kind: payout
 name: p

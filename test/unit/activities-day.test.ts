@@ -6,18 +6,10 @@ import { openLeg, type OpenLeg } from '../../domain/plan/reserved.ts';
 import type { Leg } from '../../domain/plan/plan.ts';
 import type { RunName } from '../../domain/references.ts';
 import type { Day } from '../../domain/writes/step.ts';
-import { inActivity, page, worker } from '../support/activities.ts';
+import { OUR_TURN, inActivity, page, worker } from '../support/activities.ts';
 import { LEG, NO_ANSWER, RUN, TRADE, context } from '../support/scripts.ts';
 
 const LIMIT = { value: '5000', currency: 'USD' };
-const OURS = {
-  turn: 'ours',
-  hasLapsed: false,
-  others: [],
-  gone: [],
-  tradedAgoMs: null,
-  tradedAtMs: null,
-} as const;
 const BESIDE = { policy: RUN.policy, id: `${RUN.id}-b` };
 /** A sale for dollars: what is sold is worth 1,000 USD, and the guard takes 20 USD less. */
 const SALE: Leg = {
@@ -45,7 +37,7 @@ const PURCHASE: Leg = {
 };
 
 async function asked({
-  turn = OURS,
+  turn = OUR_TURN,
   legs = [],
   run = BESIDE,
   listed = [],
@@ -118,7 +110,7 @@ test('a sale that may be made already at any price is waited for; a purchase is 
 
 test('without the turn, while lists may lag, and while the list cannot be read, the day is not known', async () => {
   assert.equal(dollarsOf(await asked({ turn: null })), 'LOOKUP_INCOMPLETE');
-  const lagging = { ...OURS, tradedAgoMs: 1_000 };
+  const lagging = { ...OUR_TURN, tradedAgoMs: 1_000 };
   assert.equal(dollarsOf(await asked({ turn: lagging })), 'LISTS_MAY_LAG');
   assert.notEqual(dollarsOf(await asked({ listed: null })), '0');
 });

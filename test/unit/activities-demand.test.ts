@@ -8,7 +8,7 @@ import type { Deps } from '../../activities/deps.ts';
 import { runName } from '../../domain/references.ts';
 import type { OwnTurn } from '../../domain/turn.ts';
 import type { Demand } from '../../domain/writes/step.ts';
-import { NO_OTHER_RUNS, inActivity, planInputOf, page, worker } from '../support/activities.ts';
+import { NO_OTHER_RUNS, OUR_TURN, inActivity, planInputOf, page, worker } from '../support/activities.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { LEG, NO_ANSWER, RUN, TRADE, done } from '../support/scripts.ts';
 
@@ -25,14 +25,7 @@ rebalance:
   targets: { USD: { max: "500.00" } }
 guard: { worst_rate: ["16.90 MXN per USD"] }
 `;
-const OURS: OwnTurn = {
-  turn: 'ours',
-  hasLapsed: true,
-  others: [],
-  gone: [],
-  tradedAgoMs: null,
-  tradedAtMs: null,
-};
+const OURS: OwnTurn = { ...OUR_TURN, hasLapsed: true };
 const GUARD = {
   bound: { buyFactor: '1', sellFactor: '16.9' },
   text: '',

@@ -6,17 +6,10 @@ import type { Reserved } from '../../domain/plan/reserved.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { FreeMoney } from '../../domain/writes/step.ts';
 import type { OwnTurn } from '../../domain/turn.ts';
-import { inActivity, page, worker } from '../support/activities.ts';
+import { OUR_TURN, inActivity, page, worker } from '../support/activities.ts';
 import { NO_ANSWER, TRADE, done } from '../support/scripts.ts';
 
-const OURS: OwnTurn = {
-  turn: 'ours',
-  hasLapsed: false,
-  others: ['q.2026-11-21'],
-  gone: [],
-  tradedAgoMs: null,
-  tradedAtMs: null,
-};
+const OURS: OwnTurn = { ...OUR_TURN, others: ['q.2026-11-21'] };
 const TAKES: Reserved = { currency: 'USD', takes: '300', changes: '-300', isTold: true };
 
 type More = {

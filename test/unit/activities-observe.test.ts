@@ -187,18 +187,7 @@ test('what another open run of the policy may still trade on its date counts aga
   const counted = async (others: readonly ReturnType<typeof other>[]) => {
     const turn = {
       ...worker().deps.turn,
-      take: async () =>
-        ({
-          turn: 'ours',
-          hasLapsed: false,
-          others: [],
-          gone: [],
-          tradedAgoMs: null,
-          tradedAtMs: null,
-        }) as const,
       readReserved: async () => ({ open: others, gone: [] }),
-      giveBack: async () => {},
-      reopen: async () => {},
     };
     const { answer } = await observed(TREASURY, {}, {}, { turn });
     assert.ok(answer.kind === 'observed', JSON.stringify(answer));
@@ -230,21 +219,11 @@ test('what another run may take of a currency that the plan counts, and nobody c
     const given: string[] = [];
     const turn = {
       ...worker().deps.turn,
-      take: async () =>
-        ({
-          turn: 'ours',
-          hasLapsed: false,
-          others: [],
-          gone: [],
-          tradedAgoMs: null,
-          tradedAtMs: null,
-        }) as const,
       readReserved: async () => ({
         open: [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
         gone: [],
       }),
       giveBack: async () => void given.push('back'),
-      reopen: async () => {},
     };
     return { ...(await observed(policyText, {}, {}, { turn })), given };
   };
@@ -276,21 +255,10 @@ test('shortly before nothing may be traded any more, a rebalancing leaves what a
   const reserved = [{ currency: 'EUR', takes: '0', changes: '0', isTold: false }];
   const turn = {
     ...worker().deps.turn,
-    take: async () =>
-      ({
-        turn: 'ours',
-        hasLapsed: false,
-        others: [],
-        gone: [],
-        tradedAgoMs: null,
-        tradedAtMs: null,
-      }) as const,
     readReserved: async () => ({
       open: [{ run: { policy: 'q', id: '2026-11-21' }, reserved, legs: [] }],
       gone: [],
     }),
-    giveBack: async () => {},
-    reopen: async () => {},
   };
   const waitsAt = async (at: string) => {
     const clock = { ...worker().deps.clock, wallMs: () => Date.parse(at) };

@@ -16,6 +16,7 @@ import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { sealerOf } from '../../service/quote-seal.ts';
 import type { ApiKey } from '../../service/key.ts';
 import { inActivity, page, worker, type Scripted } from '../support/activities.ts';
+import { sells1000 } from '../support/policies.ts';
 import { makeKey } from '../support/service-fixture.ts';
 import {
   IN_HAND,
@@ -32,17 +33,10 @@ import {
   failed,
 } from '../support/scripts.ts';
 
-const POLICY = `policy: 1
-kind: convert
-name: p
-environment: sandbox
-convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
-quote: { settlement: T0 }
-guard: { worst_rate: "17.25 MXN per USD" }
-withdraw:
-  - { id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.00" } }
-  - { id: rent, account: ${PAYMENT.account}, amount: rest, rounding: down }
-`;
+const POLICY = sells1000(
+  `{ id: supplier, account: ${PAYMENT.account}, amount: { fixed: "17250.00" } }`,
+  `{ id: rent, account: ${PAYMENT.account}, amount: rest, rounding: down }`,
+);
 /** Pays what the fixed payment leaves of what the trade brings. */
 const RENT = { ...PAYMENT, id: 'rent', reference: 'p.2026-11-21.rent' };
 const KEY = (await makeKey()).key;

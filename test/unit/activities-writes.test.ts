@@ -21,6 +21,7 @@ import {
   GO,
   NO_OTHER_RUNS,
   chunksWith,
+  OUR_TURN,
   client,
   inActivity,
   page,
@@ -600,14 +601,6 @@ test('a record of which the answer by its id shows only a part is not adopted', 
 
 /** Only a rebalancing trades in a turn. */
 const TARGET_CALL: LegCall = { ...LEG_CALL, leg: { ...LEG, why: { kind: 'target', currency: 'MXN' } } };
-const OURS: TurnAnswer = {
-  turn: 'ours',
-  hasLapsed: false,
-  others: [],
-  gone: [],
-  tradedAgoMs: null,
-  tradedAtMs: null,
-};
 
 /** What the calls of a leg say to the turn: each time it is given back, whether something may have been traded in it. */
 function turnTold(deps: ReturnType<typeof worker>['deps']) {
@@ -620,7 +613,7 @@ test('a leg gives the turn of its run back unless it, or another leg, goes on at
   const given = async (
     call: Partial<LegCall>,
     scripted: Parameters<typeof worker>[0],
-    answer: TurnAnswer = OURS,
+    answer: TurnAnswer = OUR_TURN,
   ) => {
     const { told, deps } = turnTold(worker({ balances: async () => RICH, ...scripted }).deps);
     const turn = { ...deps.turn, take: async () => answer };

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Io } from '../../cli/terminal/io.ts';
 import { main } from '../../cli/main.ts';
+import { sells1000 } from '../support/policies.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'cambist-mistakes-'));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
@@ -113,21 +114,11 @@ for (const { where, files, argv, env, printed } of MISTAKES) {
 }
 
 test('`run --sign` without a terminal is refused before anything is read of the service or started', async () => {
-  writeFileSync(join(FOLDER, 'signed.yaml'), SIGNED);
+  writeFileSync(join(FOLDER, 'signed.yaml'), sells1000());
   const printed = await errorsOf(['run', 'signed.yaml', '--id', '2026-11-21', '--sign', 'key'], {});
   assert.match(printed, /NOT_CONFIRMED/);
   assert.doesNotMatch(printed, /CAMBIST_/);
 });
-
-const SIGNED = `policy: 1
-kind: convert
-name: p
-environment: sandbox
-convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
-quote: { settlement: T0 }
-guard: { worst_rate: "17.25 MXN per USD" }
-withdraw: []
-`;
 
 async function errorsOf(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   let stderr = '';

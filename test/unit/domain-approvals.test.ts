@@ -16,6 +16,7 @@ import type { ApprovalRule } from '../../domain/writes/approval-rules.ts';
 import type { AllowedPolicy } from '../../domain/writes/write-gate.ts';
 import { planHash } from '../../language/plan-hash.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
+import { sells1000 } from '../support/policies.ts';
 import { LEG, NOW, PAYMENT, WHOLE_PLAN } from '../support/scripts.ts';
 
 const REBALANCE = `policy: 1
@@ -26,16 +27,7 @@ rebalance: { base: { currency: USD, min: "1.00" }, targets: { MXN: { max: "0.00"
 quote: { settlement: T0 }
 guard: { reference: { file: rates.yaml, max_age: 30h }, worst_cost: 25bps }
 `;
-const CONVERT = `policy: 1
-kind: convert
-name: p
-environment: sandbox
-convert: { sell: USD, buy: MXN, amount: { sell: "1000.00" } }
-quote: { settlement: T0 }
-guard: { worst_rate: "17.25 MXN per USD" }
-withdraw:
-  - { id: supplier, account: ${PAYMENT.account}, amount: proceeds, rounding: down }
-`;
+const CONVERT = sells1000(`{ id: supplier, account: ${PAYMENT.account}, amount: proceeds, rounding: down }`);
 
 function versionOf(text: string, asOf = new Date(NOW - 3_600_000).toISOString()): AllowedPolicy {
   const loaded = loadPolicy(text, 'p.yaml');
