@@ -12,7 +12,7 @@ import { InstructionsMissing, machineClock, type TimedClock } from '../activitie
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { remembering } from '../activities/words-seen.ts';
-import { isCurrentAttempt } from '../durable/attempts.ts';
+import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
@@ -173,6 +173,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       readOwnFile: async (name, mostBytes) =>
         settings.filesFolder === null ? null : readFolderFile(settings.filesFolder, name, mostBytes),
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
+      completedBeside: (of, withinMs) => completedBeside(client, of, withinMs),
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),

@@ -228,10 +228,10 @@ export type Misfortune =
       readonly claim: 'another’s' | 'nobody’s' | 'undone' | 'failed';
     }
   /**
-   * A stranger’s worker lets the workflow go on in a new history. It hands on that all was done, as records of nobody, or
-   * `nothing` at all.
+   * A stranger’s worker lets the workflow go on in a new history. It hands on that all was done, as records of nobody, that nothing was
+   * done (`undone`), or `nothing` at all.
    */
-  | { readonly kind: 'handed on'; readonly what: 'nobody’s' | 'nothing' }
+  | { readonly kind: 'handed on'; readonly what: 'nobody’s' | 'undone' | 'nothing' }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string }
   /** The service says from now on that a withdrawal account is usable or not, and pays it accordingly. */
