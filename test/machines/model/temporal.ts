@@ -189,6 +189,15 @@ export class Temporal {
     return this.#executions.reduce((sum, { history }) => sum + history.length, 0);
   }
 
+  /** As `runThatTells` has it for a chunk (`durable/batches/chunks.ts`). */
+  telling(): Execution | undefined {
+    const newest = this.newest();
+    if (newest?.standing !== 'terminated') return newest;
+    return (
+      this.#executions.findLast(({ chunk }) => chunk !== null && chunk.standing.heard !== null) ?? newest
+    );
+  }
+
   standing(): ExecutionStatus | 'none' {
     return this.newest()?.standing ?? 'none';
   }
@@ -235,7 +244,7 @@ export class Temporal {
     if (chunks.length === 0) return this.newest()?.state.payments ?? [];
     return chunks.flatMap((chunk, index) => {
       const planned = ours.batch?.[index] ?? [];
-      const reported = chunk.newest()?.state.payments;
+      const reported = chunk.telling()?.state.payments;
       return reported ?? planned.map((row) => newRecord(paymentOf(ours.input.run, row)));
     });
   }
