@@ -207,7 +207,13 @@ async function startHandWritten(
       },
       plans: {
         find: (mode, run) => findPlan(client, mode, run),
-        start: (input, found) => startPlan(client, settings.taskQueue, input, found),
+        start: (input, found) =>
+          startPlan(
+            client,
+            { taskQueue: settings.taskQueue, organisation: service.organisation },
+            input,
+            found,
+          ),
         read: (mode, run, patienceMs, startedRunId) => readPlan(client, mode, run, patienceMs, startedRunId),
         readEarlier: (mode, run, runId) => readEarlierPlan(client, mode, run, runId),
       },

@@ -200,7 +200,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       chunks: chunksOf(client, taskQueue),
       plans: {
         find: (mode, run) => findPlan(client, mode, run),
-        start: (input, found) => startPlan(client, taskQueue, input, found),
+        start: (input, found) =>
+          startPlan(client, { taskQueue, organisation: service.organisation }, input, found),
         read: (mode, run, patienceMs, startedRunId) => readPlan(client, mode, run, patienceMs, startedRunId),
         readEarlier: (mode, run, runId) => readEarlierPlan(client, mode, run, runId),
       },

@@ -44,6 +44,8 @@ export class UndoneEnds {
   async waitFor(beside: Beside | undefined, isNews: () => boolean = NEVER): Promise<boolean> {
     if (beside === undefined || beside.eventId <= this.#heeded) return false;
     this.#heeded = beside.eventId;
+    // What was typed once more after an item was taken up is held against the service once more.
+    this.#takenUp.clear();
     const { state, ports, pauses } = this.#of;
     const { againAfterMs: afterMs } = beside;
     const problem = makeProblem('COMPLETED_BESIDE', null);

@@ -5,7 +5,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
-import { END, START, after, assertDoneOnce, before, story, type Ending } from '../machines/model/story.ts';
+import {
+  END,
+  START,
+  after,
+  assertDoneOnce,
+  at,
+  before,
+  story,
+  type Ending,
+} from '../machines/model/story.ts';
 
 const OTHERS = { kind: 'answered', claim: 'another’s' } as const;
 const NOBODYS = { kind: 'answered', claim: 'nobody’s' } as const;
@@ -91,6 +100,15 @@ for (const [write, given] of [
     assertDoneOnce(end);
     assert.ok(end.held.includes('COMPLETED_BESIDE'), end.held.join());
   });
+
+test('that nothing was done is typed twice in place of one payment of a batch: it is found again', async () => {
+  const end = await story()
+    .given({ batch: { chunks: [2], parallel: 2 }, service: { alsoMxn: '50000' } })
+    .when(at('before result'), UNDONE, 1)
+    .when(before('scan withdrawals'), UNDONE, 1)
+    .play();
+  assertDoneOnce(end);
+});
 
 test('that nothing was done is handed on while a payment is still on its way: the run does not end before it is found', async () => {
   const end = await story()

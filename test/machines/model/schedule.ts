@@ -216,6 +216,8 @@ export type Misfortune =
     }
   /** Somebody deletes the workflow that keeps the halts, and perhaps starts it again empty. */
   | { readonly kind: 'halt record lost'; readonly isBegunAnew: boolean }
+  /** Somebody ends or deletes the workflow that says whose turn it is. */
+  | { readonly kind: 'turn lost' }
   /** What people have halted cannot be read for so long. */
   | { readonly kind: 'halts unreadable'; readonly ms: number }
   /** For so long each reading of the halts takes `takesMs`. */

@@ -281,6 +281,7 @@ const FEW: {
       ...each(
         [0],
         { kind: 'vanish', againAfterMs: HOUR_MS },
+        { kind: 'turn lost' },
         { kind: 'crash' },
         { kind: 'halt', policy: null, currency: 'MXN', forMs: 10 * MINUTE_MS },
         { kind: 'lists unreadable', ms: 5 * MINUTE_MS },
