@@ -145,8 +145,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const shown = shownBy(client, settings.mode);
   const gate = await gateOf(settings, { reader, clock, shown, note });
   const looking = new AbortController();
-  // The deployment has the same name as its task queue.
-  const build = settings.buildId === null ? null : { deployment: taskQueue, id: settings.buildId };
+  const { build } = settings;
   const worker: Worker = await Worker.create({
     connection,
     namespace,
@@ -208,7 +207,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       workerDeploymentOptions: {
         version: { deploymentName: build.deployment, buildId: build.id },
         useWorkerVersioning: true,
-        // Every newer build can replay the histories, so no run waits for a build that is gone.
+        // Every newer build can replay the histories, so no run waits for a build that is gone (design: "Builds").
         defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
       },
     }),
