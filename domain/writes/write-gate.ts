@@ -332,6 +332,7 @@ function whyNotPrice(gate: Gate, { policy, referenceRates }: AllowedPolicy, writ
 }
 
 /** The item that a reference names. */
-function itemOf(name: string): string {
+/** The leg or payment of a reference. */
+export function itemOf(name: string): string {
   return firstReference(name).split('.')[2] ?? '';
 }
