@@ -344,7 +344,7 @@ export const PROBLEMS = {
   AFTER_SALES: {
     ending: 'waiting',
     sentence: 'A purchase waits for the sale that brings its money.',
-    advice: 'Nothing to do: the run goes on once that sale is traded or has ended.',
+    advice: 'Nothing to do: the run goes on once that sale has brought it, or has ended.',
   },
   AFTER_WORSE_TRADE: {
     ending: 'needs a human',
