@@ -299,7 +299,7 @@ test('a decision that lacks signatures counts as not said, and is told until an 
   const unsigned = { first: 'ana is missing', second: 'ben is missing', third: 'chi is missing' };
   const seen = instructionsAbout({ instructions, facts, unsigned }, 'supplier');
   assert.deepEqual(
-    [about.decision, about.eights.map(({ closedBy }) => closedBy), about.notThisIds, about.unsigned],
+    [seen.decision, seen.eights.map(({ closedBy }) => closedBy), seen.notThisIds, seen.unsigned],
     [null, [null], [], 'ben is missing'],
   );
   const leg = instructionsAbout({ instructions, facts, unsigned }, 'usd-mxn-1');
