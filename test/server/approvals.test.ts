@@ -106,6 +106,12 @@ test('a conversion waits for two people who have not started it, and is then tra
   assertDoneOnce(run, await run.report());
   const told = await command(stage, ['report', `${names.convert}.${id}`]);
   assert.match(told.stdout, /approves the\s+plan, signed\s+with\s+key\s+SHA256:/);
+  const env = { CAMBIST_POLICIES: policies };
+  const verified = await command(stage, ['report', `${names.convert}.${id}`], { env });
+  assert.match(
+    verified.stdout.replaceAll(/\s+/g, ' '),
+    /approves the plan, signed by ben, as verified here, with key SHA256:/,
+  );
 });
 
 test('what has failed is paid again once two people have approved that too', async () => {

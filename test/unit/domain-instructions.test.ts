@@ -297,9 +297,9 @@ test('a decision that lacks signatures counts as not said, and is told until an 
     { kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1', id: 'third' },
   );
   const unsigned = { first: 'ana is missing', second: 'ben is missing', third: 'chi is missing' };
-  const about = instructionsAbout({ instructions, facts, unsigned }, 'supplier');
+  const payment = instructionsAbout({ instructions, facts, unsigned }, 'supplier');
   assert.deepEqual(
-    [about.decision, about.eights.map(({ closedBy }) => closedBy), about.notThisIds, about.unsigned],
+    [payment.decision, payment.eights.map(({ closedBy }) => closedBy), payment.notThisIds, payment.unsigned],
     [null, [null], [], 'ben is missing'],
   );
   const leg = instructionsAbout({ instructions, facts, unsigned }, 'usd-mxn-1');
