@@ -172,10 +172,12 @@ class Judge {
     if (covered.covering.length === 0) return null;
     const { clock, readWords } = this.#options;
     const began = momentOf(clock);
-    const words = this.#words.get(`${runName(run)}/${chunk ?? ''}`, () => readWords(run, chunk));
+    const eight = eightOf(generationOf(firstReference(write.reference), write.reference) ?? 1);
+    // Which payments of a chunk are paid again stands with the chunk.
+    const ofWords = eight === 0 ? null : chunk;
+    const words = this.#words.get(`${runName(run)}/${ofWords ?? ''}`, () => readWords(run, ofWords));
     const byWords = async (kept: Kept): Promise<NotApproved | null> => {
       const theCase = { ...covered, plan, approvals, kept };
-      const eight = eightOf(generationOf(firstReference(write.reference), write.reference) ?? 1);
       if (eight === 0) return this.#refusal(theCase, null);
       // What a person lets be paid again is no part of what was signed with the plan.
       const said = openingOf(kept, { item: itemOf(write.reference), eight, chunk });
