@@ -51,9 +51,10 @@ const REAL_SERVER = 'machines/temporal-server.test.ts';
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 const REPLAYS = ['machines/run-replay.test.ts', 'machines/replays.test.ts'];
 const STRANGERS = ['machines/strangers.test.ts'];
+const PACKAGE = ['machines/package.test.ts'];
 const BUTTONS = slicedFiles().filter((file) => /^machines\/(?:run-)?buttons/.test(file));
 const MATRICES = slicedFiles().filter(
-  (file) => ![...KILLS, ...REPLAYS, ...STRANGERS, ...BUTTONS].includes(file),
+  (file) => ![...KILLS, ...REPLAYS, ...STRANGERS, ...PACKAGE, ...BUTTONS].includes(file),
 );
 
 /**
@@ -285,6 +286,9 @@ export const MACHINES = [
       return resultOfTests([REAL_SERVER], part);
     },
   },
+  machineOfTests('package', PACKAGE, [
+    'tests of the package, installed from its tarball on Node 20, 22 and 24',
+  ]),
   {
     name: 'bugs',
     figures: ['planted defects caught'],
