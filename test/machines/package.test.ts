@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -21,6 +22,10 @@ type Facts = {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
 };
+type Sbom = {
+  readonly bomFormat: string;
+  readonly components: readonly { readonly name: string; readonly version: string }[];
+};
 type Lock = {
   readonly packages: Readonly<Record<string, { readonly version?: string; readonly dev?: true }>>;
 };
@@ -35,10 +40,15 @@ const run = promisify(execFile);
 const npm = (args: readonly string[], cwd = folder) =>
   run('npm', ['--no-audit', '--no-fund', '--loglevel=error', ...args], { cwd });
 
-/** The tarball, made once for all tests. */
-let made: Promise<string> | null = null;
-function tarball(): Promise<string> {
-  return (made ??= makePackage().then((parts) => join(parts.folder, parts.tarball)));
+/** The tarball and what goes with it, made once for all tests. */
+let made: ReturnType<typeof makePackage> | null = null;
+function packing(): ReturnType<typeof makePackage> {
+  return (made ??= makePackage());
+}
+
+async function tarball(): Promise<string> {
+  const parts = await packing();
+  return join(parts.folder, parts.tarball);
 }
 
 /** Where npm has installed it for all to use: its own folder. */
@@ -130,6 +140,26 @@ test('in the unpacked tarball npm installs exactly the packages that it was test
     cwd: dirname(ROOT),
   });
   assert.equal(stdout, `${FACTS.version}\n`);
+});
+
+test('the SBOM names each package that it was tested with, and the digests are those of the files', async () => {
+  const parts = await packing();
+  const read = (name: string): Buffer => readFileSync(join(parts.folder, name));
+  const { bomFormat, components }: Sbom = JSON.parse(read(parts.sbom).toString());
+  const expected = Object.entries(LOCK.packages)
+    .filter(([path, { dev }]) => path !== '' && dev !== true)
+    .map(([path, { version }]) => `${path.replace(/.*node_modules\//, '')}@${version ?? ''}`);
+  assert.equal(bomFormat, 'CycloneDX');
+  assert.deepEqual(
+    components.map(({ name, version }) => `${name}@${version}`).toSorted(),
+    [...new Set(expected)].toSorted(),
+  );
+  assert.equal(
+    read(parts.sums).toString(),
+    [parts.tarball, parts.sbom]
+      .map((name) => `${createHash('sha256').update(read(name)).digest('hex')}  ${name}\n`)
+      .join(''),
+  );
 });
 
 test('the workflow bundle has code of no package but those whose licences are written out', async () => {
