@@ -174,12 +174,16 @@ function noteTrade(state: TurnState, traded: Traded): void {
 }
 
 /**
- * The wait while the lists may not yet show what another run has just traded. Otherwise this run would trade the same once
- * more. So it keeps the turn.
+ * The wait while the lists may not yet show what was just traded. Otherwise this run would trade the same once more, or count the same
+ * money twice. So it keeps the turn.
  */
-export function listsLag(leftMs: number, item: string | null): Wait {
+export function listsLag(
+  leftMs: number,
+  item: string | null,
+  who: 'Another run' | 'This run' = 'Another run',
+): Wait {
   const seconds = Math.ceil(leftMs / 1000);
-  const message = `Another run has just traded, and the lists of the service may not show that for ${seconds} s more (\`list_lag\` of the service file).`;
+  const message = `${who} has just traded, and the lists of the service may not show that for ${seconds} s more (\`list_lag\` of the service file).`;
   return {
     afterMs: Math.min(leftMs, LISTS_POLL_MS),
     reason: 'turn',

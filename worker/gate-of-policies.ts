@@ -1,9 +1,9 @@
 /** Makes the write gate of a worker from its folder of policies (CAMBIST_POLICIES). In live no worker starts without one. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { approvalGate } from '../activities/approval-gate.ts';
+import { approvalGate, type ApprovalsOfWorker } from '../activities/approval-gate.ts';
 import { CeilingTally } from '../activities/ceiling-tally.ts';
 import type { Clock, Deps } from '../activities/deps.ts';
-import { OPEN_GATE, writeGate, type WriteGate } from '../activities/write-gate.ts';
+import { OPEN_GATE, eachSecond, writeGate, type WriteGate } from '../activities/write-gate.ts';
 import { createSealer, type Settings } from '../config/config.ts';
 import { ConfigurationError } from '../config/errors.ts';
 import { policiesFolder } from '../config/policies-folder.ts';
@@ -12,6 +12,9 @@ import { sentInJournals } from './sent-in-journals.ts';
 
 /** Keeps no process alive. */
 const unheld = (ms: number): Promise<unknown> => sleep(ms, undefined, { ref: false });
+
+/** What stands between the words of Temporal and the service. */
+type Gates = { readonly gate: WriteGate; readonly heard: ApprovalsOfWorker['heard'] };
 
 type Parts = {
   readonly reader: Deps['reader'];
@@ -26,9 +29,9 @@ type Parts = {
 export async function gateOf(
   settings: Pick<Settings, 'policiesFolder' | 'auditFolder' | 'mode' | 'facts' | 'key'>,
   { reader, clock, shown, note }: Parts,
-): Promise<WriteGate> {
+): Promise<Gates> {
   const { policiesFolder: folder, auditFolder, mode, facts, key } = settings;
-  if (folder === null && mode === 'SANDBOX') return OPEN_GATE;
+  if (folder === null && mode === 'SANDBOX') return { gate: OPEN_GATE, heard: async (_run, kept) => kept };
   if (folder === null)
     throw new ConfigurationError([
       {
@@ -57,13 +60,22 @@ export async function gateOf(
   const sentEarlier =
     auditFolder === null ? async () => false : sentInJournals(auditFolder, owner, { clock, note });
   const { organisation } = key;
-  const approved = approvalGate({
-    mode,
-    organisation,
-    clock,
-    ...shown,
-    verify: (asked) => verifySignature(asked),
-  });
+  const readNow = eachSecond(read, clock);
+  const { whyNot, heard } = approvalGate(
+    { mode, organisation, clock, ...shown, verify: (asked) => verifySignature(asked) },
+    readNow,
+  );
   const seal = createSealer(settings);
-  return writeGate({ read, mode, reader, facts, clock, seal, tally, approved, sentEarlier });
+  const gate = writeGate({
+    read: readNow,
+    mode,
+    reader,
+    facts,
+    clock,
+    seal,
+    tally,
+    approved: whyNot,
+    sentEarlier,
+  });
+  return { gate, heard };
 }

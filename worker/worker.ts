@@ -11,6 +11,7 @@ import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
+import { heeding } from '../activities/approval-gate.ts';
 import { remembering } from '../activities/words-seen.ts';
 import { isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
@@ -98,7 +99,8 @@ const BUNDLE = fileURLToPath(
 function shownBy(client: Client, mode: Mode): Parameters<typeof gateOf>[1]['shown'] {
   return {
     readPlan: (run) => readPlan(client, mode, run, 0),
-    readWords: async (run) => (await readInstructionsToActBy({ client, mode, run })) ?? NOTHING_KEPT,
+    readWords: async (run, chunk) =>
+      (await readInstructionsToActBy(withChunk({ client, mode, run }, chunk ?? undefined))) ?? NOTHING_KEPT,
     readRows: async (run, number) => {
       const chunk = await readChunk({ client, mode }, run, number);
       return chunk.kind === 'payments' ? chunk.payments : null;
@@ -143,7 +145,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   });
   await halts.look();
   const shown = shownBy(client, settings.mode);
-  const gate = await gateOf(settings, { reader, clock, shown, note });
+  const { gate, heard } = await gateOf(settings, { reader, clock, shown, note });
   const looking = new AbortController();
   const { build } = settings;
   const worker: Worker = await Worker.create({
@@ -176,24 +178,27 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       reached: options.reached ?? (() => {}),
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
       claims: claimsOf(client),
-      instructions: remembering(
-        {
-          read: async (mode, run, chunk) => {
-            const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
-            if (kept === null) throw new InstructionsMissing();
-            return kept;
+      instructions: heeding(
+        remembering(
+          {
+            read: async (mode, run, chunk) => {
+              const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
+              if (kept === null) throw new InstructionsMissing();
+              return kept;
+            },
+            readEarlier: (mode, run, runId, chunk) =>
+              readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
+            open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
+            record: async (mode, run, instruction) => {
+              await recordInstruction({ client, taskQueue, mode, run }, instruction);
+            },
+            note: (mode, run, facts, chunk) =>
+              noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
+            end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
           },
-          readEarlier: (mode, run, runId, chunk) =>
-            readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
-          open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
-          record: async (mode, run, instruction) => {
-            await recordInstruction({ client, taskQueue, mode, run }, instruction);
-          },
-          note: (mode, run, facts, chunk) =>
-            noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
-          end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
-        },
-        saidBefore,
+          saidBefore,
+        ),
+        heard,
       ),
       chunks: chunksOf(client, taskQueue),
       plans: {

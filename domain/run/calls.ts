@@ -13,7 +13,7 @@ import type { Mode, Trade, Withdrawal } from '../service/records.ts';
 import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import type { Wait, Why } from '../waits.ts';
-import type { Funding } from '../writes/step.ts';
+import type { Funding, OwnTrade } from '../writes/step.ts';
 import type { LegState, LegStep, Traded } from '../writes/leg-state.ts';
 import type { Accepted, PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { ChunkState } from './chunk-state.ts';
@@ -145,6 +145,8 @@ export type LegCall = Call & {
   readonly funding?: Funding;
   /** The leg of the run that still brings what this one sells, or may; absent: there is none. */
   readonly sale?: string;
+  /** The trades of the other legs, which the lists may not show yet; absent: there is none. */
+  readonly ownTrades?: readonly OwnTrade[];
 };
 /** `when done`: the other leg needs what this one brings, and goes on once this one has ended. */
 export type Follows = 'at once' | 'when done' | 'none';

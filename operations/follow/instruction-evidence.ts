@@ -46,7 +46,14 @@ function tell(said: Recorded, items: readonly string[]): string {
     case 'accept':
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
     case 'approve': {
-      const what = said.as === 'starter' ? 'stands for the start of the plan' : 'approves the plan';
+      const what =
+        said.about === null
+          ? said.as === 'starter'
+            ? 'stands for the start of the plan'
+            : 'approves the plan'
+          : said.as === 'starter'
+            ? 'stands for what was said'
+            : 'approves what was said';
       return `${what}, signed with key ${fingerprintOf(said.signature) ?? 'of an unknown form'}: ${said.why}`;
     }
     case 'superseded':

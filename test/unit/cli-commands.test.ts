@@ -140,7 +140,15 @@ test('the options are those of the design', async () => {
     '--wait',
     '--yes',
   ]);
-  assert.deepEqual(optionsOf('approve'), ['--by', '--json', '--key', '--reason']);
+  assert.deepEqual(optionsOf('approve'), [
+    '--by',
+    '--json',
+    '--key',
+    '--out',
+    '--plan',
+    '--reason',
+    '--starter',
+  ]);
   assert.deepEqual(optionsOf('report'), ['--batch', '--json', '--jsonl', '--out', '--refresh']);
   assert.deepEqual(optionsOf('resolve'), [
     '--accept',
@@ -150,6 +158,7 @@ test('the options are those of the design', async () => {
     '--json',
     '--not-executed',
     '--not-this',
+    '--sign',
   ]);
   assert.deepEqual(optionsOf('list'), ['--acknowledge', '--attention', '--by', '--json', '--reason']);
   assert.deepEqual(optionsOf('cancel'), ['--by', '--json', '--reason']);
