@@ -547,9 +547,9 @@ export const PROBLEMS = {
   AWAITING_APPROVAL: {
     ending: 'waiting',
     sentence:
-      'A rule of `approvals.yaml` covers the run, and people who must sign its plan have not done so yet. Nothing is sent.',
+      'A rule of `approvals.yaml` covers the run, and people who must sign its plan, or what a person has said about it, have not done so yet. Nothing is sent.',
     advice:
-      'Those who are missing type `npx cambist approve RUN --key FILE`; who has started it types that `npx cambist run` once more with --sign FILE. The run then goes on by itself. `npx cambist cancel RUN` ends it unsent.',
+      'Those who are missing type `npx cambist approve RUN --key FILE`; who has started it, or has said what is to be signed, types the same with --starter. The run then goes on by itself. `npx cambist cancel RUN` ends it unsent.',
   },
   MODE_DIFFERS: {
     ending: 'configuration',

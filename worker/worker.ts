@@ -11,6 +11,7 @@ import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
+import { heeding } from '../activities/approval-gate.ts';
 import { remembering } from '../activities/words-seen.ts';
 import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
@@ -98,7 +99,8 @@ const BUNDLE = fileURLToPath(
 function shownBy(client: Client, mode: Mode): Parameters<typeof gateOf>[1]['shown'] {
   return {
     readPlan: (run) => readPlan(client, mode, run, 0),
-    readWords: async (run) => (await readInstructionsToActBy({ client, mode, run })) ?? NOTHING_KEPT,
+    readWords: async (run, chunk) =>
+      (await readInstructionsToActBy(withChunk({ client, mode, run }, chunk ?? undefined))) ?? NOTHING_KEPT,
     readRows: async (run, number) => {
       const chunk = await readChunk({ client, mode }, run, number);
       return chunk.kind === 'payments' ? chunk.payments : null;
@@ -130,8 +132,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       ? async () => new Map<string, ReadonlySet<string>>()
       : saidInJournals(settings.auditFolder, owner, { nowMs: clock.wallMs, note });
   const halted = { client, mode: settings.mode };
+  const shown = shownBy(client, settings.mode);
+  const { gate, heard, resumesHeard } = await gateOf(settings, { reader, clock, shown, note, namespace });
   const halts = new HaltGate({
-    read: haltsOf(halted),
+    read: resumesHeard(haltsOf(halted)),
     putBack: puttingBack(halted),
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
@@ -142,11 +146,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     },
   });
   await halts.look();
-  const shown = shownBy(client, settings.mode);
-  const gate = await gateOf(settings, { reader, clock, shown, note });
   const looking = new AbortController();
-  // The deployment has the same name as its task queue.
-  const build = settings.buildId === null ? null : { deployment: taskQueue, id: settings.buildId };
+  const { build } = settings;
   const worker: Worker = await Worker.create({
     connection,
     namespace,
@@ -178,24 +179,27 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       reached: options.reached ?? (() => {}),
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
       claims: claimsOf(client),
-      instructions: remembering(
-        {
-          read: async (mode, run, chunk) => {
-            const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
-            if (kept === null) throw new InstructionsMissing();
-            return kept;
+      instructions: heeding(
+        remembering(
+          {
+            read: async (mode, run, chunk) => {
+              const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
+              if (kept === null) throw new InstructionsMissing();
+              return kept;
+            },
+            readEarlier: (mode, run, runId, chunk) =>
+              readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
+            open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
+            record: async (mode, run, instruction) => {
+              await recordInstruction({ client, taskQueue, mode, run }, instruction);
+            },
+            note: (mode, run, facts, chunk) =>
+              noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
+            end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
           },
-          readEarlier: (mode, run, runId, chunk) =>
-            readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
-          open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
-          record: async (mode, run, instruction) => {
-            await recordInstruction({ client, taskQueue, mode, run }, instruction);
-          },
-          note: (mode, run, facts, chunk) =>
-            noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
-          end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
-        },
-        saidBefore,
+          saidBefore,
+        ),
+        heard,
       ),
       chunks: chunksOf(client, taskQueue),
       plans: {
@@ -210,7 +214,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       workerDeploymentOptions: {
         version: { deploymentName: build.deployment, buildId: build.id },
         useWorkerVersioning: true,
-        // Every newer build can replay the histories, so no run waits for a build that is gone.
+        // Every newer build can replay the histories, so no run waits for a build that is gone (design: "Builds").
         defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
       },
     }),

@@ -594,7 +594,12 @@ function traded(
  * (M4).
  */
 function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: Traded): LegStep {
-  const worse = said.acceptedIds.includes(record.tradeId) ? null : executedWorse(context, leg, record);
+  const untold = said.acceptedIds.includes(record.tradeId) ? null : executedWorse(context, leg, record);
+  const { unsignedAcceptance } = said;
+  const worse =
+    untold === null || unsignedAcceptance === null
+      ? untold
+      : { ...untold, message: `${untold.message} ${unsignedAcceptance}` };
   return { kind: 'traded', traded: record, worse, isHeld: worse !== null && !said.cancelled };
 }
 
