@@ -234,7 +234,7 @@ export async function sign(
 }
 
 /** @returns the signature, base64. @throws CommandFailure when the key cannot sign */
-async function signedText(keyFile: string, text: string): Promise<string> {
+export async function signedText(keyFile: string, text: string): Promise<string> {
   const signed = await signText(keyFile, text);
   if (signed.ok) return signed.signature;
   throw new CommandFailure('configuration', [

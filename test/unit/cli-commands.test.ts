@@ -269,7 +269,10 @@ test('check takes a folder of policies of workers, and tells what in it binds no
   writeFileSync(join(cwd, 'all/approval.yaml'), 'approvals: 1\n');
   const bad = await cambist(['check', 'all'], { cwd });
   assert.equal(bad.exitCode, 2);
-  assert.match(bad.stdout, /POLICIES_DAMAGED .*"approval\.yaml" is no policy and\s+no file that one\s+names/s);
+  assert.match(
+    bad.stdout,
+    /POLICIES_DAMAGED .*"approval\.yaml" is no policy and\s+no file that one\s+names/s,
+  );
 });
 
 test('a policy whose reference file is missing is bad input, before anything is connected', async (t) => {
