@@ -52,9 +52,10 @@ const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 const REPLAYS = ['machines/run-replay.test.ts', 'machines/replays.test.ts'];
 const STRANGERS = ['machines/strangers.test.ts'];
 const UPGRADE = ['machines/upgrade.test.ts', 'machines/deploy.test.ts'];
+const PACKAGE = ['machines/package.test.ts'];
 const BUTTONS = slicedFiles().filter((file) => /^machines\/(?:run-)?buttons/.test(file));
 const MATRICES = slicedFiles().filter(
-  (file) => ![...KILLS, ...REPLAYS, ...STRANGERS, ...UPGRADE, ...BUTTONS].includes(file),
+  (file) => ![...KILLS, ...REPLAYS, ...STRANGERS, ...UPGRADE, ...PACKAGE, ...BUTTONS].includes(file),
 );
 
 /**
@@ -289,6 +290,9 @@ export const MACHINES = [
       return resultOfTests([REAL_SERVER], part);
     },
   },
+  machineOfTests('package', PACKAGE, [
+    'tests of the package, installed from its tarball on Node 20, 22 and 24',
+  ]),
   {
     name: 'bugs',
     figures: ['planted defects caught'],
