@@ -51,7 +51,7 @@ const REAL_SERVER = 'machines/temporal-server.test.ts';
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 const REPLAYS = ['machines/run-replay.test.ts', 'machines/replays.test.ts'];
 const STRANGERS = ['machines/strangers.test.ts'];
-const UPGRADE = ['machines/upgrade.test.ts'];
+const UPGRADE = ['machines/upgrade.test.ts', 'machines/deploy.test.ts'];
 const PACKAGE = ['machines/package.test.ts'];
 const BUTTONS = slicedFiles().filter((file) => /^machines\/(?:run-)?buttons/.test(file));
 const MATRICES = slicedFiles().filter(
@@ -198,7 +198,7 @@ export const MACHINES = [
     'attacks of a stranger with the namespace of Temporal, each without an entry in the ledger',
   ]),
   machineOfTests('upgrade', UPGRADE, [
-    'upgrades in the middle of a batch, by a share and back again: each payment made once',
+    'tests of upgrades in the middle of a batch, by a share and back again, and of what the image starts',
   ]),
   machineOfTests('matrices', MATRICES, ['tests of whole tables, each cell on a real server']),
   {

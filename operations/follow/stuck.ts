@@ -65,8 +65,9 @@ function stuckText(outside: Outside): string | null {
 }
 
 /** `stuckBy` for a run as it is in Temporal now; null also when the run has ended in the meantime, or is paused. */
-export function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<Stuck | null> {
-  return readStuckWorkflow(client, facts.workflowId, facts.temporalRunId, nowMs);
+export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<Stuck | null> {
+  const outside = await readOutside(client, facts.workflowId, facts.temporalRunId, nowMs);
+  return outside === null ? null : stuckBy(outside);
 }
 
 /** This many chunks of a batch are asked about side by side. */
@@ -79,20 +80,23 @@ export async function readStuckChunk(
   chunks: readonly number[],
   nowMs: number,
 ): Promise<Stuck | null> {
-  const found = await fewAtOnce(chunks, CHUNKS_AT_ONCE, (number) =>
-    readStuckWorkflow(client, chunkIdOf(mode, run, number), undefined, nowMs),
-  );
+  const found = await fewAtOnce(chunks, CHUNKS_AT_ONCE, async (number) => {
+    const outside = await readOutside(client, chunkIdOf(mode, run, number), undefined, nowMs);
+    const task = outside?.pendingWorkflowTask ?? null;
+    // Many chunks may wait for workers that have much to do. Where there is none, their run says so.
+    return outside && stuckBy({ ...outside, pendingWorkflowTask: task && { ...task, isStarted: true } });
+  });
   const first = found.findIndex((stuck) => stuck !== null);
   const stuck = found[first] ?? null;
   return stuck === null ? null : { ...stuck, message: `Chunk ${chunks[first]}: ${stuck.message}` };
 }
 
-async function readStuckWorkflow(
+async function readOutside(
   client: Client,
   workflowId: string,
   temporalRunId: string | undefined,
   nowMs: number,
-): Promise<Stuck | null> {
+): Promise<Outside | null> {
   const shown = await describe(client, workflowId, temporalRunId);
   if (shown === null || !isOpen(shown) || !canBeAsked(shown)) return null;
   const { raw, historyLength } = shown;
@@ -100,7 +104,7 @@ async function readStuckWorkflow(
   const isStarted = (task?.startedTime ?? null) !== null;
   const waitsMs = nowMs - msOf(task?.originalScheduledTime ?? task?.scheduledTime);
   const isTried = (task?.attempt ?? 1) > 1;
-  return stuckBy({
+  return {
     historyLength,
     taskFailure: isTried ? await lastTaskFailure(client, workflowId, shown.runId) : null,
     pendingWorkflowTask: task === null ? null : { attempt: task.attempt ?? 1, isStarted, waitsMs },
@@ -110,5 +114,5 @@ async function readStuckWorkflow(
       lastFailure:
         (lastFailure ?? null) === null ? null : (lastFailure?.applicationFailureInfo?.type ?? 'failure'),
     })),
-  });
+  };
 }

@@ -85,7 +85,7 @@ test('of the open chunks of a batch the first one is named whose task fails agai
       status: { name: 'RUNNING' },
       runId: 'r',
       historyLength: 40,
-      raw: { pendingWorkflowTask: { attempt: attempts.get(workflowId) ?? 1, startedTime: {} } },
+      raw: { pendingWorkflowTask: { attempt: attempts.get(workflowId) ?? 1, scheduledTime: { seconds: 1 } } },
     }),
   });
   const workflowService = { getWorkflowExecutionHistoryReverse: async () => ({ history: { events: [] } }) };
@@ -95,5 +95,6 @@ test('of the open chunks of a batch the first one is named whose task fails agai
   const stuck = await readStuckChunk(place, run, [1, 2, 3, 7], Date.now());
   assert.equal(stuck?.code, 'STUCK');
   assert.match(stuck.message, /^Chunk 3: Its workflow task has failed 4 times: this version of the worker /);
+  // Those that no worker has taken for long are told of their run.
   assert.equal(await readStuckChunk(place, run, [1, 2], Date.now()), null);
 });

@@ -36,6 +36,7 @@ test('samples, their schemas, the pages and the licences are packed', () => {
     'LICENCES.md',
     'docs/tutorial.md',
     'docs/operations/held.md',
+    'deploy/systemd/cambist-worker@.service',
     'policies/mxn-supplier.yaml',
     'policies/batches/contractors.csv',
     'policies/policy.schema.json',
@@ -45,7 +46,7 @@ test('samples, their schemas, the pages and the licences are packed', () => {
 
 test('nothing is packed that only a checkout needs', () => {
   const allowed =
-    /^(?:bin\/cambist\.mjs|dist\/[^.].*(?<!\.map)|docs\/.*|policies\/[^.].*|sandbox\/README\.md|scripts\/(?:lib\/)?[\w-]+\.mjs|[A-Z]+(?:\.md)?|package\.json)$/;
+    /^(?:bin\/cambist\.mjs|dist\/[^.].*(?<!\.map)|deploy\/.*|docs\/.*|policies\/[^.].*|sandbox\/README\.md|scripts\/(?:lib\/)?[\w-]+\.mjs|[A-Z]+(?:\.md)?|package\.json)$/;
   assert.deepEqual(
     packed.filter((file) => !allowed.test(file) || /\.(?:test|spec)\.|\.(?:pem|key|jsonl|db)$/.test(file)),
     [],
