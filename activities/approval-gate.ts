@@ -172,10 +172,12 @@ class Judge {
     if (covered.covering.length === 0) return null;
     const { clock, readWords } = this.#options;
     const began = momentOf(clock);
-    const words = this.#words.get(`${runName(run)}/${chunk ?? ''}`, () => readWords(run, chunk));
+    const eight = eightOf(generationOf(firstReference(write.reference), write.reference) ?? 1);
+    // Which payments of a chunk are paid again stands with the chunk.
+    const ofWords = eight === 0 ? null : chunk;
+    const words = this.#words.get(`${runName(run)}/${ofWords ?? ''}`, () => readWords(run, ofWords));
     const byWords = async (kept: Kept): Promise<NotApproved | null> => {
       const theCase = { ...covered, plan, approvals, kept };
-      const eight = eightOf(generationOf(firstReference(write.reference), write.reference) ?? 1);
       if (eight === 0) return this.#refusal(theCase, null);
       // What a person lets be paid again is no part of what was signed with the plan.
       const said = openingOf(kept, { item: itemOf(write.reference), eight, chunk });
@@ -284,7 +286,8 @@ function openingOf(
     : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${said.by} has named`;
 }
 
-function unapproved(told: string, { isUnable, isMore }: SignedSoFar): NotApproved {
+/** Why it waits, with what is told of it. */
+export function unapproved(told: string, { isUnable, isMore }: SignedSoFar): NotApproved {
   if (isUnable)
     return awaiting(
       `the worker’s ssh-keygen is missing, cannot verify or did not end in time, so that not every signature could be verified. ${told}`,
@@ -318,10 +321,14 @@ type SignedSoFar = {
   readonly isUnable: boolean;
 };
 
-type Approve = Extract<Recorded, { readonly kind: 'approve' }>;
+/** A signature as somebody has kept it, and the text that it must be for. */
+export type Signature = Pick<
+  Extract<Recorded, { readonly kind: 'approve' }>,
+  'as' | 'expiresAtMs' | 'signature' | 'atMs'
+> & { readonly text: string };
 
 /** Verifies signatures, each once for what it is about. Whatever it remembers is named by all that it was made from. */
-class Verifying {
+export class Verifying {
   readonly #clock: Clock;
   readonly #verify: Options['verify'];
   readonly #results = new Map<string, { readonly result: Verified; readonly untilMs: number }>();
@@ -343,17 +350,30 @@ class Verifying {
       rules,
     }: Pick<ToSign, 'plan' | 'said'> & { readonly hash: string; readonly rules: readonly ApprovalRule[] },
   ): Promise<SignedSoFar> {
+    const entries = instructions.flatMap((said): readonly Signature[] => {
+      if (said.kind !== 'approve' || said.about !== (about?.id ?? null)) return [];
+      const { as, expiresAtMs, signature, atMs } = said;
+      const text = textToSign({ as, plan, planHash: hash, said: about, expiresAtMs });
+      return [{ as, expiresAtMs, signature, atMs, text }];
+    });
+    return this.verified(entries, approvals, rules);
+  }
+
+  /** @param entries oldest first */
+  async verified(
+    entries: readonly Signature[],
+    approvals: Approvals,
+    rules: readonly ApprovalRule[],
+  ): Promise<SignedSoFar> {
     const counts = new Map<string, number>();
-    const asked: { readonly said: Approve; readonly of: ToVerify }[] = [];
-    for (const said of instructions.toReversed()) {
-      if (said.kind !== 'approve' || said.about !== (about?.id ?? null)) continue;
+    const asked: { readonly said: Signature; readonly of: ToVerify }[] = [];
+    for (const said of entries.toReversed()) {
       const name = nameOf(said, approvals, rules);
       if (name === null) continue;
       const count = (counts.get(name) ?? 0) + 1;
       counts.set(name, count);
       if (count > MOST_OF_ONE) continue;
-      const { as, expiresAtMs, signature } = said;
-      const text = textToSign({ as, plan, planHash: hash, said: about, expiresAtMs });
+      const { text, signature } = said;
       const { allowedSigners, revokedKeys } = approvals;
       asked.push({ said, of: { text, signature, name, allowedSigners, revokedKeys } });
     }
@@ -401,7 +421,7 @@ class Verifying {
 
 /** The name by whose key a signature claims to be: of several, one that a rule names. Null: nobody’s whom a rule could count. */
 function nameOf(
-  { as, signature }: Approve,
+  { as, signature }: Pick<Signature, 'as' | 'signature'>,
   { signers }: Approvals,
   rules: readonly ApprovalRule[],
 ): string | null {

@@ -107,10 +107,7 @@ function standingIn({ instructions }: Kept, nowMs: number): readonly Signable[] 
   return all.filter((said, index) => nowMs < signedUntilMs(said) && !isReplaced(said, index));
 }
 
-/**
- * What is left to sign: for an approver all that this key has not signed; for who has started the run, or said it, what nobody has signed
- * in that place.
- */
+/** What this key has not signed yet, as who has started or said it, or as one of those who approve it. A signature that is over is none. */
 function isLeftFor(
   { instructions }: Kept,
   { as, key, nowMs }: { readonly as: SignedAs; readonly key: string | null; readonly nowMs: number },
@@ -237,7 +234,7 @@ export async function sign(
 }
 
 /** @returns the signature, base64. @throws CommandFailure when the key cannot sign */
-async function signedText(keyFile: string, text: string): Promise<string> {
+export async function signedText(keyFile: string, text: string): Promise<string> {
   const signed = await signText(keyFile, text);
   if (signed.ok) return signed.signature;
   throw new CommandFailure('configuration', [

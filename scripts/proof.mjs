@@ -51,10 +51,11 @@ const REAL_SERVER = 'machines/temporal-server.test.ts';
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 const REPLAYS = ['machines/run-replay.test.ts', 'machines/replays.test.ts'];
 const STRANGERS = ['machines/strangers.test.ts'];
+const UPGRADE = ['machines/upgrade.test.ts'];
 const PACKAGE = ['machines/package.test.ts'];
 const BUTTONS = slicedFiles().filter((file) => /^machines\/(?:run-)?buttons/.test(file));
 const MATRICES = slicedFiles().filter(
-  (file) => ![...KILLS, ...REPLAYS, ...STRANGERS, ...PACKAGE, ...BUTTONS].includes(file),
+  (file) => ![...KILLS, ...REPLAYS, ...STRANGERS, ...UPGRADE, ...PACKAGE, ...BUTTONS].includes(file),
 );
 
 /**
@@ -195,6 +196,9 @@ export const MACHINES = [
   machineOfTests('buttons', BUTTONS, ['tests of the buttons of Temporal, each pressed on a real server']),
   machineOfTests('strangers', STRANGERS, [
     'attacks of a stranger with the namespace of Temporal, each without an entry in the ledger',
+  ]),
+  machineOfTests('upgrade', UPGRADE, [
+    'upgrades in the middle of a batch, by a share and back again: each payment made once',
   ]),
   machineOfTests('matrices', MATRICES, ['tests of whole tables, each cell on a real server']),
   {

@@ -132,8 +132,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       ? async () => new Map<string, ReadonlySet<string>>()
       : saidInJournals(settings.auditFolder, owner, { nowMs: clock.wallMs, note });
   const halted = { client, mode: settings.mode };
+  const shown = shownBy(client, settings.mode);
+  const { gate, heard, resumesHeard } = await gateOf(settings, { reader, clock, shown, note, namespace });
   const halts = new HaltGate({
-    read: haltsOf(halted),
+    read: resumesHeard(haltsOf(halted)),
     putBack: puttingBack(halted),
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
@@ -144,8 +146,6 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     },
   });
   await halts.look();
-  const shown = shownBy(client, settings.mode);
-  const { gate, heard } = await gateOf(settings, { reader, clock, shown, note });
   const looking = new AbortController();
   const { build } = settings;
   const worker: Worker = await Worker.create({

@@ -12,7 +12,7 @@ import type { Holds } from '../domain/run/claims.ts';
 import type { ProgressPage, RunPage } from '../domain/run/progress.ts';
 import type { Reservation } from '../domain/plan/reserved.ts';
 import type { GoneNoted, TurnAnswer, TurnState } from '../domain/turn.ts';
-import type { Halt, HaltSaid, ResumeSaid } from '../domain/halt.ts';
+import type { Halt, HaltSaid, ResumeSaid, ResumeSigned } from '../domain/halt.ts';
 import type { AboutDate } from '../domain/known-dates.ts';
 import type { Fact, Instruction, Recorded, Saying } from '../domain/people/instructions.ts';
 
@@ -200,6 +200,8 @@ export const reopenRunSignal = defineSignal<[run: string]>('reopen');
 /** People stop every write, or those of a scope, and let them go on. */
 export const haltSignal = defineSignal<[HaltSaid]>('halt');
 export const resumeSignal = defineSignal<[ResumeSaid]>('resume');
+/** A person has signed that a halt may end. */
+export const approveSignal = defineSignal<[ResumeSigned]>('approve');
 /** Something is known of a date of a schedule. */
 export const aboutDateSignal = defineSignal<[AboutDate]>('aboutDate');
 /** A worker puts back a halt that it has seen and the record has lost. */

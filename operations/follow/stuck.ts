@@ -1,8 +1,12 @@
 /** Why an open run is stuck, where the run cannot say so itself. Temporal shows it. */
 import type { Client } from '@temporalio/client';
+import type { RunName } from '../../domain/references.ts';
 import { canBeAsked, describe, isOpen } from '../../durable/described.ts';
+import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { lastTaskFailure, msOf } from '../../durable/history.ts';
 import { SEAL_KEY_MISSING } from '../../domain/unreadable.ts';
+import { chunkIdOf } from '../../workflows/names.ts';
+import type { Place } from '../place.ts';
 import type { RunFacts } from './runs.ts';
 import { UNTAKEN_MS } from './until-it-ends.ts';
 
@@ -61,8 +65,35 @@ function stuckText(outside: Outside): string | null {
 }
 
 /** `stuckBy` for a run as it is in Temporal now; null also when the run has ended in the meantime, or is paused. */
-export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<Stuck | null> {
-  const shown = await describe(client, facts.workflowId, facts.temporalRunId);
+export function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<Stuck | null> {
+  return readStuckWorkflow(client, facts.workflowId, facts.temporalRunId, nowMs);
+}
+
+/** This many chunks of a batch are asked about side by side. */
+const CHUNKS_AT_ONCE = 10;
+
+/** The first of these chunks of a batch that is stuck: its run waits for it, and does not know why. */
+export async function readStuckChunk(
+  { client, mode }: Pick<Place, 'client' | 'mode'>,
+  run: RunName,
+  chunks: readonly number[],
+  nowMs: number,
+): Promise<Stuck | null> {
+  const found = await fewAtOnce(chunks, CHUNKS_AT_ONCE, (number) =>
+    readStuckWorkflow(client, chunkIdOf(mode, run, number), undefined, nowMs),
+  );
+  const first = found.findIndex((stuck) => stuck !== null);
+  const stuck = found[first] ?? null;
+  return stuck === null ? null : { ...stuck, message: `Chunk ${chunks[first]}: ${stuck.message}` };
+}
+
+async function readStuckWorkflow(
+  client: Client,
+  workflowId: string,
+  temporalRunId: string | undefined,
+  nowMs: number,
+): Promise<Stuck | null> {
+  const shown = await describe(client, workflowId, temporalRunId);
   if (shown === null || !isOpen(shown) || !canBeAsked(shown)) return null;
   const { raw, historyLength } = shown;
   const task = raw.pendingWorkflowTask ?? null;
@@ -71,7 +102,7 @@ export async function readStuck(client: Client, facts: RunFacts, nowMs: number):
   const isTried = (task?.attempt ?? 1) > 1;
   return stuckBy({
     historyLength,
-    taskFailure: isTried ? await lastTaskFailure(client, facts.workflowId, facts.temporalRunId) : null,
+    taskFailure: isTried ? await lastTaskFailure(client, workflowId, shown.runId) : null,
     pendingWorkflowTask: task === null ? null : { attempt: task.attempt ?? 1, isStarted, waitsMs },
     pendingActivities: (raw.pendingActivities ?? []).map(({ activityType, attempt, lastFailure }) => ({
       name: activityType?.name ?? '?',

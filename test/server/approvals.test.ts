@@ -30,11 +30,13 @@ const named = (text: string, name: string): string => text.replace(/^name: .*$/m
 const names = {
   convert: uniqueName('p'),
   again: uniqueName('a'),
+  halted: uniqueName('h'),
   batch: uniqueName('b'),
   rebalance: uniqueName('r'),
 };
 const TEXTS = {
   convert: named(convertPolicy(), names.convert),
+  halted: named(convertPolicy(), names.halted),
   again: named(convertPolicy({ withdraw: [{ id: 'supplier', account: 'wac_SignedAgain1' }] }), names.again),
   batch: `policy: 1\nkind: payout\nname: ${names.batch}\nenvironment: sandbox\npayout: { fund: { mode: none } }\nshortfall: hold\n`,
   rebalance: named(rebalancingPolicy('0.00'), names.rebalance),
@@ -79,11 +81,10 @@ async function approves({ keyFile }: Person, kind: Kind, what: RegExp): Promise<
 }
 
 /** Returns once the run waits for these people. A signature that was just said may not be counted yet. */
-async function heldFor(run: Run, why: RegExp): Promise<void> {
+async function heldFor(run: Run, why: RegExp, by = 'AWAITING_APPROVAL'): Promise<void> {
   await run.until(
     ({ status, problems }) =>
-      status === 'HELD' &&
-      problems.some(({ code, message }) => code === 'AWAITING_APPROVAL' && why.test(message)),
+      status === 'HELD' && problems.some(({ code, message }) => code === by && why.test(message)),
   );
 }
 
@@ -106,6 +107,12 @@ test('a conversion waits for two people who have not started it, and is then tra
   assertDoneOnce(run, await run.report());
   const told = await command(stage, ['report', `${names.convert}.${id}`]);
   assert.match(told.stdout, /approves the\s+plan, signed\s+with\s+key\s+SHA256:/);
+  const env = { CAMBIST_POLICIES: policies };
+  const verified = await command(stage, ['report', `${names.convert}.${id}`], { env });
+  assert.match(
+    verified.stdout.replaceAll(/\s+/g, ' '),
+    /approves the plan, signed by ben, as verified here, with key SHA256:/,
+  );
 });
 
 test('what has failed is paid again once two people have approved that too', async () => {
@@ -162,6 +169,19 @@ test('a rebalancing waits for two people, and then trades', async () => {
   await assertApproved(run, 'rebalance', /eur-usd-1: sell [\d,.]+ EUR for USD/);
   await run.report();
   assert.match(traded(run).join('; '), /^sell [\d.]+ EUR$/);
+});
+
+test('what was halted goes on once two people have approved that it is resumed', async () => {
+  const scope = ['--policy', names.halted];
+  assertExit(await command(stage, ['halt', ...scope, '--reason', 'in doubt']), 0);
+  const run = await started('halted');
+  for (const person of [ana, ben]) await approves(person, 'halted', /usd-mxn-1: sell/);
+  const resumes = (...more: readonly string[]) => command(stage, ['resume', ...scope, ...more], { ask: yes });
+  assertExit(await resumes('--by', 'dan', '--sign', dan.keyFile), 0);
+  await heldFor(run, /dan has resumed it; it needs the signature of 2 of ana, ben/, 'HALTED');
+  assertNothingMoved(run);
+  for (const { keyFile } of [ana, ben]) assertExit(await resumes('--approve', keyFile), 0);
+  assertDoneOnce(run, await run.report());
 });
 
 test('nobody signs without having been asked: without a terminal, and without a yes, nothing is signed', async () => {

@@ -297,9 +297,9 @@ test('a decision that lacks signatures counts as not said, and is told until an 
     { kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1', id: 'third' },
   );
   const unsigned = { first: 'ana is missing', second: 'ben is missing', third: 'chi is missing' };
-  const seen = instructionsAbout({ instructions, facts, unsigned }, 'supplier');
+  const payment = instructionsAbout({ instructions, facts, unsigned }, 'supplier');
   assert.deepEqual(
-    [seen.decision, seen.eights.map(({ closedBy }) => closedBy), seen.notThisIds, seen.unsigned],
+    [payment.decision, payment.eights.map(({ closedBy }) => closedBy), payment.notThisIds, payment.unsigned],
     [null, [null], [], 'ben is missing'],
   );
   const leg = instructionsAbout({ instructions, facts, unsigned }, 'usd-mxn-1');
