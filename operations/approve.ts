@@ -20,12 +20,13 @@ import {
   type Signable,
   type SignedAs,
 } from '../domain/writes/approvals.ts';
-import { publicKeyOf, signText } from '../config/ssh-keygen.ts';
+import { publicKeyOf } from '../config/ssh-keygen.ts';
 import { hashOfChunk, hashOfList } from '../language/batch/chunk-hash.ts';
 import { planHash } from '../language/plan-hash.ts';
 import { keyOfSignature } from '../language/ssh-signers.ts';
 import { SubmittedBatch } from './batches/submitted.ts';
 import { CommandFailure } from './failure.ts';
+import { signedText } from './signed-text.ts';
 import { requireRun } from './follow/runs.ts';
 import type { Place } from './place.ts';
 import { contentOf, movesShown, rowText, totalText } from './plan-content.ts';
@@ -231,20 +232,6 @@ export async function sign(
   const approval = { kind: 'approve', id: randomUUID(), by, why, as, about, expiresAtMs, signature } as const;
   await keepInstruction(place, run, approval, { seen: null });
   await wakeRun(place, run);
-}
-
-/** @returns the signature, base64. @throws CommandFailure when the key cannot sign */
-export async function signedText(keyFile: string, text: string): Promise<string> {
-  const signed = await signText(keyFile, text);
-  if (signed.ok) return signed.signature;
-  throw new CommandFailure('configuration', [
-    {
-      code: 'NOT_SIGNED',
-      place: keyFile,
-      message: `\`ssh-keygen\` could not sign with it: ${signed.message}`,
-      fix: 'Name a private key of OpenSSH, or its public part where an agent or a hardware key has the rest. OpenSSH 8.2 or later can sign.',
-    },
-  ]);
 }
 
 export function refused(
