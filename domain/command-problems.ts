@@ -517,6 +517,17 @@ export const REFUSALS = {
     sentence: 'A run of a schedule is not started yet, and is tried again.',
     advice: 'See that Temporal, a worker and the service are there; what it waits for stands beside it.',
   },
+  METRICS_ADDRESS_INVALID: {
+    ending: 'configuration',
+    sentence: 'CAMBIST_METRICS is no address at which a worker could show its metrics.',
+    advice: 'Set it to an IP address and a port, such as `127.0.0.1:9464`, or unset it.',
+  },
+  METRICS_UNSERVED: {
+    ending: 'configuration',
+    sentence: 'A worker cannot show its metrics at the address in CAMBIST_METRICS.',
+    advice:
+      'Give each worker of a machine a port of its own, which no other program uses, and an address that the machine has.',
+  },
   HALT_FOLDER_MISSING: {
     ending: 'configuration',
     sentence:
