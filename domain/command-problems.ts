@@ -517,6 +517,22 @@ export const REFUSALS = {
     sentence: 'A run of a schedule is not started yet, and is tried again.',
     advice: 'See that Temporal, a worker and the service are there; what it waits for stands beside it.',
   },
+  WATCH_RECEIVER: {
+    ending: 'bad input',
+    sentence: 'It is not clear whom `watch` should tell.',
+    advice:
+      'Give either --exec PROGRAM, or --webhook URL with --secret FILE; the URL is https, or of this machine.',
+  },
+  WATCH_SECRET_UNUSABLE: {
+    ending: 'configuration',
+    sentence: 'The file with the secret of a webhook cannot be used.',
+    advice: 'Put at least 32 random characters into a plain file that only you may read (mode 0600).',
+  },
+  WATCH_STATE_UNUSABLE: {
+    ending: 'configuration',
+    sentence: 'The file in which `watch` keeps what it has told cannot be used.',
+    advice: 'Let each `npx cambist watch` have a file of its own (--state), which nobody else writes.',
+  },
   METRICS_ADDRESS_INVALID: {
     ending: 'configuration',
     sentence: 'CAMBIST_METRICS is no address at which a worker could show its metrics.',

@@ -215,17 +215,17 @@ type Options = {
   readonly meter: MetricMeter;
   /** Milliseconds. */
   readonly clock: { readonly wallMs: () => number; readonly monotonicMs: () => number };
-  /** How far the clock of the service is ahead, in milliseconds; null: not known. */
-  readonly skewMs: () => number | null;
 };
 
-export function metricsOf({ meter, clock, skewMs }: Options): Metrics {
+export function metricsOf({ meter, clock }: Options): Metrics {
   const series = new Series(meter);
   const keys = new Map<string, true>();
   /** When each quote was given, on the monotonic clock. */
   const quotes = new Map<string, number>();
   /** The first request since the last answer; null: the last one was answered. */
   let silentSinceMs: number | null = null;
+  /** How far the clock of the service is ahead, by its last `Date`. */
+  let skewMs = 0;
 
   const count = (name: NameOf<'counter'>, labels: Labels): void => series.add(name, labels);
   const seconds = (name: NameOf<'histogram'>, ms: number, labels: Labels = {}): void =>
@@ -249,8 +249,12 @@ export function metricsOf({ meter, clock, skewMs }: Options): Metrics {
     }
     if (reply.facts.replayed === true)
       count('cambist_repeated_writes_total', { operation, known_by: 'service' });
-    const skew = skewMs();
-    if (skew !== null) set('cambist_clock_skew_seconds', Math.abs(skew) / 1_000);
+    const { serviceTimeMs } = reply.facts;
+    if (serviceTimeMs !== null) {
+      // `Date` is cut to the second, which takes half a second off on average.
+      skewMs = serviceTimeMs + 500 - clock.wallMs();
+      set('cambist_clock_skew_seconds', Math.abs(skewMs) / 1_000);
+    }
     if (reply.kind !== 'DONE') return;
     if (operation.startsWith('list'))
       count('cambist_list_pages_total', { list: operation.slice('list'.length) });
@@ -272,7 +276,7 @@ export function metricsOf({ meter, clock, skewMs }: Options): Metrics {
   const followed = ({ to, record }: Extract<WorkerEvent, { kind: 'followed' }>): void => {
     const item = to === 'SETTLED' || to === 'NOT_SETTLED' ? 'leg' : 'payment';
     count('cambist_items_total', { item, outcome: to, code: NO_CODE });
-    const tookMs = clock.wallMs() + (skewMs() ?? 0) - Date.parse(record.createdAt);
+    const tookMs = clock.wallMs() + skewMs - Date.parse(record.createdAt);
     if (to === 'SETTLED') seconds('cambist_trade_to_settled_seconds', tookMs);
     if (to === 'PAID') seconds('cambist_accepted_to_paid_seconds', tookMs);
   };

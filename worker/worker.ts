@@ -9,7 +9,6 @@ import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio
 import type { MetricMeter } from '@temporalio/common';
 import { auditedService } from '../activities/audited-service.ts';
 import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
-import { clockSkew } from '../activities/clock-skew.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { requestsOf, type Tell } from '../activities/events.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
@@ -125,7 +124,7 @@ function shownBy(client: Client, mode: Mode): Parameters<typeof gateOf>[1]['show
 function metricsFor({ metrics, settings }: WorkerOptions, clock: TimedClock): Metrics | null {
   if (metrics === undefined) return null;
   const { meter, version } = metrics;
-  const made = metricsOf({ meter, clock, skewMs: clockSkew.latestMs });
+  const made = metricsOf({ meter, clock });
   const labels = { version, build: settings.buildId ?? 'none', mode: settings.mode };
   made.show('cambist_build_info', [{ labels, value: 1 }]);
   return made;

@@ -39,7 +39,7 @@ const FACTS: ReplyFacts = {
 };
 
 /** A meter that keeps what each series was told last, and the sum of a counter. */
-function open(at: { monotonicMs: number; skewMs: number | null } = { monotonicMs: 0, skewMs: null }) {
+function open(at: { monotonicMs: number } = { monotonicMs: 0 }) {
   const values = new Map<string, number>();
   const told =
     (name: string, suffix: string, isSum: boolean) =>
@@ -56,7 +56,7 @@ function open(at: { monotonicMs: number; skewMs: number | null } = { monotonicMs
     createHistogram: (name: string) => ({ record: told(name, '', true) }),
   } as unknown as MetricMeter;
   const clock = { wallMs: () => Date.parse('2026-11-21T12:00:00Z'), monotonicMs: () => at.monotonicMs };
-  const metrics = metricsOf({ meter, clock, skewMs: () => at.skewMs });
+  const metrics = metricsOf({ meter, clock });
   return { metrics, values, value: (series: string) => values.get(series) };
 }
 
@@ -86,7 +86,7 @@ function seriesOf(values: ReadonlyMap<string, number>): number {
 }
 
 test('a batch of 100,000 payments, with any codes, policies and statuses, leaves fewer than 500 series, and names nobody', () => {
-  const { metrics, values } = open({ monotonicMs: 0, skewMs: 4 });
+  const { metrics, values } = open();
   const known = [...Object.keys(DECISIONS), ...Object.keys(PROBLEMS)];
   const codeAt = (nth: number): string =>
     nth % 2 === 0 ? `CANARY_${nth}` : (known[nth % known.length] ?? '');
@@ -94,7 +94,7 @@ test('a batch of 100,000 payments, with any codes, policies and statuses, leaves
     const operation = OPERATIONS[nth % OPERATIONS.length] ?? 'balances';
     const key = `canary-key-${nth % 70_000}`;
     const replies = [
-      done({ id: `canary_${nth}`, quoteId: `canary_${nth - 1}` }, { replayed: true }),
+      done({ id: `canary_${nth}`, quoteId: `canary_${nth - 1}` }, { replayed: true, serviceTimeMs: 1_000 }),
       refused(codeAt(nth)),
       AWAY,
     ];
@@ -187,7 +187,7 @@ test('a write under a key that was sent before is a repeat, and so is one that t
 });
 
 test('the service is silent from the first request without an answer to the next answer, whatever that says', () => {
-  const at = { monotonicMs: 0, skewMs: null };
+  const at = { monotonicMs: 0 };
   const { metrics, value } = open(at);
   metrics.take(requested('balances', AWAY));
   at.monotonicMs = 90_000;
@@ -204,9 +204,10 @@ test('the service is silent from the first request without an answer to the next
 });
 
 test('the times from quote to trade, from trade to settlement and from withdrawal to its end are measured', () => {
-  const at = { monotonicMs: 0, skewMs: -30_000 };
+  const at = { monotonicMs: 0 };
   const { metrics, value } = open(at);
-  metrics.take(requested('createQuote', done({ id: 'qte_1' })));
+  const serviceTimeMs = Date.parse('2026-11-21T11:59:29.500Z');
+  metrics.take(requested('createQuote', done({ id: 'qte_1' }, { serviceTimeMs })));
   at.monotonicMs = 700;
   metrics.take(requested('createTrade', done({ id: 'tde_1', quoteId: 'qte_1' })));
   metrics.take(requested('createTrade', done({ id: 'tde_2', quoteId: 'of another worker' })));
@@ -225,7 +226,7 @@ test('a meter that fails keeps no worker from its work', () => {
   const instrument = () => ({ add: fails, set: fails, record: fails });
   const meter = { createCounter: instrument, createGauge: instrument, createHistogram: instrument };
   const clock = { wallMs: () => 0, monotonicMs: () => 0 };
-  const metrics = metricsOf({ meter: meter as unknown as MetricMeter, clock, skewMs: () => null });
+  const metrics = metricsOf({ meter: meter as unknown as MetricMeter, clock });
   metrics.take(requested('createTrade', done({ id: 'tde_1', quoteId: 'qte_1' })));
 });
 
