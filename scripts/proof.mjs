@@ -48,6 +48,7 @@ const IN_EVERY_STORM = [
 ];
 const PAYMENTS = 10_000;
 const REAL_SERVER = 'machines/temporal-server.test.ts';
+const ALERTS = 'machines/alerts.test.ts';
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 const REPLAYS = ['machines/run-replay.test.ts', 'machines/replays.test.ts'];
 const STRANGERS = ['machines/strangers.test.ts'];
@@ -284,6 +285,15 @@ export const MACHINES = [
       await ensureTemporalServer();
       return resultOfTests([REAL_SERVER], part);
     },
+  },
+  {
+    ...machineOfTests(
+      'alerts',
+      [ALERTS],
+      ['alerts fired and solved on the real Prometheus, each by what it is about'],
+    ),
+    // It is one figure, and the real Prometheus is not on every machine that plays a slice.
+    run: async (part) => (isWhole(part.slice) ? resultOfTests([ALERTS], part) : NOTHING),
   },
   {
     name: 'bugs',
