@@ -40,7 +40,7 @@ export type Settings = {
   /** host:port at which a worker shows its metrics; null: it shows none. */
   readonly metricsAddress: string | null;
   /** The build, by which Temporal tells these workers from those of another build; null: it does not. */
-  readonly buildId: string | null;
+  readonly build: { readonly deployment: string; readonly id: string } | null;
   readonly warnings: readonly string[];
 };
 
@@ -88,7 +88,8 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     auditFolder: env['CAMBIST_AUDIT'] || null,
     taskQueue: taskQueueOf(env, mode),
     metricsAddress,
-    buildId,
+    // The deployment has the same name as its task queue.
+    build: buildId === null ? givenBuild(env) : { deployment: taskQueueOf(env, mode), id: buildId },
     warnings,
   };
 }
@@ -158,6 +159,13 @@ function readMetricsAddress(text: string | undefined, problems: ConfigurationPro
     fix: 'Write an IP address and a port, such as "127.0.0.1:9464", or a port alone: then only this machine reads it. Or unset it: then the worker shows no metrics.',
   });
   return null;
+}
+
+/** What the Temporal Worker Controller sets in the pods that it makes; null where it has made none of this. */
+function givenBuild(env: NodeJS.ProcessEnv): Settings['build'] {
+  const deployment = env['TEMPORAL_DEPLOYMENT_NAME'];
+  const id = env['TEMPORAL_WORKER_BUILD_ID'];
+  return deployment && id ? { deployment, id } : null;
 }
 
 /** The deployment has the queue's name: another name could be that of another queue's deployment. */

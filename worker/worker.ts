@@ -13,8 +13,9 @@ import { InstructionsMissing, machineClock, type TimedClock } from '../activitie
 import { requestsOf, type Tell } from '../activities/events.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
+import { heeding } from '../activities/approval-gate.ts';
 import { remembering } from '../activities/words-seen.ts';
-import { isCurrentAttempt } from '../durable/attempts.ts';
+import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
@@ -112,7 +113,8 @@ const BUNDLE = fileURLToPath(
 function shownBy(client: Client, mode: Mode): Parameters<typeof gateOf>[1]['shown'] {
   return {
     readPlan: (run) => readPlan(client, mode, run, 0),
-    readWords: async (run) => (await readInstructionsToActBy({ client, mode, run })) ?? NOTHING_KEPT,
+    readWords: async (run, chunk) =>
+      (await readInstructionsToActBy(withChunk({ client, mode, run }, chunk ?? undefined))) ?? NOTHING_KEPT,
     readRows: async (run, number) => {
       const chunk = await readChunk({ client, mode }, run, number);
       return chunk.kind === 'payments' ? chunk.payments : null;
@@ -125,7 +127,7 @@ function metricsFor({ metrics, settings }: WorkerOptions, clock: TimedClock): Me
   if (metrics === undefined) return null;
   const { meter, version } = metrics;
   const made = metricsOf({ meter, clock });
-  const labels = { version, build: settings.buildId ?? 'none', mode: settings.mode };
+  const labels = { version, build: settings.build?.id ?? 'none', mode: settings.mode };
   made.show('cambist_build_info', [{ labels, value: 1 }]);
   return made;
 }
@@ -160,10 +162,12 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       ? async () => new Map<string, ReadonlySet<string>>()
       : saidInJournals(settings.auditFolder, owner, { nowMs: clock.wallMs, note });
   const halted = { client, mode: settings.mode };
+  const shown = shownBy(client, settings.mode);
+  const { gate, heard, resumesHeard } = await gateOf(settings, { reader, clock, shown, note, namespace });
   const onMachine = haltFileAt(settings.haltFile);
   let held: readonly Halt[] = [];
   const halts = new HaltGate({
-    read: haltsOf(halted),
+    read: resumesHeard(haltsOf(halted)),
     putBack: puttingBack(halted),
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
@@ -175,12 +179,9 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     },
   });
   await halts.look();
-  const shown = shownBy(client, settings.mode);
-  const gate = await gateOf(settings, { reader, clock, shown, note });
   const looking = new AbortController();
   const place: Place = { ...temporal, mode: settings.mode, taskQueue, uiUrl: null, say: () => {} };
-  // The deployment has the same name as its task queue.
-  const build = settings.buildId === null ? null : { deployment: taskQueue, id: settings.buildId };
+  const { build } = settings;
   const worker: Worker = await Worker.create({
     connection,
     namespace,
@@ -199,33 +200,38 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       readOwnFile: async (name, mostBytes) =>
         settings.filesFolder === null ? null : readFolderFile(settings.filesFolder, name, mostBytes),
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
+      completedBeside: (of, withinMs) => completedBeside(client, of, withinMs),
       isStopping: () => worker.getState() !== 'RUNNING',
       tell,
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
       claims: claimsOf(client),
-      instructions: remembering(
-        {
-          read: async (mode, run, chunk) => {
-            const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
-            if (kept === null) throw new InstructionsMissing();
-            return kept;
+      instructions: heeding(
+        remembering(
+          {
+            read: async (mode, run, chunk) => {
+              const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
+              if (kept === null) throw new InstructionsMissing();
+              return kept;
+            },
+            readEarlier: (mode, run, runId, chunk) =>
+              readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
+            open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
+            record: async (mode, run, instruction) => {
+              await recordInstruction({ client, taskQueue, mode, run }, instruction);
+            },
+            note: (mode, run, facts, chunk) =>
+              noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
+            end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
           },
-          readEarlier: (mode, run, runId, chunk) =>
-            readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
-          open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
-          record: async (mode, run, instruction) => {
-            await recordInstruction({ client, taskQueue, mode, run }, instruction);
-          },
-          note: (mode, run, facts, chunk) =>
-            noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
-          end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
-        },
-        saidBefore,
+          saidBefore,
+        ),
+        heard,
       ),
       chunks: chunksOf(client, taskQueue),
       plans: {
         find: (mode, run) => findPlan(client, mode, run),
-        start: (input, found) => startPlan(client, taskQueue, input, found),
+        start: (input, found) =>
+          startPlan(client, { taskQueue, organisation: service.organisation }, input, found),
         read: (mode, run, patienceMs, startedRunId) => readPlan(client, mode, run, patienceMs, startedRunId),
         readEarlier: (mode, run, runId) => readEarlierPlan(client, mode, run, runId),
       },
@@ -234,7 +240,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       workerDeploymentOptions: {
         version: { deploymentName: build.deployment, buildId: build.id },
         useWorkerVersioning: true,
-        // Every newer build can replay the histories, so no run waits for a build that is gone.
+        // Every newer build can replay the histories, so no run waits for a build that is gone (design: "Builds").
         defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
       },
     }),

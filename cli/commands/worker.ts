@@ -94,7 +94,7 @@ async function work(output: Output): Promise<Ending> {
     taskQueue: worker.taskQueue,
     pid: process.pid,
     ...(worker.journal !== null && { journal: worker.journal }),
-    ...(settings.buildId !== null && { build: settings.buildId }),
+    ...(settings.build !== null && { build: settings.build.id }),
     ...(metricsAddress !== null && { metrics: `http://${metricsAddress}/metrics` }),
   });
   if (worker.trouble !== null) {
