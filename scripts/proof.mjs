@@ -48,6 +48,7 @@ const IN_EVERY_STORM = [
 ];
 const PAYMENTS = 10_000;
 const REAL_SERVER = 'machines/temporal-server.test.ts';
+const ALERTS = 'machines/alerts.test.ts';
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 const REPLAYS = ['machines/run-replay.test.ts', 'machines/replays.test.ts'];
 const STRANGERS = ['machines/strangers.test.ts'];
@@ -293,6 +294,15 @@ export const MACHINES = [
   machineOfTests('package', PACKAGE, [
     'tests of the package, installed from its tarball on Node 20, 22 and 24',
   ]),
+  {
+    ...machineOfTests(
+      'alerts',
+      [ALERTS],
+      ['alerts fired and solved on the real Prometheus, each by what it is about'],
+    ),
+    // It is one figure, and the real Prometheus is not on every machine that plays a slice.
+    run: async (part) => (isWhole(part.slice) ? resultOfTests([ALERTS], part) : NOTHING),
+  },
   {
     name: 'bugs',
     figures: ['planted defects caught'],
