@@ -28,7 +28,7 @@ import {
   wakeSignal,
 } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
-import { signedText } from '../signed-text.ts';
+import { signedText } from '../approve/signed-text.ts';
 
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;

@@ -5,12 +5,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BatchPayment } from '../domain/batch.ts';
-import type { Kept, Recorded } from '../domain/people/instructions.ts';
-import type { Plan } from '../domain/plan/plan.ts';
-import { runName, type RunName } from '../domain/references.ts';
-import { placeText } from '../domain/replacement.ts';
-import { minuteText } from '../domain/waits.ts';
+import type { BatchPayment } from '../../domain/batch.ts';
+import type { Kept, Recorded } from '../../domain/people/instructions.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { runName, type RunName } from '../../domain/references.ts';
+import { placeText } from '../../domain/replacement.ts';
+import { minuteText } from '../../domain/waits.ts';
 import {
   isSignable,
   movedByRows,
@@ -19,19 +19,19 @@ import {
   textToSign,
   type Signable,
   type SignedAs,
-} from '../domain/writes/approvals.ts';
-import { publicKeyOf } from '../config/ssh-keygen.ts';
-import { hashOfChunk, hashOfList } from '../language/batch/chunk-hash.ts';
-import { planHash } from '../language/plan-hash.ts';
-import { keyOfSignature } from '../language/ssh-signers.ts';
-import { SubmittedBatch } from './batches/submitted.ts';
-import { CommandFailure } from './failure.ts';
+} from '../../domain/writes/approvals.ts';
+import { publicKeyOf } from '../../config/ssh-keygen.ts';
+import { hashOfChunk, hashOfList } from '../../language/batch/chunk-hash.ts';
+import { planHash } from '../../language/plan-hash.ts';
+import { keyOfSignature } from '../../language/ssh-signers.ts';
+import { SubmittedBatch } from '../batches/submitted.ts';
+import { CommandFailure } from '../failure.ts';
 import { signedText } from './signed-text.ts';
-import { requireRun } from './follow/runs.ts';
-import type { Place } from './place.ts';
+import { requireRun } from '../follow/runs.ts';
+import type { Place } from '../place.ts';
 import { contentOf, movesShown, rowText, totalText } from './plan-content.ts';
-import { keepInstruction, keptAbout, wakeRun } from './decide/keep-instruction.ts';
-import { planOf, requirePlan } from './decide/plan-made.ts';
+import { keepInstruction, keptAbout, wakeRun } from '../decide/keep-instruction.ts';
+import { planOf, requirePlan } from '../decide/plan-made.ts';
 
 /** One thing that a person is asked to sign. */
 export type Asked = {

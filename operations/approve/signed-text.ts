@@ -1,6 +1,6 @@
 /** A text that a person signs by `ssh-keygen`, where the command ends when that fails. */
-import { signText } from '../config/ssh-keygen.ts';
-import { CommandFailure } from './failure.ts';
+import { signText } from '../../config/ssh-keygen.ts';
+import { CommandFailure } from '../failure.ts';
 
 /** @returns the signature, base64. @throws CommandFailure when the key cannot sign */
 export async function signedText(keyFile: string, text: string): Promise<string> {
