@@ -199,6 +199,8 @@ class Judge {
       folder: { approvals, policies },
     }: { readonly kept: Kept; readonly decisions: readonly Signable[]; readonly folder: PoliciesRead },
   ): Promise<Readonly<Record<string, string>>> {
+    // A folder that cannot be used, or is just being changed, says nothing of what must be approved.
+    if (policies.length === 0) throw new Error('the folder of policies cannot be used');
     if (approvals === null || rulesFor(approvals, run.policy).length === 0) return {};
     const versions = versionsFor(policies, run.policy, dateOfRunId(run.id));
     const plan = await this.#planOf(run);
@@ -238,8 +240,12 @@ class Judge {
       const whys = (version === null ? versions : [version]).map((one) =>
         whyCovered(rule, movedByPlan(plan, one.policy, moved), one, plan),
       );
-      const why = whys.find((one) => one !== null);
-      return why === undefined ? [] : [{ rule, why }];
+      // Where the policy is not there, nothing tells what its run moves.
+      const why =
+        versions.length === 0
+          ? `the folder has no policy "${plan.run.policy}" for it`
+          : whys.find((one) => one !== null);
+      return why === undefined || why === null ? [] : [{ rule, why }];
     });
     return { version, covering };
   }

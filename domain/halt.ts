@@ -204,9 +204,9 @@ export type Resumed = {
   readonly signed: readonly (ResumeSigned & { readonly atMs: number })[];
 };
 
-/** The resume that the word is, with all signatures for the end of its halt; null: it is none. */
+/** The resume that the word is, with all signatures for the end of its halt; null: it is none, or that of a drill, which stops nothing. */
 export function resumedBy(words: readonly HaltWord[], { word, said, atMs }: HaltWord): Resumed | null {
-  if (word !== 'resume' || !isResume(said)) return null;
+  if (word !== 'resume' || !isResume(said) || drillOf(said.scope) !== null) return null;
   const signed = words.flatMap((one) =>
     one.word === 'approve' &&
     isSigned(one.said) &&

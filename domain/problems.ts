@@ -346,6 +346,11 @@ export const PROBLEMS = {
     sentence: 'A purchase waits for the sale that brings its money.',
     advice: 'Nothing to do: the run goes on once that sale has brought it, or has ended.',
   },
+  COMPLETED_BESIDE: {
+    ending: 'waiting',
+    sentence: 'A person has completed a call in its place, whose worker may still have sent something.',
+    advice: 'Nothing to do: it looks at the service once more, in two to three minutes, before it ends.',
+  },
   AFTER_WORSE_TRADE: {
     ending: 'needs a human',
     sentence:

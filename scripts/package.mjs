@@ -75,7 +75,7 @@ export async function makePackage() {
     mkdirSync(join(staged, dirname(MAN_PAGE)));
     const { buildProgram } = await importBuilt('cli/main.js');
     writeFileSync(join(staged, MAN_PAGE), await manPage(buildProgram));
-    write(join(staged, 'package.json'), { ...withoutDevelopment(facts), man: MAN_PAGE });
+    write(join(staged, 'package.json'), { ...withoutDevelopment(facts), man: [MAN_PAGE] });
     const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
     write(join(staged, 'npm-shrinkwrap.json'), shrinkwrapOf(lock));
     await npm(['pack', '--pack-destination', FOLDER, '--loglevel=error'], staged);

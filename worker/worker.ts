@@ -13,7 +13,7 @@ import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { heeding } from '../activities/approval-gate.ts';
 import { remembering } from '../activities/words-seen.ts';
-import { isCurrentAttempt } from '../durable/attempts.ts';
+import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
@@ -174,6 +174,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       readOwnFile: async (name, mostBytes) =>
         settings.filesFolder === null ? null : readFolderFile(settings.filesFolder, name, mostBytes),
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
+      completedBeside: (of, withinMs) => completedBeside(client, of, withinMs),
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
@@ -203,7 +204,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       chunks: chunksOf(client, taskQueue),
       plans: {
         find: (mode, run) => findPlan(client, mode, run),
-        start: (input, found) => startPlan(client, taskQueue, input, found),
+        start: (input, found) =>
+          startPlan(client, { taskQueue, organisation: service.organisation }, input, found),
         read: (mode, run, patienceMs, startedRunId) => readPlan(client, mode, run, patienceMs, startedRunId),
         readEarlier: (mode, run, runId) => readEarlierPlan(client, mode, run, runId),
       },

@@ -377,9 +377,20 @@ export type ChunksAnswer = {
 
 /**
  * `runId`: the Temporal run that asks. `done`: references of the items of which the service shows a record that has not
- * failed; absent: the call was about none.
+ * failed; absent: the call was about none. `beside`: absent where nobody has completed a call in its place.
  */
-export type RunTold = { readonly runId: string; readonly done?: readonly string[] };
+export type RunTold = {
+  readonly runId: string;
+  readonly done?: readonly string[];
+  readonly beside?: Beside;
+};
+
+/**
+ * A moment ago, a person has completed a call that may write in its place, or a history has ended that may have been at one, as the event
+ * of this number tells. `againAfterMs`: then the
+ * lists show whatever its worker may still have sent.
+ */
+export type Beside = { readonly eventId: number; readonly againAfterMs: number };
 
 /** Items of which an earlier history of the run has handed on the record, by the id that the service gave it. */
 export type ConfirmCall = {

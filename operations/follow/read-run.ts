@@ -25,7 +25,7 @@ import {
 } from '../../domain/run/report.ts';
 import type { Unpaid } from '../../domain/run/chunk-state.ts';
 import { isShown, type Waiting, type WaitReason } from '../../domain/waits.ts';
-import { readChunkResult } from '../../durable/batches/chunks.ts';
+import { readChunkResult, runThatTells } from '../../durable/batches/chunks.ts';
 import { readInstructions, withChunk } from '../../durable/instructions/read.ts';
 import { keyMissingText, keyNeededFor } from '../../domain/unreadable.ts';
 import { chunkIdOf, progressQuery, reportQuery } from '../../workflows/names.ts';
@@ -207,9 +207,10 @@ async function questionsTo(
           }),
     ofChunk: (number) => async (offset) => {
       const chunkId = chunkIdOf(modeOf(facts), facts.run, number);
-      const ended = offset === 0 ? await readChunkResult(client, chunkId) : null;
+      const runId = await runThatTells(client, chunkId);
+      const ended = offset === 0 ? await readChunkResult(client, chunkId, runId) : null;
       if (ended !== null) return ended.firstPage;
-      const chunk = client.workflow.getHandle(chunkId);
+      const chunk = client.workflow.getHandle(chunkId, runId);
       try {
         return await answerOf(place, facts, limitMs, {
           workflowId: chunkId,

@@ -74,6 +74,8 @@ type Folder = {
   readonly signers?: string;
   readonly revokedKeys?: string | null;
   readonly policy?: string;
+  /** No policy can be used: somebody is just changing the folder. */
+  readonly isUnusable?: true;
 };
 
 const ALL = allowedSigners(ana, ben, chi, dan);
@@ -121,9 +123,12 @@ function gated(given: Given) {
     const { policy, hash } = policyOf(folder()?.policy ?? (rows.length > 0 ? PAYOUT : POLICY));
     const now = folder();
     return {
-      policies: [{ policy, hash, destinations: null, referenceRates: null, before: null }],
+      policies:
+        now?.isUnusable === true
+          ? []
+          : [{ policy, hash, destinations: null, referenceRates: null, before: null }],
       ceilings: null,
-      approvals: now === null ? null : approvalsOf(now),
+      approvals: now === null || now.isUnusable === true ? null : approvalsOf(now),
       troubles: [],
     };
   }, clock);
@@ -762,6 +767,12 @@ test('while it cannot be read what a decision is judged by, its payment waits', 
     gated({ words: () => [about], isHeard: true, plan: away }),
     /cannot read now.*Temporal is away/,
   );
+  const [, accept = assert.fail()] = DECISIONS;
+  const unusable = gated({ words: () => [accept], isHeard: true, folder: () => ({ isUnusable: true }) });
+  await assertHeld(unusable, /cannot read now.*the folder of policies cannot be used/);
+  const gone = POLICY.replace('name: p', 'name: another');
+  const without = gated({ words: () => [accept], isHeard: true, folder: () => ({ policy: gone }) });
+  await assertHeld(without, /the folder has no policy "p" for it/);
 });
 
 /** The same once more, as another word. */

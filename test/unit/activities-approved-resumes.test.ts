@@ -6,6 +6,7 @@ import { verifySignature, signText } from '../../config/ssh-keygen.ts';
 import {
   HOLDS_NOTHING,
   NO_RECORD,
+  drillScope,
   haltOf,
   halted,
   haltsAfter,
@@ -193,6 +194,13 @@ test('without rules, and by a rule for other policies alone, a resume counts at 
   isUnusable = false;
   worker.passes(5_001);
   assert.equal(await worker.why(), 'open');
+});
+
+test('the end of a drill needs no signature', async () => {
+  const scope = drillScope('a');
+  const drill = { ...HALT, said: { ...SAID, scope } };
+  const worker = await readBy([drill, { ...RESUME, said: { ...SAID, scope, haltAtMs: NOW } }]);
+  assert.deepEqual(haltsAfter((await worker.read()).words), []);
 });
 
 test('a signature is no halt, and what is no signature lifts none', async () => {

@@ -26,6 +26,8 @@ test('a replaced policy is told once no run before its date can send any more, a
   assert.deepEqual(await look('2026-12-04'), [2]);
   assert.deepEqual(await look('2026-12-05'), [2, 'POLICIES_OVER']);
   assert.deepEqual(await look('2026-12-04', 'LIVE'), [0, 'POLICIES_UNUSABLE']);
+  await rm(join(folder, 'revoked'), { recursive: true });
+  assert.deepEqual(await look('2026-12-04', 'LIVE'), [0, 'POLICIES_UNUSABLE', 'POLICIES_DAMAGED']);
   await writeFile(join(folder, 'q.yaml'), 'policy: 1\n');
   assert.deepEqual(await look('2026-12-04'), [2, 'POLICIES_DAMAGED']);
 });
