@@ -81,6 +81,8 @@ export type Keyed = { readonly idempotencyKey: string };
 export type Leaving = {
   /** Ends the wait. */
   readonly signal: AbortSignal;
+  /** A payment of a batch lets what else waits go before it. Default: false. */
+  readonly isOfBatch?: boolean;
   /** After the wait, just before the request is signed: null, or why it is not to be sent any more. */
   readonly whyNot: () => Promise<string | null>;
   /** Just before its first byte leaves: null, or why it must not leave. */
@@ -177,7 +179,7 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
     return limiter.run<T>(async () => {
       const reason = leaving === undefined ? null : await leaving.whyNot();
       return reason === null ? attempt(request) : { kind: 'NOT_SENT', reason };
-    }, leaving?.signal);
+    }, leaving);
   }
 
   /** One attempt to send: signed once, sent at most once, read once. */
