@@ -1,6 +1,6 @@
 // `npm run bench`: sets up what is missing, then measures (bench/main.ts) and prints one table. Exit code 1 when a count
 // is wrong; times depend on the machine and only get a verdict. `npm run bench -- large` measures batches of up to 100,000
-// payments instead, `-- tests` how long `npm test` takes.
+// payments instead, `-- actions` what runs cost in Temporal Cloud and where Temporal keeps them, `-- tests` how long `npm test` takes.
 
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { setup } from './setup.mjs';
@@ -9,10 +9,13 @@ await runIfMain(import.meta.url, async () => {
   const [word, ...more] = process.argv.slice(2);
   await setup({ ownServer: true });
   const { tsImport } = await import('tsx/esm/api');
-  /** @type {Record<'bench' | 'benchLarge' | 'benchTests', () => Promise<number>>} */
-  const { bench, benchLarge, benchTests } = await tsImport('../bench/main.ts', import.meta.url);
-  const measured = word === undefined ? bench : { large: benchLarge, tests: benchTests }[word];
+  /** @type {Record<'bench' | 'benchLarge' | 'benchActions' | 'benchTests', () => Promise<number>>} */
+  const { bench, benchLarge, benchActions, benchTests } = await tsImport('../bench/main.ts', import.meta.url);
+  const measured =
+    word === undefined ? bench : { large: benchLarge, actions: benchActions, tests: benchTests }[word];
   if (measured === undefined || more.length > 0)
-    throw new ScriptFailed(`'${[word, ...more].join(' ')}' is not known. There is 'large' or 'tests'.`);
+    throw new ScriptFailed(
+      `'${[word, ...more].join(' ')}' is not known. There is 'large', 'actions' or 'tests'.`,
+    );
   return measured();
 });

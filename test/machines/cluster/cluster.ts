@@ -12,6 +12,7 @@ import { eventually } from '../../support/patience.ts';
 import { patiently } from '../../support/patiently.ts';
 import { convertPolicy, MXN_ACCOUNT } from '../../support/policies.ts';
 import { openStage, type Run, type Stage } from '../../support/stage.ts';
+import { wakeSignal } from '../../../workflows/names.ts';
 import { WorkerProcess } from '../chaos/processes.ts';
 import { judged, type Wanted, type WantedTrade } from './judge.ts';
 import { Cluster } from './servers.ts';
@@ -42,6 +43,7 @@ const CONVERSIONS = 20;
 /** Before the batches begin: what a conversion takes when nothing else goes on. */
 const IDLE_CONVERSIONS = 5;
 const CUT_OFF_MS = 5_000;
+const WAKE_EVERY_MS = 30_000;
 /** The exit code of a command whose run goes on. */
 const GOES_ON = 8;
 const PAYEES = [
@@ -110,7 +112,6 @@ class Play {
   readonly #options: ClusterOptions;
   readonly #date = new Date().toISOString().slice(0, 10);
   #harms = 0;
-  #isDone = false;
 
   constructor(stage: Stage, cluster: Cluster, workers: readonly WorkerProcess[], options: ClusterOptions) {
     this.#stage = stage;
@@ -131,11 +132,17 @@ class Play {
       this.#conversionsBeside(),
       this.#harm(),
     ]);
-    await this.#untilBooked(1);
-    this.#isDone = true;
-    const seconds = (performance.now() - startedAt) / 1_000;
-    for (const run of [...conversions, rebalancing]) await run.report();
-    for (const { run } of batches) await this.#untilEnded(run);
+    // What failed in the middle of the harm waits for minutes before it tries again.
+    const waking = setInterval(() => void this.#wakeAll().catch(() => {}), WAKE_EVERY_MS);
+    let seconds = 0;
+    try {
+      await this.#untilBooked(1);
+      seconds = (performance.now() - startedAt) / 1_000;
+      for (const run of [...conversions, rebalancing]) await run.report();
+      for (const { run } of batches) await this.#untilEnded(run);
+    } finally {
+      clearInterval(waking);
+    }
     const bytes = (await this.#cluster.bytes()) - bytesBefore;
     const all = 2 * payments;
     tell(`${all} payments in ${seconds.toFixed(0)} s: ${(all / seconds).toFixed(0)} a second.`);
@@ -216,6 +223,14 @@ class Play {
     }
   }
 
+  /** Has every run, plan and chunk that is open look at once, as a person may. */
+  async #wakeAll(): Promise<void> {
+    const { temporal, env } = this.#stage;
+    const query = `TaskQueue = '${env['CAMBIST_TASK_QUEUE']}' AND ExecutionStatus = 'Running' AND WorkflowType IN ('run', 'plan', 'chunk')`;
+    for await (const { workflowId } of temporal.client.workflow.list({ query }))
+      await temporal.client.workflow.getHandle(workflowId).signal(wakeSignal);
+  }
+
   #booked(): number {
     const { withdrawals } = this.#stage.sandbox.ledger();
     return withdrawals.filter((row) => JSON.stringify(row['metadata']).includes('-cluster.')).length;
@@ -225,7 +240,7 @@ class Play {
     const wanted = 2 * this.#options.payments * share;
     await eventually(
       `${Math.ceil(wanted)} payments`,
-      () => this.#isDone || this.#booked() >= wanted,
+      () => this.#booked() >= wanted,
       async () => this.#booked(),
     );
   }
