@@ -1,36 +1,51 @@
 /**
  * The approvals that a worker asks for, behind what its folder allows (`write-gate.ts`). Where a rule of `approvals.yaml` names the policy
  * of a write, the worker reads the plan of the run, the rows of its batch and what people have signed, each itself. It believes nothing
- * of what a workflow hands over. Without such a rule it reads nothing.
+ * of what a workflow hands over. Without such a rule it reads nothing. A decision of a person that lacks its signatures counts as not
+ * said, wherever this worker acts by what people have said.
  */
 import pLimit from 'p-limit';
 import { createHash } from 'node:crypto';
 import type { BatchPayment } from '../domain/batch.ts';
 import type { Plan } from '../domain/plan/plan.ts';
-import type { Kept, Recorded } from '../domain/people/instructions.ts';
-import { runName, runOf, type RunName } from '../domain/references.ts';
+import { eightOf, instructionsAbout, type Kept, type Recorded } from '../domain/people/instructions.ts';
+import { firstReference, generationOf, runName, runOf, type RunName } from '../domain/references.ts';
 import type { PlanState } from '../domain/run/calls.ts';
 import type { Mode } from '../domain/service/records.ts';
 import {
+  NOTHING_MOVED,
+  isSignable,
+  isSignedDecision,
   movedBefore,
   movedByPlan,
   movedByRows,
+  signableText,
   standingBy,
   standingText,
   textToSign,
   whyCovered,
   whyNotOfPlan,
   type Moved,
+  type Signable,
   type Signed,
+  type ToSign,
   type ToVerify,
   type Verified,
 } from '../domain/writes/approvals.ts';
 import { rulesFor, type ApprovalRule, type Approvals } from '../domain/writes/approval-rules.ts';
-import type { AllowedPolicy, GatedWrite } from '../domain/writes/write-gate.ts';
-import { hashOfChunk } from '../language/batch/chunk-hash.ts';
+import {
+  itemOf,
+  versionsFor,
+  type AllowedPolicy,
+  type GatedWrite,
+  type PoliciesRead,
+} from '../domain/writes/write-gate.ts';
+import { dateOfRunId } from '../calendar/business-date.ts';
+import { hashOfChunk, hashOfList } from '../language/batch/chunk-hash.ts';
 import { planHash } from '../language/plan-hash.ts';
 import { keyOfSignature } from '../language/ssh-signers.ts';
-import type { Clock } from './deps.ts';
+import type { Clock, Deps } from './deps.ts';
+import { ageMs, momentOf } from './moment.ts';
 import { putLast } from './put-last.ts';
 import { SharedReads } from './shared-read.ts';
 import type { ApprovalGate, NotApproved } from './write-gate.ts';
@@ -40,7 +55,8 @@ type Options = {
   readonly organisation: string;
   readonly clock: Clock;
   readonly readPlan: (run: RunName) => Promise<PlanState>;
-  readonly readWords: (run: RunName) => Promise<Kept>;
+  /** What people have said; with a chunk, also which of its payments are paid again. */
+  readonly readWords: (run: RunName, chunk: number | null) => Promise<Kept>;
   /** The rows with which a chunk was started; null: Temporal does not show it. */
   readonly readRows: (run: RunName, chunk: number) => Promise<readonly BatchPayment[] | null>;
   /** Verifies by `ssh-keygen` (`config/ssh-keygen.ts`). */
@@ -65,85 +81,224 @@ const MOST_ROWS = 16;
 const MOST_SUMS = 2_000;
 const ROWS_SIDE_BY_SIDE = 5;
 
-export function approvalGate(options: Options): ApprovalGate {
-  const { mode, organisation, clock, readPlan, readWords, verify } = options;
-  const plans = new SharedReads<PlanState>(clock);
-  const words = new SharedReads<Kept>(clock);
-  const rows = new ReadRows(options);
-  const verifying = new Verifying(clock, verify);
-  const judge = async (
-    write: GatedWrite,
-    approvals: Approvals,
-    { versions, chunk }: { readonly versions: readonly AllowedPolicy[]; readonly chunk: number | null },
-  ): Promise<NotApproved | null> => {
-    const run = runOf(write.reference);
-    if (run === null) return notAllowed(`"${write.reference}" is no reference of a run`);
-    const rules = rulesFor(approvals, run.policy);
-    if (rules.length === 0) return null;
-    const name = runName(run);
-    const state = await plans.get(name, () => readPlan(run)).value(PLAN_READ_MS);
-    if (state.kind !== 'plan') throw new Error('its plan is not there');
-    const { plan } = state;
-    const isOwn = plan.credentials.mode === mode && plan.credentials.organisation === organisation;
-    if (runName(plan.run) !== name || !isOwn)
-      return notAllowed(`the plan that Temporal has of ${name} is another one’s`);
-    const moved = [...(await rows.movedBy(plan)), movedBefore(write)];
-    const ofChunk = chunk === null || plan.batch === null ? [] : await rows.ofChunk(plan, chunk);
-    const strange = whyNotOfPlan(plan, ofChunk, write);
-    if (strange !== null) return notAllowed(strange);
-    const version = versions.find(({ hash }) => hash === plan.policy.hash);
-    const covering = rules.flatMap((rule) => {
-      const whys = (version === undefined ? versions : [version]).map((one) =>
-        whyCovered(rule, movedByPlan(plan, one.policy, moved), one, plan),
-      );
-      const why = whys.find((one) => one !== null);
-      return why === undefined ? [] : [{ rule, why }];
-    });
-    const [first] = covering;
-    if (first === undefined) return null;
-    if (version === undefined)
-      return awaiting(
-        `run ${name}: ${first.why}; the policy "${run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for this plan counts: put them back, or start a new run`,
-      );
-    const said = await words.get(name, () => readWords(run)).value(WORDS_READ_MS);
-    const signed = await verifying.signedIn(said, approvals, {
-      plan,
-      hash: hashOf(plan),
-      rules: covering.map(({ rule }) => rule),
-    });
-    const all = covering.map(({ rule, why }) =>
-      refusalBy(rule, { why, signed, approvals, plan, nowMs: clock.wallMs() }),
-    );
-    return all.find((one) => one !== null) ?? null;
-  };
-  return async (write, approvals, versions, chunk) => {
-    try {
-      return await judge(write, approvals, { versions, chunk });
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      const reason = `the worker cannot read now what approvals are judged by, for ${write.reference} (${why})`;
-      return { code: 'NOT_SENT', reason, afterMs: SOON_MS };
-    }
+/** The approvals of a worker. */
+export type ApprovalsOfWorker = {
+  /** Why a write does not leave. */
+  readonly whyNot: ApprovalGate;
+  /** The instructions of a run, and which decisions among them count as not said, because people must approve them. */
+  readonly heard: (run: RunName, kept: Kept) => Promise<Kept>;
+};
+
+/** @param readFolder reads what the folder says now, for `heard` */
+export function approvalGate(options: Options, readFolder: () => Promise<PoliciesRead>): ApprovalsOfWorker {
+  const judge = new Judge(options);
+  return {
+    whyNot: async (write, approvals, versions, chunk) => {
+      try {
+        return await judge.write(write, approvals, { versions, chunk });
+      } catch (error) {
+        return { code: 'NOT_SENT', reason: unread(write.reference, error), afterMs: SOON_MS };
+      }
+    },
+    heard: async (run, kept) => {
+      const decisions = kept.instructions.filter((said) => isSignedDecision(said));
+      if (decisions.length === 0) return kept;
+      let unsigned: Readonly<Record<string, string>>;
+      try {
+        unsigned = await judge.decisions(run, { kept, decisions, folder: await readFolder() });
+      } catch (error) {
+        const reason = `${unread(runName(run), error)}; nothing of the item is sent before that.`;
+        unsigned = Object.fromEntries(decisions.map(({ id }) => [id, reason]));
+      }
+      return Object.keys(unsigned).length === 0 ? kept : { ...kept, unsigned };
+    },
   };
 }
 
-type Judged = {
-  readonly why: string;
-  readonly signed: SignedSoFar;
-  readonly approvals: Approvals;
-  readonly plan: Plan;
-  readonly nowMs: number;
+/** The instructions of runs, as this worker may act by them. */
+export function heeding(
+  instructions: Deps['instructions'],
+  heard: ApprovalsOfWorker['heard'],
+): Deps['instructions'] {
+  return {
+    ...instructions,
+    read: async (mode, run, chunk) => heard(run, await instructions.read(mode, run, chunk)),
+  };
+}
+
+function unread(what: string, error: unknown): string {
+  const why = error instanceof Error ? error.message : String(error);
+  return `the worker cannot read now what approvals are judged by, for ${what} (${why})`;
+}
+
+/** What a rule covers, and why. `version`: the policy of the folder by which the plan was made; null: it has none. */
+type Covered = {
+  readonly version: AllowedPolicy | null;
+  readonly covering: readonly { readonly rule: ApprovalRule; readonly why: string }[];
 };
 
-function refusalBy(rule: ApprovalRule, { why, signed, approvals, plan, nowMs }: Judged): NotApproved | null {
-  const standing = standingBy(rule, signed.all, approvals, { madeAtMs: plan.madeAtMs, nowMs });
-  if (standing.kind === 'approved') return null;
-  const told = `run ${runName(plan.run)}: ${why}; ${standingText(rule, standing)}`;
-  if (signed.isUnable)
+/** What is judged, with all that it is judged by. */
+type Case = Covered & { readonly plan: Plan; readonly approvals: Approvals; readonly kept: Kept };
+
+class Judge {
+  readonly #options: Options;
+  readonly #plans: SharedReads<PlanState>;
+  readonly #words: SharedReads<Kept>;
+  readonly #rows: ReadRows;
+  readonly #verifying: Verifying;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#plans = new SharedReads(options.clock);
+    this.#words = new SharedReads(options.clock);
+    this.#rows = new ReadRows(options);
+    this.#verifying = new Verifying(options.clock, options.verify);
+  }
+
+  async write(
+    write: GatedWrite,
+    approvals: Approvals,
+    { versions, chunk }: { readonly versions: readonly AllowedPolicy[]; readonly chunk: number | null },
+  ): Promise<NotApproved | null> {
+    const run = runOf(write.reference);
+    if (run === null) return notAllowed(`"${write.reference}" is no reference of a run`);
+    if (rulesFor(approvals, run.policy).length === 0) return null;
+    const plan = await this.#planOf(run);
+    if (plan === null) return notAllowed(`the plan that Temporal has of ${runName(run)} is another one’s`);
+    const covered = await this.#covered(plan, { approvals, versions, more: movedBefore(write) });
+    const ofChunk = chunk === null || plan.batch === null ? [] : await this.#rows.ofChunk(plan, chunk);
+    const strange = whyNotOfPlan(plan, ofChunk, write);
+    if (strange !== null) return notAllowed(strange);
+    if (covered.covering.length === 0) return null;
+    const { clock, readWords } = this.#options;
+    const began = momentOf(clock);
+    const eight = eightOf(generationOf(firstReference(write.reference), write.reference) ?? 1);
+    // Which payments of a chunk are paid again stands with the chunk.
+    const ofWords = eight === 0 ? null : chunk;
+    const words = this.#words.get(`${runName(run)}/${ofWords ?? ''}`, () => readWords(run, ofWords));
+    const byWords = async (kept: Kept): Promise<NotApproved | null> => {
+      const theCase = { ...covered, plan, approvals, kept };
+      if (eight === 0) return this.#refusal(theCase, null);
+      // What a person lets be paid again is no part of what was signed with the plan.
+      const said = openingOf(kept, { item: itemOf(write.reference), eight, chunk });
+      return typeof said === 'string' ? notAllowed(said) : this.#refusal(theCase, said);
+    };
+    const first = words.read(WORDS_READ_MS);
+    const refusal = await byWords(await first.value);
+    // A signature wakes its run: what was read just before that must not keep the run waiting.
+    const again = refusal === null ? first : words.read(ageMs(clock, began));
+    return again === first ? refusal : byWords(await again.value);
+  }
+
+  /** Why each of the decisions counts as not said, by its id. One that counts is left out. */
+  async decisions(
+    run: RunName,
+    {
+      kept,
+      decisions,
+      folder: { approvals, policies },
+    }: { readonly kept: Kept; readonly decisions: readonly Signable[]; readonly folder: PoliciesRead },
+  ): Promise<Readonly<Record<string, string>>> {
+    // A folder that cannot be used, or is just being changed, says nothing of what must be approved.
+    if (policies.length === 0) throw new Error('the folder of policies cannot be used');
+    if (approvals === null || rulesFor(approvals, run.policy).length === 0) return {};
+    const versions = versionsFor(policies, run.policy, dateOfRunId(run.id));
+    const plan = await this.#planOf(run);
+    if (plan === null) throw new Error('its plan is another one’s');
+    const covered = await this.#covered(plan, { approvals, versions, more: NOTHING_MOVED });
+    if (covered.covering.length === 0) return {};
+    const refusals = await Promise.all(
+      decisions.map(async (said) => {
+        const refusal = await this.#refusal({ ...covered, plan, approvals, kept }, said);
+        return refusal === null ? [] : [[said.id, refusal.reason] as const];
+      }),
+    );
+    return Object.fromEntries(refusals.flat());
+  }
+
+  /** Null: it is the plan of another run, or of another mode or organisation. @throws Error when there is none */
+  async #planOf(run: RunName): Promise<Plan | null> {
+    const { readPlan, mode, organisation } = this.#options;
+    const state = await this.#plans.get(runName(run), () => readPlan(run)).value(PLAN_READ_MS);
+    if (state.kind !== 'plan') throw new Error('its plan is not there');
+    const { plan } = state;
+    const isOwn = plan.credentials.mode === mode && plan.credentials.organisation === organisation;
+    return runName(plan.run) === runName(run) && isOwn ? plan : null;
+  }
+
+  async #covered(
+    plan: Plan,
+    {
+      approvals,
+      versions,
+      more,
+    }: { readonly approvals: Approvals; readonly versions: readonly AllowedPolicy[]; readonly more: Moved },
+  ): Promise<Covered> {
+    const moved = [...(await this.#rows.movedBy(plan)), more];
+    const version = versions.find(({ hash }) => hash === plan.policy.hash) ?? null;
+    const covering = rulesFor(approvals, plan.run.policy).flatMap((rule) => {
+      const whys = (version === null ? versions : [version]).map((one) =>
+        whyCovered(rule, movedByPlan(plan, one.policy, moved), one, plan),
+      );
+      // Where the policy is not there, nothing tells what its run moves.
+      const why =
+        versions.length === 0
+          ? `the folder has no policy "${plan.run.policy}" for it`
+          : whys.find((one) => one !== null);
+      return why === undefined || why === null ? [] : [{ rule, why }];
+    });
+    return { version, covering };
+  }
+
+  /** @param said the instruction that must be signed; null: the plan must be */
+  async #refusal(theCase: Case, said: Signable | null): Promise<NotApproved | null> {
+    const { plan, covering, version, approvals, kept } = theCase;
+    const [first] = covering;
+    if (first === undefined) return null;
+    const name = `run ${runName(plan.run)}${said === null ? '' : `, ${signableText(said)}`}`;
+    if (version === null)
+      return awaiting(
+        `${name}: ${first.why}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for this plan counts: put them back, or start a new run`,
+      );
+    const rules = covering.map(({ rule }) => rule);
+    const signed = await this.#verifying.signedIn(kept, approvals, { plan, hash: hashOf(plan), said, rules });
+    const since = { madeAtMs: said?.atMs ?? plan.madeAtMs, nowMs: this.#options.clock.wallMs() };
+    const all = covering.map(({ rule, why }) => {
+      const standing = standingBy(rule, signed.all, approvals, since);
+      if (standing.kind === 'approved') return null;
+      const told = `${name}: ${why}; ${standingText(rule, standing, said === null ? 'plan' : 'instruction')}`;
+      return unapproved(told, signed);
+    });
+    return all.find((one) => one !== null) ?? null;
+  }
+}
+
+/** The instruction that has opened these generations of a payment; a text: why there is none that counts. */
+function openingOf(
+  kept: Kept,
+  { item, eight, chunk }: { readonly item: string; readonly eight: number; readonly chunk: number | null },
+): Signable | string {
+  const opened = instructionsAbout(kept, item).eights[eight - 1]?.openedBy;
+  const said = kept.instructions.find(({ id }) => id === opened?.id);
+  if (opened === undefined || said === undefined || !isSignable(said))
+    return `no person has said that "${item}" is paid again so often`;
+  if (said.kind !== 'pay these again') return said;
+  const listed = kept.facts.flatMap((fact) =>
+    fact.kind === 'to pay again' && fact.said === said.id ? fact.items : [],
+  );
+  const hash = said.chunks.find(([number]) => number === chunk)?.[2];
+  return hash === hashOfList(listed)
+    ? said
+    : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${said.by} has named`;
+}
+
+/** Why it waits, with what is told of it. */
+export function unapproved(told: string, { isUnable, isMore }: SignedSoFar): NotApproved {
+  if (isUnable)
     return awaiting(
       `the worker’s ssh-keygen is missing, cannot verify or did not end in time, so that not every signature could be verified. ${told}`,
     );
-  return signed.isMore ? awaiting(`not all signatures are verified yet. ${told}`, SOON_MS) : awaiting(told);
+  return isMore ? awaiting(`not all signatures are verified yet. ${told}`, SOON_MS) : awaiting(told);
 }
 
 function awaiting(reason: string, afterMs = ASK_AGAIN_MS): NotApproved {
@@ -172,10 +327,14 @@ type SignedSoFar = {
   readonly isUnable: boolean;
 };
 
-type Approve = Extract<Recorded, { readonly kind: 'approve' }>;
+/** A signature as somebody has kept it, and the text that it must be for. */
+export type Signature = Pick<
+  Extract<Recorded, { readonly kind: 'approve' }>,
+  'as' | 'expiresAtMs' | 'signature' | 'atMs'
+> & { readonly text: string };
 
 /** Verifies signatures, each once for what it is about. Whatever it remembers is named by all that it was made from. */
-class Verifying {
+export class Verifying {
   readonly #clock: Clock;
   readonly #verify: Options['verify'];
   readonly #results = new Map<string, { readonly result: Verified; readonly untilMs: number }>();
@@ -193,19 +352,34 @@ class Verifying {
     {
       plan,
       hash,
+      said: about,
       rules,
-    }: { readonly plan: Plan; readonly hash: string; readonly rules: readonly ApprovalRule[] },
+    }: Pick<ToSign, 'plan' | 'said'> & { readonly hash: string; readonly rules: readonly ApprovalRule[] },
+  ): Promise<SignedSoFar> {
+    const entries = instructions.flatMap((said): readonly Signature[] => {
+      if (said.kind !== 'approve' || said.about !== (about?.id ?? null)) return [];
+      const { as, expiresAtMs, signature, atMs } = said;
+      const text = textToSign({ as, plan, planHash: hash, said: about, expiresAtMs });
+      return [{ as, expiresAtMs, signature, atMs, text }];
+    });
+    return this.verified(entries, approvals, rules);
+  }
+
+  /** @param entries oldest first */
+  async verified(
+    entries: readonly Signature[],
+    approvals: Approvals,
+    rules: readonly ApprovalRule[],
   ): Promise<SignedSoFar> {
     const counts = new Map<string, number>();
-    const asked: { readonly said: Approve; readonly of: ToVerify }[] = [];
-    for (const said of instructions.toReversed()) {
-      const name = said.kind === 'approve' ? nameOf(said, approvals, rules) : null;
-      if (said.kind !== 'approve' || name === null) continue;
+    const asked: { readonly said: Signature; readonly of: ToVerify }[] = [];
+    for (const said of entries.toReversed()) {
+      const name = nameOf(said, approvals, rules);
+      if (name === null) continue;
       const count = (counts.get(name) ?? 0) + 1;
       counts.set(name, count);
       if (count > MOST_OF_ONE) continue;
-      const { as, expiresAtMs, signature } = said;
-      const text = textToSign({ as, plan, planHash: hash, expiresAtMs });
+      const { text, signature } = said;
       const { allowedSigners, revokedKeys } = approvals;
       asked.push({ said, of: { text, signature, name, allowedSigners, revokedKeys } });
     }
@@ -253,7 +427,7 @@ class Verifying {
 
 /** The name by whose key a signature claims to be: of several, one that a rule names. Null: nobody’s whom a rule could count. */
 function nameOf(
-  { as, signature }: Approve,
+  { as, signature }: Pick<Signature, 'as' | 'signature'>,
   { signers }: Approvals,
   rules: readonly ApprovalRule[],
 ): string | null {

@@ -5,17 +5,20 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import { decimalsOf } from '../domain/currencies.ts';
-import { compare, isPositive, subtract, sum } from '../domain/money.ts';
+import { add, compare, isPositive, subtract, sum } from '../domain/money.ts';
 import type { Money, Policy } from '../domain/policy.ts';
 import { compilePlan } from '../domain/plan/compile.ts';
 import { plannedMoneyOf } from '../domain/plan/amounts.ts';
+import type { Observation } from '../domain/plan/observation.ts';
+import { onTheWay } from '../domain/plan/on-the-way.ts';
 import type { Leg } from '../domain/plan/plan.ts';
 import type { OthersReserved, Reserved } from '../domain/plan/reserved.ts';
 import { runName, runOf, type RunName } from '../domain/references.ts';
 import type { Observed } from '../domain/run/calls.ts';
 import type { Mode, Trade } from '../domain/service/records.ts';
-import type { Demand } from '../domain/writes/step.ts';
+import { CLOCK_TOLERANCE_MS, type Demand, type OwnTrade } from '../domain/writes/step.ts';
 import { listsLag, type OwnTurn } from '../domain/turn.ts';
+import { settledAtTheLatestMs } from '../calendar/business-date.ts';
 import { scanList } from '../service/list-scan.ts';
 import type { Deps } from './deps.ts';
 import {
@@ -32,19 +35,21 @@ import { readBatch, tallyBatch } from './observing-batch.ts';
 import { readOthers } from './others.ts';
 import { wrongInput } from './run-input.ts';
 
-const NOTHING: Demand = { demand: '0', takenBy: [], needsSales: false };
+const NOTHING: Demand = { demand: '0', takenBy: [], lacks: null };
 
 type DemandQuestion = {
   readonly mode: Mode;
   readonly run: RunName;
   readonly leg: Leg;
+  /** The trades of the run's other legs. */
+  readonly ownTrades: readonly OwnTrade[];
   readonly turn: OwnTurn | null;
 };
 
 /** @param read reads what the run was started with; null when that cannot be read */
 export async function readDemand(
   deps: Deps,
-  { mode, run, leg, turn }: DemandQuestion,
+  { mode, run, leg, ownTrades, turn }: DemandQuestion,
   read: () => Promise<ReadInput | null> = () => readOwnInput(deps, mode, run),
 ): Promise<Demand> {
   if (turn === null) return { wait: withoutTurn(leg.id) };
@@ -78,17 +83,66 @@ export async function readDemand(
   if (observed.kind === 'wait') return { wait: observed.wait };
   if (observed.kind !== 'observed') return NOTHING;
   const { policy: asked, observation } = observed;
+  const unlistedMs = unlistedForMs(deps, observation, ownTrades);
+  if (unlistedMs > 0) return { wait: listsLag(unlistedMs, leg.id, 'This run') };
   const now = withoutSales(asked, leg);
-  const askedBy = (one: Policy, reserved: readonly Reserved[]): string =>
-    askedFor({ run, leg, observed, policy: one, reserved });
+  const askedBy = (one: Policy, reserved: readonly Reserved[], by: Seen = observed): string =>
+    askedFor({ run, leg, observed: by, policy: one, reserved });
   const demand = askedBy(now, observation.reserved);
   if (leg.amount === null || compare(demand, leg.amount.value) >= 0)
-    return { demand, takenBy: [], needsSales: false };
+    return { demand, takenBy: [], lacks: null };
   const isReserved = compare(askedBy(now, []), demand) > 0;
   const takenBy = isReserved
     ? takersOf(leg, others)
     : await unsettledTraders(deps, { run, leg, sinceMs: observed.sendWindows.opensAtMs });
-  return { demand, takenBy, needsSales: compare(askedBy(asked, observation.reserved), demand) > 0 };
+  const settled = onceSettled(deps, observed, leg);
+  if (compare(askedBy(now, observation.reserved, settled), leg.amount.value) >= 0)
+    return { demand, takenBy, lacks: 'proceeds' };
+  const needsSales = compare(askedBy(asked, observation.reserved), demand) > 0;
+  return { demand, takenBy, lacks: needsSales ? 'sales' : null };
+}
+
+/**
+ * For so long at most, the lists may not show a trade of this run. Until they do, a plan of now would count its money as if it were not
+ * traded. 0: they show all of them.
+ */
+function unlistedForMs(
+  { clock, facts }: Deps,
+  { trades }: Observation,
+  ownTrades: readonly OwnTrade[],
+): number {
+  const listed = new Set(trades.map(({ id }) => id));
+  const madeMs = ownTrades.flatMap(({ tradeId, createdAtMs }) => (listed.has(tradeId) ? [] : createdAtMs));
+  return Math.max(0, ...madeMs.map((ms) => ms + facts.listLagMs + CLOCK_TOLERANCE_MS - clock.wallMs()));
+}
+
+/**
+ * The same reading, as if what the run's own trades bring of what the leg sells had settled. A new plan spends nothing that is on its
+ * way. But a run waits for what it has sold itself, and does not end a purchase meanwhile (M8).
+ */
+function onceSettled({ facts, clock }: Deps, seen: Seen, { sell }: Leg): Seen {
+  const { observation } = seen;
+  const own = onTheWay(observation.trades, facts, clock.wallMs(), settledAtTheLatestMs);
+  const comes = own.find(({ currency }) => currency === sell)?.comes ?? '0';
+  if (!isPositive(comes)) return seen;
+  const { balances } = observation.balances;
+  const there = balances.find(({ currency }) => currency === sell);
+  const row = {
+    total: comes,
+    ...there,
+    currency: sell,
+    withdrawable: add(there?.withdrawable ?? '0', comes),
+  };
+  return {
+    ...seen,
+    observation: {
+      ...observation,
+      balances: { balances: [...balances.filter((one) => one !== there), row] },
+      onTheWay: observation.onTheWay.map((one) =>
+        one.currency === sell ? { ...one, comes: subtract(one.comes, comes) } : one,
+      ),
+    },
+  };
 }
 
 type Seen = Extract<Observed, { kind: 'observed' }>;

@@ -146,6 +146,14 @@ export type Deps = {
   readonly clock: Clock;
   /** Whether Temporal still counts on this attempt of an activity: neither timed out nor taken over by a reset. */
   readonly isCurrentAttempt: (info: Info) => Promise<boolean>;
+  /**
+   * The newest event of this history behind which a worker may still be at a call that writes, since somebody has completed that call in
+   * its place, or has ended the history before; null: there was none for so long.
+   */
+  readonly completedBeside: (
+    of: { readonly workflowId: string; readonly runId: string },
+    withinMs: number,
+  ) => Promise<number | null>;
   /** Whether this worker is asked to end. An activity that only waits then leaves it to another worker. */
   readonly isStopping: () => boolean;
   /**

@@ -26,6 +26,7 @@ import {
   type Context,
   type Effect,
   type Funding,
+  type OwnTrade,
   type Steps,
 } from '../domain/writes/step.ts';
 import { withoutStack } from '../domain/without-stack.ts';
@@ -153,6 +154,7 @@ export class Driver {
     readonly legs?: readonly string[];
     readonly funding?: Funding;
     readonly sale?: string;
+    readonly ownTrades?: readonly OwnTrade[];
   }): Context {
     const { service, reader, facts, clock } = this.#deps;
     return {
@@ -236,8 +238,8 @@ export class Driver {
       case 'take turn':
         return this.#takeTurn();
       case 'read demand': {
-        const { leg } = effect;
-        return readDemand(this.#deps, { ...this.#ofRun, leg, turn: this.#turn });
+        const { leg, ownTrades } = effect;
+        return readDemand(this.#deps, { ...this.#ofRun, leg, ownTrades, turn: this.#turn });
       }
       case 'read day': {
         const { run, sendWindows } = this.#call.plan;

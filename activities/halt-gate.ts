@@ -11,6 +11,7 @@ import {
   haltOf,
   halted,
   heldAfter,
+  unsignedOf,
   type Closed,
   type HaltRecord,
   type HaltedWrite,
@@ -57,7 +58,7 @@ export class HaltGate {
     const onMachine = this.#options.onMachine();
     if (onMachine !== null) return onMachine;
     const halt = haltOf(this.#held.halts, write);
-    if (halt !== null) return halted(halt);
+    if (halt !== null) return halted(halt, unsignedOf(this.#held.record?.words ?? [], halt));
     return this.#asked !== null && ageMs(this.#options.clock, this.#asked) < READING_HOLDS_MS
       ? null
       : { kind: 'unreadable', problem: makeProblem('HALT_UNREADABLE', null) };

@@ -5,11 +5,13 @@
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { UndoneItems } from '../domain/run/state.ts';
+import { SEND_OUTLIVES_MS } from '../domain/writes/doubt.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { firstReference } from '../domain/references.ts';
 import { scanList } from '../service/list-scan.ts';
 import { READ_BOUNDS } from '../service/pages.ts';
 import type { Activities } from '../workflows/calls.ts';
+import { WRITE_LIMITS } from '../workflows/limits.ts';
 import type { Deps } from './deps.ts';
 import { foreignReader } from './polling.ts';
 
@@ -20,8 +22,22 @@ export const tellRun =
   (deps: Deps): Activities['tellRun'] =>
   async (undone) => {
     const runId = ownRunId();
-    return undone === null || undone === undefined ? { runId } : { runId, done: await doneOf(deps, undone) };
+    if (undone === null || undone === undefined) return { runId };
+    const [done, eventId] = await Promise.all([doneOf(deps, undone), completedBeside(deps)]);
+    const againAfterMs = LISTED_WITHIN_MS + deps.facts.listLagMs;
+    return { runId, done, ...(eventId !== null && { beside: { eventId, againAfterMs } }) };
   };
+
+/** An attempt that goes on after its call was completed in its place sends nothing that the service accepts later than this. */
+const LISTED_WITHIN_MS = WRITE_LIMITS.sendWithinMs + SEND_OUTLIVES_MS;
+
+/** As `Deps` has it. Where Temporal does not answer in time, what the lists show counts. */
+async function completedBeside({ completedBeside: read, facts }: Deps): Promise<number | null> {
+  const { workflowExecution } = ActivityContext.current().info;
+  if (workflowExecution === undefined) return null;
+  const withinMs = 2 * (LISTED_WITHIN_MS + facts.listLagMs);
+  return read(workflowExecution, withinMs).catch(() => null);
+}
 
 /** The Temporal run in which the activity runs. */
 export function ownRunId(): string {

@@ -94,7 +94,7 @@ const ASK_AGAIN_MS = 60_000;
 type Trades = { readonly ofLegs: readonly Trade[]; readonly unsettled: readonly Trade[] | null };
 
 type Options = {
-  /** Reads the folder (`config/policies-folder.ts`). */
+  /** What the folder says now (`eachSecond`). */
   readonly read: () => Promise<PoliciesRead>;
   readonly mode: Mode;
   readonly reader: Pick<ServiceReader, 'balances' | 'listTrades'>;
@@ -111,15 +111,22 @@ type Options = {
   readonly sentEarlier: (key: string) => Promise<boolean>;
 };
 
-export function writeGate(options: Options): WriteGate {
-  const { read, mode, facts, clock, seal, tally, approved, sentEarlier } = options;
-  const sentHere = new SentBefore();
+/** Reads the folder (`config/policies-folder.ts`), once for all that ask within a second. */
+export function eachSecond(
+  read: () => Promise<PoliciesRead>,
+  clock: Pick<Options['clock'], 'monotonicMs'>,
+): () => Promise<PoliciesRead> {
   let last: { readonly atMs: number; readonly folder: Promise<PoliciesRead> } | null = null;
-  const folder = (): Promise<PoliciesRead> => {
+  return () => {
     const nowMs = clock.monotonicMs();
     if (last === null || nowMs - last.atMs > READ_AGAIN_MS) last = { atMs: nowMs, folder: read() };
     return last.folder;
   };
+}
+
+export function writeGate(options: Options): WriteGate {
+  const { read: folder, mode, facts, clock, seal, tally, approved, sentEarlier } = options;
+  const sentHere = new SentBefore();
   const list = new TradesRead(options);
   /** The trades by which the write is judged, read once for all that is asked of them; null: they are not known yet. */
   const tradesFor = async (write: GatedWrite): Promise<Trades | null> => {

@@ -18,7 +18,7 @@ import { todayIn } from '../calendar/business-date.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
 import { claimsOf } from '../durable/other-runs/claims.ts';
 import { turnsOf } from '../durable/other-runs/turn.ts';
-import { isCurrentAttempt } from '../durable/attempts.ts';
+import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { findPlan, readEarlierPlan, readPlan, startPlan } from '../durable/plans.ts';
 import {
   endInstructions,
@@ -176,6 +176,7 @@ async function startHandWritten(
       gate: OPEN_GATE,
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
+      completedBeside: (of, withinMs) => completedBeside(client, of, withinMs),
       isStopping: () => false,
       chunks: chunksOf(client, others.taskQueue),
       turn: turnsOf({ ...others, mode: service.mode, organisation: service.organisation }),
@@ -206,7 +207,13 @@ async function startHandWritten(
       },
       plans: {
         find: (mode, run) => findPlan(client, mode, run),
-        start: (input, found) => startPlan(client, settings.taskQueue, input, found),
+        start: (input, found) =>
+          startPlan(
+            client,
+            { taskQueue: settings.taskQueue, organisation: service.organisation },
+            input,
+            found,
+          ),
         read: (mode, run, patienceMs, startedRunId) => readPlan(client, mode, run, patienceMs, startedRunId),
         readEarlier: (mode, run, runId) => readEarlierPlan(client, mode, run, runId),
       },

@@ -89,6 +89,12 @@ export async function benchActions(): Promise<number> {
   return isRight(sections) ? 0 : 1;
 }
 
+/** `npm run bench -- start-up`: how long a command takes to start, on the Node that runs this. */
+export async function benchStartUp(): Promise<number> {
+  console.log(tableOf([await measureStartUp()]));
+  return 0;
+}
+
 /** `npm run bench -- tests`: whether the tests keep to their ten minutes. A missed goal fails nothing. */
 export async function benchTests(): Promise<number> {
   console.log(tableOf([await measureTests()]));

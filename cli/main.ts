@@ -65,7 +65,7 @@ export async function buildProgram(
   const program = new Command('cambist')
     .description(
       'Runs FX and payout policies as durable Temporal workflows: money never moves twice.\n' +
-        'A first look round: `npx cambist up`, then in a second terminal `npx cambist run policies/mxn-supplier.yaml`.',
+        'A first look round: `npx cambist up`, which says what to type in a second terminal.',
     )
     .version(packageVersion(), '-V, --version', 'show the version')
     .exitOverride()

@@ -38,7 +38,7 @@ export type Settings = {
   readonly auditFolder: string | null;
   readonly taskQueue: string;
   /** The build, by which Temporal tells these workers from those of another build; null: it does not. */
-  readonly buildId: string | null;
+  readonly build: { readonly deployment: string; readonly id: string } | null;
   readonly warnings: readonly string[];
 };
 
@@ -84,7 +84,8 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     haltFile: env['CAMBIST_HALT_FILE'] || null,
     auditFolder: env['CAMBIST_AUDIT'] || null,
     taskQueue: taskQueueOf(env, mode),
-    buildId,
+    // The deployment has the same name as its task queue.
+    build: buildId === null ? givenBuild(env) : { deployment: taskQueueOf(env, mode), id: buildId },
     warnings,
   };
 }
@@ -136,6 +137,13 @@ function readBuildId(text: string | undefined, problems: ConfigurationProblem[])
     fix: 'Use up to 64 letters, digits, dots and dashes, a letter or digit first: a version such as "1.4.0", or the id of a commit. Or unset it: then workers have no build.',
   });
   return null;
+}
+
+/** What the Temporal Worker Controller sets in the pods that it makes; null where it has made none of this. */
+function givenBuild(env: NodeJS.ProcessEnv): Settings['build'] {
+  const deployment = env['TEMPORAL_DEPLOYMENT_NAME'];
+  const id = env['TEMPORAL_WORKER_BUILD_ID'];
+  return deployment && id ? { deployment, id } : null;
 }
 
 /** The deployment has the queue's name: another name could be that of another queue's deployment. */

@@ -5,6 +5,8 @@
  * `finishing/NAME@2026-11-28.yaml` is a policy that was replaced: runs of earlier dates than the one in its name still go by it.
  * A policy that says the same as a file in `revoked/` allows nothing, wherever else it stands.
  * Rates and destinations are read from the folder, by the names that the policies give them.
+ * In live, what binds nobody allows nothing: a file that Cambist does not know, a rule for a policy that is not there, a person who is not
+ * in the list, and a folder without `revoked/`.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,6 +28,7 @@ import { loadPolicy } from '../language/policy/load-policy.ts';
 import { hashWith, policyHash } from '../language/policy/policy-hash.ts';
 import { loadSigners } from '../language/ssh-signers.ts';
 import { isCalendarDate } from '../calendar/business-date.ts';
+import { nearest } from '../language/text/nearest.ts';
 import { placeOf, type PolicyProblem } from '../language/text/problem.ts';
 import { readFolderFile } from './files-folder.ts';
 import { openByteFile, readTextFile } from './read-text-file.ts';
@@ -43,6 +46,12 @@ const IS_REPLACED = /@([0-9]{4}-[0-9]{2}-[0-9]{2})\.ya?ml$/;
 const SETTLES_MS = 300;
 const MOST_READINGS = 4;
 
+type HowToRead = {
+  /** As live reads it: nothing is allowed while the folder has a file that binds nobody, or lacks what says what is revoked. */
+  readonly isStrict?: boolean;
+  readonly pause?: (ms: number) => Promise<unknown>;
+};
+
 /**
  * Makes what reads the whole folder, each time as it stands then. What cannot be used is told, and allows nothing. Ceilings, rules of
  * approvals and revoked keys that were there once must stay: a file that is missing for a moment, while somebody replaces it, must not
@@ -52,7 +61,7 @@ const MOST_READINGS = 4;
 export function policiesFolder(
   folder: string,
   decimals: Readonly<Record<string, number>>,
-  pause: (ms: number) => Promise<unknown> = sleep,
+  { isStrict = false, pause = sleep }: HowToRead = {},
 ): () => Promise<PoliciesRead> {
   const had = new Set<string>();
   let settled: string | null = null;
@@ -61,7 +70,7 @@ export function policiesFolder(
     for (let nth = 1; nth <= MOST_READINGS; nth += 1) {
       // One after the other.
       if (nth > 1) await pause(SETTLES_MS);
-      const read = await readFolder(folder, decimals, had);
+      const read = await readFolder(folder, { decimals, had, isStrict });
       const text = textOfRead(read);
       if (text === settled || text === seen) {
         settled = text;
@@ -87,8 +96,15 @@ function textOfRead(read: PoliciesRead): string {
 
 async function readFolder(
   folder: string,
-  decimals: Readonly<Record<string, number>>,
-  had: ReadonlySet<string>,
+  {
+    decimals,
+    had,
+    isStrict,
+  }: {
+    readonly decimals: Readonly<Record<string, number>>;
+    readonly had: ReadonlySet<string>;
+    readonly isStrict: boolean;
+  },
 ): Promise<PoliciesRead> {
   const troubles: string[] = [];
   const current = await namesIn(folder, '.', troubles);
@@ -112,7 +128,12 @@ async function readFolder(
   const policies = read.filter((one) => 'policy' in one);
   const beside = new Set(policies.flatMap(({ policy }) => filesOf(policy)));
   // A file that a policy names is none itself.
-  for (const one of read) if ('trouble' in one && !beside.has(one.name)) troubles.push(one.trouble);
+  const unused = read.filter((one): one is NoPolicy => 'trouble' in one && !beside.has(one.name));
+  troubles.push(...unused.map(({ trouble }) => trouble));
+  const unknown = await unknownIn(
+    folder,
+    unused.flatMap(({ name }) => (current.includes(name) ? name : [])),
+  );
   // While it cannot be read what binds, who must sign, or what is revoked, nothing is allowed.
   if (ceilings === 'unusable' || approvals === 'unusable' || revoked === null)
     return { policies: [], ceilings: null, approvals: null, troubles };
@@ -120,8 +141,13 @@ async function readFolder(
     [CEILINGS]: (ceilings?.all ?? []).flatMap(({ policy }) => policy ?? []),
     [APPROVALS]: (approvals?.rules ?? []).flatMap((rule) => rule.policies ?? []),
   };
-  tellUnboundOf(named, policies, troubles);
-  tellUnknownSigners(approvals, troubles);
+  const unbound = [...unknown, ...unboundOf(named, policies), ...unknownSigners(approvals)];
+  troubles.push(...unbound);
+  if (isStrict && (unbound.length > 0 || !(await isFolder(join(folder, REVOKED))))) {
+    if (unbound.length === 0)
+      troubles.push(`folder "${REVOKED}" is not there: make it, empty where nothing is revoked`);
+    return { policies: [], ceilings: null, approvals: null, troubles };
+  }
   return {
     policies: policies.filter((one) => !isTwice(one, policies, troubles)),
     ceilings,
@@ -260,23 +286,64 @@ async function readBytes(
 }
 
 /** A rule for a policy that is not there binds nothing: most likely its name is a mistake. */
-function tellUnboundOf(
+function unboundOf(
   named: Readonly<Record<string, readonly string[]>>,
   policies: readonly AllowedPolicy[],
-  troubles: string[],
-): void {
+): readonly string[] {
   const known = new Set(policies.map(({ policy }) => policy.name));
-  for (const [file, names] of Object.entries(named))
-    for (const name of new Set(names))
-      if (!known.has(name)) troubles.push(`"${file}" names policy "${name}", which is not in the folder`);
+  return Object.entries(named).flatMap(([file, names]) =>
+    [...new Set(names)]
+      .filter((name) => !known.has(name))
+      .map((name) => `"${file}" names policy "${name}", which is not in the folder`),
+  );
 }
 
 /** Who is not in the list can sign nothing. */
-function tellUnknownSigners(approvals: Approvals | null, troubles: string[]): void {
-  if (approvals === null) return;
-  const known = new Set(approvals.signers.map(({ name }) => name));
-  for (const name of new Set(approvals.rules.flatMap(({ of }) => of)))
-    if (!known.has(name)) troubles.push(`"${APPROVALS}" names "${name}", who is not in "${ALLOWED_SIGNERS}"`);
+function unknownSigners(approvals: Approvals | null): readonly string[] {
+  const known = new Set(approvals?.signers.map(({ name }) => name));
+  const named = new Set(approvals?.rules.flatMap(({ of }) => of));
+  return [...named]
+    .filter((name) => !known.has(name))
+    .map((name) => `"${APPROVALS}" names "${name}", who is not in "${ALLOWED_SIGNERS}"`);
+}
+
+/** What a file of the folder begins with that is a policy, or is named by one. */
+const IS_KNOWN = /^(?:policy|accounts|as_of|rates)[ \t]*:/m;
+/** Files that Cambist looks for by their names, and folders. */
+const LOOKED_FOR = [ALLOWED_SIGNERS, REVOKED_KEYS, FINISHING, REVOKED];
+/** Files that nobody takes for rules: notes, what git keeps, and what is being put there. */
+const IS_NO_RULE = /^\.|\.(?:md|new|part)$/;
+
+/**
+ * What in the folder binds nobody, though somebody has put it there: a file that is none of ours, and one that nearly has a name that
+ * Cambist looks for. Parts of a sentence.
+ * @param unused the files `*.yaml` that are no policies that can be used
+ */
+async function unknownIn(folder: string, unused: readonly string[]): Promise<readonly string[]> {
+  const told: string[] = [];
+  for (const name of unused) {
+    // One after the other: there is mostly none.
+    const read = await readTextFile(join(folder, name));
+    if (read.ok && !IS_KNOWN.test(read.text)) told.push(`"${name}" is no policy and no file that one names`);
+  }
+  const other = async (below: string): Promise<readonly string[]> => {
+    const names = await readdir(join(folder, below)).catch(() => []);
+    return names.filter((name) => !IS_POLICY.test(name) && !IS_NO_RULE.test(name));
+  };
+  for (const name of await other('.')) {
+    const meant = LOOKED_FOR.includes(name) ? null : nearest(name, LOOKED_FOR);
+    if (meant !== null) told.push(`"${name}" must have the name "${meant}"`);
+  }
+  for (const below of [FINISHING, REVOKED])
+    for (const name of await other(below)) told.push(`"${join(below, name)}" is no file *.yaml`);
+  return told;
+}
+
+export async function isFolder(path: string): Promise<boolean> {
+  return readdir(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Of two policies that hold and have one name, neither counts. */

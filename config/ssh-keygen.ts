@@ -8,6 +8,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ToVerify, Verified } from '../domain/writes/approvals.ts';
+import { readTextFile } from './read-text-file.ts';
 import { keyOfSignature, SIGNED_NAMESPACE } from '../language/ssh-signers.ts';
 
 const VERIFY_MS = 5_000;
@@ -94,6 +95,17 @@ export async function signText(keyFile: string, text: string, program = 'ssh-key
     ok: false,
     message: trouble.trim().split('\n').at(-1) ?? `ssh-keygen ended with ${code ?? 'no code'}`,
   };
+}
+
+/** The public key of such a file, base64: that which stands beside a private key, or the file itself. Null: there is none. */
+export async function publicKeyOf(keyFile: string): Promise<string | null> {
+  for (const path of [`${keyFile}.pub`, keyFile]) {
+    // The second is read only where the first is none.
+    const read = await readTextFile(path);
+    const [, key] = read.ok ? (/^[a-z0-9@.-]+ ([A-Za-z0-9+/]+={0,2})(?:\s|$)/.exec(read.text) ?? []) : [];
+    if (key !== undefined) return Buffer.from(key, 'base64').toString('base64');
+  }
+  return null;
 }
 
 type Ended = { readonly code: number | null; readonly output: string; readonly trouble: string };

@@ -677,6 +677,13 @@ export const REFUSALS = {
     advice:
       'Name a private key of OpenSSH, or its public part where an agent or a hardware key has the rest. OpenSSH 8.2 or later can sign.',
   },
+  PLAN_DIFFERS: {
+    ending: 'refused by us',
+    sentence:
+      'The plan of the run does not do what the file says that `plan --out` wrote. Nothing was signed.',
+    advice:
+      'Compare the two: `npx cambist approve RUN --out FILE` writes the plan of the run. Sign only what you have agreed to.',
+  },
   RUN_ENDED: {
     ending: 'refused by us',
     sentence: 'The run has ended, so that there is nothing to sign.',

@@ -4,7 +4,7 @@
  * Pure.
  */
 import { makeProblem, type Problem } from './problems.ts';
-import { isMoment, isRecord, lineOf, misshapen, orNull, recordOf, type Fields } from './shape.ts';
+import { isMoment, isRecord, lineOf, misshapen, oneOf, orNull, recordOf, type Fields } from './shape.ts';
 
 /**
  * A worker may send writes by its reading of the halts for this long, counted from before it asked. This long after Temporal
@@ -24,14 +24,30 @@ export type HaltSaid = { readonly scope: HaltScope; readonly by: string; readonl
  */
 export type ResumeSaid = HaltSaid & { readonly haltAtMs: number };
 
+/**
+ * What a person says who has signed that a halt may end, as who has resumed it or as one of those who approve that. `signature` is one of
+ * `ssh-keygen -Y sign`, base64. It counts only where a worker verifies it.
+ */
+export type ResumeSigned = ResumeSaid & {
+  readonly as: 'starter' | 'approver';
+  readonly expiresAtMs: number;
+  readonly signature: string;
+};
+
 /** A halt that stands, and the moment at which Temporal took it. */
 export type Halt = HaltSaid & { readonly atMs: number };
 
 /**
- * One signal in the record of halts, as its history has it, in the order in which Temporal took them: `halt`, `resume`, or
- * `stands`, a halt that was said before, which a new record begins with or a worker has put back.
+ * One signal in the record of halts, as its history has it, in the order in which Temporal took them: `halt`, `resume`,
+ * `approve`, a signature for a resume, or `stands`, a halt that was said before, which a new record begins with or a worker has put back.
+ * `unsigned`: what a resume waits for that people must approve; it takes back nothing before. Only a worker knows that.
  */
-export type HaltWord = { readonly word: string; readonly said: unknown; readonly atMs: number };
+export type HaltWord = {
+  readonly word: string;
+  readonly said: unknown;
+  readonly atMs: number;
+  readonly unsigned?: string;
+};
 
 /** Who has ended a workflow that keeps the halts, as far as its history says. */
 export type RecordEnd = { readonly by: string; readonly why: string; readonly atMs: number };
@@ -74,6 +90,12 @@ export function drillOf({ policy }: HaltScope): string | null {
 const scope: Fields = { policy: orNull(lineOf(100)), currency: orNull(lineOf(10)) };
 const SAID: Fields = { scope: recordOf(scope), by: lineOf(500), why: lineOf(2_000) };
 const RESUME: Fields = { ...SAID, haltAtMs: isMoment };
+const SIGNED: Fields = {
+  ...RESUME,
+  as: oneOf('starter', 'approver'),
+  expiresAtMs: isMoment,
+  signature: (value) => typeof value === 'string' && /^[A-Za-z0-9+/]{1,6000}={0,2}$/.test(value),
+};
 const HALT: Fields = { ...SAID, atMs: isMoment };
 
 const EVERYTHING: HaltScope = { policy: null, currency: null };
@@ -82,10 +104,12 @@ const EVERYTHING: HaltScope = { policy: null, currency: null };
 export function haltsAfter(words: readonly HaltWord[]): readonly Halt[] {
   let halts: readonly Halt[] = [];
   for (const [index, word] of words.entries()) {
+    if (word.word === 'approve') continue;
     if (word.word === 'resume') {
       const { said } = word;
-      // A resume that cannot be understood takes back no halt.
-      if (isResume(said)) halts = halts.filter((halt) => !isNamedBy(said, halt));
+      // A resume that cannot be understood takes back no halt, nor does one that people must approve and have not.
+      if (isResume(said) && word.unsigned === undefined)
+        halts = halts.filter((halt) => !isNamedBy(said, halt));
       continue;
     }
     const halt = haltIn(word);
@@ -111,11 +135,12 @@ function haltIn({ word, said, atMs }: HaltWord): Halt {
   return isSaid(said) ? { ...said, atMs } : unreadable(atMs);
 }
 
-/** True when these words say this very halt, or take it back. */
+/** True when these words say this very halt, or take it back. A resume that lacks signatures does neither. */
 function isKnown(words: readonly HaltWord[], halt: Halt): boolean {
   return words.some((word) => {
+    if (word.word === 'approve') return false;
     if (word.word !== 'resume') return isNamedBy(nameOf(haltIn(word)), halt);
-    return isResume(word.said) && isNamedBy(word.said, halt);
+    return word.unsigned === undefined && isResume(word.said) && isNamedBy(word.said, halt);
   });
 }
 
@@ -127,6 +152,7 @@ export type HaltSeen =
 export function seenIn({ record, halts }: HaltsHeld): readonly HaltSeen[] {
   const words = record?.words ?? [];
   const seen = words.flatMap((word): HaltSeen | readonly HaltSeen[] => {
+    if (word.word === 'approve') return [];
     if (word.word !== 'resume') return { kind: 'halt', ...haltIn(word) };
     const { said, atMs } = word;
     return isResume(said) ? { kind: 'resume', ...said, atMs } : [];
@@ -169,6 +195,70 @@ function haltOfGone({ sinceMs: atMs }: HaltRecord): Halt {
   const why =
     'the record of what is halted, which began then, is gone from Temporal; what stood in it last is not known';
   return { scope: EVERYTHING, by: 'a worker', why, atMs };
+}
+
+/** A resume, and what people have signed for it. */
+export type Resumed = {
+  readonly said: ResumeSaid;
+  readonly atMs: number;
+  readonly signed: readonly (ResumeSigned & { readonly atMs: number })[];
+};
+
+/** The resume that the word is, with all signatures for the end of its halt; null: it is none, or that of a drill, which stops nothing. */
+export function resumedBy(words: readonly HaltWord[], { word, said, atMs }: HaltWord): Resumed | null {
+  if (word !== 'resume' || !isResume(said) || drillOf(said.scope) !== null) return null;
+  const signed = words.flatMap((one) =>
+    one.word === 'approve' &&
+    isSigned(one.said) &&
+    one.said.haltAtMs === said.haltAtMs &&
+    isSameScope(one.said.scope, said.scope)
+      ? [{ ...one.said, atMs: one.atMs }]
+      : [],
+  );
+  return { said, atMs, signed };
+}
+
+/** The last halt of exactly this scope, whether it stands or not; null: there was none. */
+export function lastHaltOf(words: readonly HaltWord[], of: HaltScope): Halt | null {
+  const halts = words.flatMap((word) => (word.word === 'halt' || word.word === 'stands' ? haltIn(word) : []));
+  return halts.findLast((halt) => isSameScope(halt.scope, of)) ?? null;
+}
+
+/** What the end of a halt waits for that a person has resumed; null: nobody has, or nothing must be signed. */
+export function unsignedOf(words: readonly HaltWord[], halt: Halt): string | null {
+  const word = words.findLast(
+    ({ word: kind, said }) => kind === 'resume' && isResume(said) && isNamedBy(said, halt),
+  );
+  return word?.unsigned ?? null;
+}
+
+/** The text that a person signs. Another halt of the same scope has another moment. */
+export function resumeToSign({
+  as,
+  mode,
+  namespace,
+  scope: { policy, currency },
+  haltAtMs,
+  expiresAtMs,
+}: Pick<ResumeSigned, 'as' | 'scope' | 'haltAtMs' | 'expiresAtMs'> & {
+  readonly mode: string;
+  readonly namespace: string;
+}): string {
+  const signed = {
+    form: 'cambist-resume-1',
+    as,
+    mode,
+    namespace,
+    policy,
+    currency,
+    halt: new Date(haltAtMs).toISOString(),
+    expires: new Date(expiresAtMs).toISOString(),
+  };
+  return `${JSON.stringify(signed, null, 2)}\n`;
+}
+
+function isSigned(said: unknown): said is ResumeSigned {
+  return isRecord(said) && misshapen(said, SIGNED) === null;
 }
 
 function isSaid(said: unknown): said is HaltSaid {
@@ -236,11 +326,18 @@ function momentText(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** The answer for a write that a halt stops. */
-export function halted(halt: Halt): Closed {
+/**
+ * The answer for a write that a halt stops.
+ * @param unsigned what its end waits for, since a person has resumed it; null: nobody has
+ */
+export function halted(halt: Halt, unsigned: string | null = null): Closed {
+  const until = unsigned === null ? 'Cambist sends nothing of it until a person resumes it.' : `${unsigned}.`;
   const problem = makeProblem('HALTED', null, {
-    message: `${haltSentence(halt)} Cambist sends nothing of it until a person resumes it.`,
-    fix: `When it may go on: \`npx cambist resume${scopeOptions(halt.scope)}\`; the run then goes on by itself.`,
+    message: `${haltSentence(halt)} ${until}`,
+    fix:
+      unsigned !== null
+        ? `Those who are missing type \`npx cambist resume${scopeOptions(halt.scope)} --approve FILE\`; who has resumed it types the same with --sign. The run then goes on by itself.`
+        : `When it may go on: \`npx cambist resume${scopeOptions(halt.scope)}\`; the run then goes on by itself.`,
   });
   return { kind: 'halted', problem };
 }

@@ -344,7 +344,12 @@ export const PROBLEMS = {
   AFTER_SALES: {
     ending: 'waiting',
     sentence: 'A purchase waits for the sale that brings its money.',
-    advice: 'Nothing to do: the run goes on once that sale is traded or has ended.',
+    advice: 'Nothing to do: the run goes on once that sale has brought it, or has ended.',
+  },
+  COMPLETED_BESIDE: {
+    ending: 'waiting',
+    sentence: 'A person has completed a call in its place, whose worker may still have sent something.',
+    advice: 'Nothing to do: it looks at the service once more, in two to three minutes, before it ends.',
   },
   AFTER_WORSE_TRADE: {
     ending: 'needs a human',
@@ -542,9 +547,9 @@ export const PROBLEMS = {
   AWAITING_APPROVAL: {
     ending: 'waiting',
     sentence:
-      'A rule of `approvals.yaml` covers the run, and people who must sign its plan have not done so yet. Nothing is sent.',
+      'A rule of `approvals.yaml` covers the run, and people who must sign its plan, or what a person has said about it, have not done so yet. Nothing is sent.',
     advice:
-      'Those who are missing type `npx cambist approve RUN --key FILE`; who has started it types that `npx cambist run` once more with --sign FILE. The run then goes on by itself. `npx cambist cancel RUN` ends it unsent.',
+      'Those who are missing type `npx cambist approve RUN --key FILE`; who has started it, or has said what is to be signed, types the same with --starter. The run then goes on by itself. `npx cambist cancel RUN` ends it unsent.',
   },
   MODE_DIFFERS: {
     ending: 'configuration',

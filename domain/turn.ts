@@ -18,6 +18,11 @@ export type TurnState = {
    * The last runs that may have traded, each with the moment. For some time the service's lists may not show their trades.
    */
   traded: readonly Traded[];
+  /**
+   * Since when, by Temporal's clock, a workflow that has begun anew does not know which runs may take money: somebody has ended or deleted
+   * the one before it. Null: it knows.
+   */
+  anewSinceMs: number | null;
 };
 /** `gone`: since when a worker knows that this Temporal run of it is gone (`domain/writes/gone-runs.ts`). Absent: it is not gone. */
 export type OpenRun = {
@@ -35,7 +40,8 @@ export type GoneNoted = { readonly run: string; readonly runId: string | null; r
 export type TurnAnswer =
   /**
    * `others`: runs that may still take money. `gone`: those of them that are noted as gone. `tradedAgoMs`: how long ago one of them last traded, by Temporal's clock, and
-   * `tradedAtMs` when, by a worker's (`Traded`); null: long ago.
+   * `tradedAtMs` when, by a worker's (`Traded`); null: long ago. `isAnew`: it does not know the others, and must be told of them before
+   * this turn counts.
    */
   | {
       readonly turn: 'ours';
@@ -44,6 +50,7 @@ export type TurnAnswer =
       readonly gone: readonly GoneNoted[];
       readonly tradedAgoMs: number | null;
       readonly tradedAtMs: number | null;
+      readonly isAnew?: true;
     }
   /** Another run has the turn, or comes first. */
   | { readonly turn: 'others'; readonly run: string; readonly before: number };
@@ -68,8 +75,23 @@ const LISTS_POLL_MS = 10_000;
 /** There are never more open runs than this. The oldest ones are forgotten, as if their turns had lapsed. */
 const MOST_OPEN = 1_000;
 
-export function newTurnState(): TurnState {
-  return { holder: null, line: [], open: [], traded: [] };
+/** @param anewSinceMs the moment at which a workflow begins with it; null: nobody has had a turn before */
+export function newTurnState(anewSinceMs: number | null = null): TurnState {
+  return { holder: null, line: [], open: [], traded: [], anewSinceMs };
+}
+
+/**
+ * The workflow has begun anew. These runs have a plan: they may still take money, and may have traded just before it began.
+ */
+export function takeOverRuns(state: TurnState, runs: readonly string[]): void {
+  const { anewSinceMs } = state;
+  if (anewSinceMs === null) return;
+  const unknown = runs.filter((run) => !state.open.some((one) => one.run === run));
+  const [first] = unknown;
+  if (first !== undefined)
+    state.traded = [{ run: first, atMs: anewSinceMs, toldAtMs: null }, ...state.traded].slice(-MOST_TRADED);
+  state.open = [...unknown.map((run) => ({ run, hasLapsed: true })), ...state.open].slice(-MOST_OPEN);
+  state.anewSinceMs = null;
 }
 
 /**
@@ -153,7 +175,9 @@ export function answerTo(state: TurnState, run: string, nowMs: number): TurnAnsw
     const last = state.traded.findLast((one) => one.run !== run);
     const tradedAgoMs = last === undefined ? null : nowMs - last.atMs;
     const tradedAtMs = last?.toldAtMs ?? null;
-    return { turn: 'ours', hasLapsed: known?.hasLapsed ?? true, others, gone, tradedAgoMs, tradedAtMs };
+    const hasLapsed = known?.hasLapsed ?? true;
+    const isAnew = state.anewSinceMs !== null && ({ isAnew: true } as const);
+    return { turn: 'ours', hasLapsed, others, gone, tradedAgoMs, tradedAtMs, ...isAnew };
   }
   const place = state.line.findIndex((one) => one.run === run);
   const before = place < 0 ? state.line.length : place;
@@ -169,17 +193,23 @@ function lapse(state: TurnState, nowMs: number): void {
 }
 
 /** Two runs are enough: a run that asks needs the last trade of another run. */
+const MOST_TRADED = 2;
+
 function noteTrade(state: TurnState, traded: Traded): void {
-  state.traded = [...state.traded.filter(({ run }) => run !== traded.run), traded].slice(-2);
+  state.traded = [...state.traded.filter(({ run }) => run !== traded.run), traded].slice(-MOST_TRADED);
 }
 
 /**
- * The wait while the lists may not yet show what another run has just traded. Otherwise this run would trade the same once
- * more. So it keeps the turn.
+ * The wait while the lists may not yet show what was just traded. Otherwise this run would trade the same once more, or count the same
+ * money twice. So it keeps the turn.
  */
-export function listsLag(leftMs: number, item: string | null): Wait {
+export function listsLag(
+  leftMs: number,
+  item: string | null,
+  who: 'Another run' | 'This run' = 'Another run',
+): Wait {
   const seconds = Math.ceil(leftMs / 1000);
-  const message = `Another run has just traded, and the lists of the service may not show that for ${seconds} s more (\`list_lag\` of the service file).`;
+  const message = `${who} has just traded, and the lists of the service may not show that for ${seconds} s more (\`list_lag\` of the service file).`;
   return {
     afterMs: Math.min(leftMs, LISTS_POLL_MS),
     reason: 'turn',

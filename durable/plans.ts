@@ -16,7 +16,14 @@ import type { RunName } from '../domain/references.ts';
 import { isRecord } from '../domain/shape.ts';
 import { whyOf, type Why } from '../domain/waits.ts';
 import { isRunCode, makeProblem, type Problem } from '../domain/problems.ts';
-import { PLAN_TYPE, WAITS_MEMO, modeAttribute, planIdOf, policyAttribute } from '../workflows/names.ts';
+import {
+  ORGANISATION_MEMO,
+  PLAN_TYPE,
+  WAITS_MEMO,
+  modeAttribute,
+  planIdOf,
+  policyAttribute,
+} from '../workflows/names.ts';
 import { afterRefusal, type PlanInput, type PlanState } from '../domain/run/calls.ts';
 import { canBeAsked, describe } from './described.ts';
 import { readStart } from './history.ts';
@@ -49,7 +56,7 @@ export async function findPlan(client: Client, mode: Mode, run: RunName): Promis
  */
 export async function startPlan(
   client: Client,
-  taskQueue: string,
+  { taskQueue, organisation }: { readonly taskQueue: string; readonly organisation: string },
   input: PlanInput,
   found: FoundPlan | null,
 ): Promise<string | null> {
@@ -63,6 +70,7 @@ export async function startPlan(
       // The plan of a `plan` that has completed counts for ever.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       workflowIdConflictPolicy: 'FAIL',
+      memo: { [ORGANISATION_MEMO]: organisation },
       staticSummary: `Plan of ${input.run.policy}.${input.run.id}`,
       typedSearchAttributes: [
         { key: policyAttribute, value: input.run.policy },

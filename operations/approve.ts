@@ -1,46 +1,72 @@
 /**
- * A person signs the plan of a run: what the signature is for is read from Temporal, and shown before anybody signs. The signature is kept
- * outside the run's history, as everything that people say. Whether it counts, the worker that sends decides.
+ * A person signs the plan of a run, or what people have said about it: what a signature is for is read from Temporal, and shown before
+ * anybody signs. The signature is kept outside the run's history, as everything that people say. Whether it counts, the worker that sends
+ * decides.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BatchPayment } from '../domain/batch.ts';
-import { moneyText } from '../domain/currencies.ts';
-import { totalsOf } from '../domain/plan/amounts.ts';
-import { movesOf } from '../domain/plan/moves.ts';
+import type { Kept, Recorded } from '../domain/people/instructions.ts';
 import type { Plan } from '../domain/plan/plan.ts';
-import type { Money } from '../domain/policy.ts';
 import { runName, type RunName } from '../domain/references.ts';
+import { placeText } from '../domain/replacement.ts';
 import { minuteText } from '../domain/waits.ts';
-import { movedByRows, textToSign, together, type Moved, type SignedAs } from '../domain/writes/approvals.ts';
-import { signText } from '../config/ssh-keygen.ts';
-import { hashOfChunk } from '../language/batch/chunk-hash.ts';
+import {
+  isSignable,
+  movedByRows,
+  signableText,
+  signedUntilMs,
+  textToSign,
+  type Signable,
+  type SignedAs,
+} from '../domain/writes/approvals.ts';
+import { publicKeyOf } from '../config/ssh-keygen.ts';
+import { hashOfChunk, hashOfList } from '../language/batch/chunk-hash.ts';
 import { planHash } from '../language/plan-hash.ts';
+import { keyOfSignature } from '../language/ssh-signers.ts';
 import { SubmittedBatch } from './batches/submitted.ts';
 import { CommandFailure } from './failure.ts';
+import { signedText } from './signed-text.ts';
 import { requireRun } from './follow/runs.ts';
 import type { Place } from './place.ts';
-import { keepInstruction, wakeRun } from './decide/keep-instruction.ts';
+import { contentOf, movesShown, rowText, totalText } from './plan-content.ts';
+import { keepInstruction, keptAbout, wakeRun } from './decide/keep-instruction.ts';
 import { planOf, requirePlan } from './decide/plan-made.ts';
+
+/** One thing that a person is asked to sign. */
+export type Asked = {
+  /** The instruction; null: the plan. */
+  readonly said: Signable | null;
+  readonly expiresAtMs: number;
+  /** What a person must have read. Of a batch these are the first payees, and the sums. */
+  readonly lines: readonly string[];
+};
 
 /** What a person is asked to sign. */
 export type ToApprove = {
   readonly as: SignedAs;
   readonly plan: Plan;
   readonly planHash: string;
-  readonly expiresAtMs: number;
-  /** What a person must have read: everything that is traded and paid, with the first payees of a batch. */
-  readonly lines: readonly string[];
+  /** All that the plan will do (`plan-content.ts`). */
+  readonly content: readonly string[];
+  /** None: whose key it is has signed all that there is to sign. */
+  readonly asked: readonly Asked[];
 };
 
 /** So many payments of a batch are shown. */
 const SHOWN = 20;
 
+type Signing = { readonly as: SignedAs; readonly keyFile: string; readonly nowMs: number };
+
 /**
- * Reads what is to be signed.
+ * Reads what is to be signed by who has this key.
  * @throws CommandFailure when the run has ended or has no plan, or Temporal does not have the rows of its batch as they were planned
  */
-export async function readToApprove(place: Place, run: RunName, as: SignedAs): Promise<ToApprove> {
+export async function readToApprove(
+  place: Place,
+  run: RunName,
+  { as, keyFile, nowMs }: Signing,
+): Promise<ToApprove> {
   const facts = await requireRun(place, run);
   if (!facts.isOpen)
     throw refused(run, 'RUN_ENDED', `it has ended (${facts.state}), so that there is nothing to sign`);
@@ -48,16 +74,51 @@ export async function readToApprove(place: Place, run: RunName, as: SignedAs): P
   const { credentials } = plan;
   if (runName(plan.run) !== runName(run) || credentials.mode !== place.mode)
     throw refused(run, 'PLAN_CONTRADICTS_POLICY', 'the plan that Temporal has of it is another one’s');
-  const rows = plan.batch === null ? null : await rowsOf(place, plan);
+  const rows = plan.batch === null ? [] : await rowsOf(place, plan);
+  const kept = await keptAbout(place, run);
+  const key = await publicKeyOf(keyFile);
+  const isLeft = isLeftFor(kept, { as, key, nowMs });
   // A signature for what is never sent any more is of no use.
-  const expiresAtMs = plan.sendWindows.withdrawalsUntilMs;
-  const lines = [
-    `${runName(run)} in ${credentials.mode}, for ${credentials.organisation}, planned at ${minuteText(plan.madeAtMs)} by policy ${plan.policy.name} (${plan.policy.hash.slice(0, 12)}):`,
-    ...movesShown(plan),
-    ...(rows === null ? [] : rowsShown(rows)),
-    `Signed ${as === 'starter' ? 'as who has started it' : 'as one of those who approve it'}; the signature counts until ${minuteText(expiresAtMs)}.`,
-  ];
-  return { as, plan, planHash: planHash(plan), expiresAtMs, lines };
+  const planUntilMs = plan.sendWindows.withdrawalsUntilMs;
+  const asked: Asked[] = [];
+  if (nowMs < planUntilMs && isLeft(null))
+    asked.push({ said: null, expiresAtMs: planUntilMs, lines: planLines(plan, rows, as, planUntilMs) });
+  for (const said of standingIn(kept, nowMs).filter((one) => isLeft(one))) {
+    const expiresAtMs = signedUntilMs(said);
+    // One after the other: mostly there is one.
+    const payments = await paymentsOf(place, plan, { said, rows });
+    const lines = [
+      `${runName(run)}: ${signableText(said)}`,
+      ...payments,
+      signedLine(as, expiresAtMs, 'said it'),
+    ];
+    asked.push({ said, expiresAtMs, lines });
+  }
+  return { as, plan, planHash: planHash(plan), content: contentOf(plan, rows), asked };
+}
+
+/** What people have said that must be signed, and that counts for something: of several decisions about an item, only the last. */
+function standingIn({ instructions }: Kept, nowMs: number): readonly Signable[] {
+  const all = instructions.filter((said): said is Recorded & Signable => isSignable(said));
+  const isDecision = ({ kind }: Signable): boolean => kind === 'executed' || kind === 'not executed';
+  const isReplaced = (said: Signable, index: number): boolean =>
+    'item' in said &&
+    isDecision(said) &&
+    all.slice(index + 1).some((later) => 'item' in later && isDecision(later) && later.item === said.item);
+  return all.filter((said, index) => nowMs < signedUntilMs(said) && !isReplaced(said, index));
+}
+
+/** What this key has not signed yet, as who has started or said it, or as one of those who approve it. A signature that is over is none. */
+function isLeftFor(
+  { instructions }: Kept,
+  { as, key, nowMs }: { readonly as: SignedAs; readonly key: string | null; readonly nowMs: number },
+): (said: Signable | null) => boolean {
+  const counting = instructions.flatMap((one) =>
+    one.kind === 'approve' && one.as === as && nowMs < one.expiresAtMs ? [one] : [],
+  );
+  const isMine = (signature: string): boolean => key !== null && keyOfSignature(signature) === key;
+  return (said) =>
+    !counting.some(({ about, signature }) => about === (said?.id ?? null) && isMine(signature));
 }
 
 /** How long a command waits for a plan that is being made. */
@@ -75,47 +136,84 @@ export async function untilPlanned(place: Place, run: RunName): Promise<void> {
 /** `planOf` waits a second itself, once the plan is being made. */
 const PLAN_AGAIN_MS = 250;
 
-/** The legs, and the payments that are not in a batch. Totals are added up anew: those in the plan may say anything. */
-function movesShown(plan: Plan): readonly string[] {
-  const { legs, payments } = plan;
-  const alone = { legs, payments, batch: null };
-  return legs.length + payments.length === 0 ? [] : movesOf({ ...alone, totals: totalsOf(alone) });
-}
-
-type Rows = {
-  readonly count: number;
-  readonly first: readonly BatchPayment[];
-  readonly sums: readonly Money[];
-};
-
-function rowsShown({ count, first, sums }: Rows): readonly string[] {
+function planLines(
+  plan: Plan,
+  rows: readonly BatchPayment[],
+  as: SignedAs,
+  expiresAtMs: number,
+): readonly string[] {
+  const { run, credentials, policy, batch } = plan;
+  const place = placeText(plan);
+  const covered = batch === null ? '' : `, and all ${rows.length} rows, also those that are not shown`;
   return [
-    ...first.map(
-      ([id, account, currency, value]) => `${id}: pay ${moneyText(value, currency)} to ${account}`,
-    ),
-    ...(count > first.length ? [`… and ${count - first.length} more`] : []),
-    `The batch: ${count} payments, in total ${sums.map(({ value, currency }) => moneyText(value, currency)).join(', ')}.`,
+    `${runName(run)} in ${credentials.mode}, for ${credentials.organisation}, planned at ${minuteText(plan.madeAtMs)} by policy ${policy.name} (${policy.hash.slice(0, 12)}):`,
+    ...(place === null ? [] : [place]),
+    ...movesShown(plan),
+    ...(batch === null ? [] : [...shortened(rows.map(rowText)), totalText(rows)]),
+    `The signature covers this plan of this run: its mode, organisation and policy, each account, amount and price bound${covered}.`,
+    signedLine(as, expiresAtMs, 'started it'),
   ];
 }
 
+function signedLine(as: SignedAs, expiresAtMs: number, has: string): string {
+  const who = as === 'starter' ? `as who has ${has}` : 'as one of those who approve it';
+  return `Signed ${who}; the signature counts until ${minuteText(expiresAtMs)}.`;
+}
+
+function shortened(lines: readonly string[]): readonly string[] {
+  const more = lines.length - SHOWN;
+  return more <= 0 ? lines : [...lines.slice(0, SHOWN), `… and ${more} more; --out FILE writes all`];
+}
+
+/** The payments, or the leg, that an instruction is about. @throws CommandFailure where they are not those that were named */
+async function paymentsOf(
+  place: Place,
+  plan: Plan,
+  { said, rows }: { readonly said: Signable; readonly rows: readonly BatchPayment[] },
+): Promise<readonly string[]> {
+  const textOf = (item: string): string => {
+    const row = rows.find(([id]) => id === item);
+    return row === undefined
+      ? (movesShown(plan).find((line) => line.startsWith(`${item}: `)) ?? `${item}: not in its plan`)
+      : rowText(row);
+  };
+  if (said.kind !== 'pay these again') return [textOf(said.item)];
+  const items: string[] = [];
+  for (const [chunk, , hash] of said.chunks) {
+    // One after the other: each chunk keeps its own list.
+    const { facts } = await keptAbout(place, plan.run, chunk);
+    const listed = facts.flatMap((fact) =>
+      fact.kind === 'to pay again' && fact.said === said.id ? fact.items : [],
+    );
+    if (hashOfList(listed) !== hash)
+      throw refused(
+        plan.run,
+        'CHUNK_DIFFERS',
+        `the payments of chunk ${chunk} that are to be paid again are not those that ${said.by} has named`,
+      );
+    items.push(...listed.map(([item]) => item));
+  }
+  const wanted = new Set(items);
+  const named = rows.filter(([id]) => wanted.has(id));
+  return [...shortened(named.map(rowText)), totalText(named)];
+}
+
 /** The rows as Temporal has them, held against the hashes that are signed. */
-async function rowsOf(place: Place, { run, batch }: Plan): Promise<Rows> {
+async function rowsOf(place: Place, { run, batch }: Plan): Promise<readonly BatchPayment[]> {
   const chunks = batch?.chunks ?? [];
-  const first: BatchPayment[] = [];
-  const parts: Moved[] = [];
-  let count = 0;
+  const rows: BatchPayment[] = [];
+  let read = 0;
   for await (const { number, payments } of new SubmittedBatch(place, run, chunks.length).chunks()) {
     if (hashOfChunk(payments) !== chunks[number - 1]?.hash) break;
-    parts.push(movedByRows(payments));
-    count += payments.length;
-    first.push(...payments.slice(0, Math.max(SHOWN - first.length, 0)));
+    rows.push(...payments);
+    read += 1;
   }
-  const { sums, odd } = together(parts);
-  if (parts.length < chunks.length || odd !== null) {
+  const { odd } = movedByRows(rows);
+  if (read < chunks.length || odd !== null) {
     const why = odd ?? 'Temporal does not have the payments of its batch as they were planned';
     throw refused(run, 'CHUNK_DIFFERS', `${why}, so that nobody can see what is signed`);
   }
-  return { count, first, sums };
+  return rows;
 }
 
 /**
@@ -124,29 +222,21 @@ async function rowsOf(place: Place, { run, batch }: Plan): Promise<Rows> {
  */
 export async function sign(
   place: Place,
-  { as, plan, planHash: hash, expiresAtMs }: ToApprove,
+  { as, plan, planHash: hash }: ToApprove,
+  { said, expiresAtMs }: Asked,
   { keyFile, by, why }: { readonly keyFile: string; readonly by: string; readonly why: string },
 ): Promise<void> {
   const { run } = plan;
-  const signed = await signText(keyFile, textToSign({ as, plan, planHash: hash, expiresAtMs }));
-  if (!signed.ok)
-    throw new CommandFailure('configuration', [
-      {
-        code: 'NOT_SIGNED',
-        place: keyFile,
-        message: `\`ssh-keygen\` could not sign with it: ${signed.message}`,
-        fix: 'Name a private key of OpenSSH, or its public part where an agent or a hardware key has the rest. OpenSSH 8.2 or later can sign.',
-      },
-    ]);
-  const { signature } = signed;
-  const said = { kind: 'approve', id: randomUUID(), by, why, as, expiresAtMs, signature } as const;
-  await keepInstruction(place, run, said, { seen: null });
+  const signature = await signedText(keyFile, textToSign({ as, plan, planHash: hash, said, expiresAtMs }));
+  const about = said?.id ?? null;
+  const approval = { kind: 'approve', id: randomUUID(), by, why, as, about, expiresAtMs, signature } as const;
+  await keepInstruction(place, run, approval, { seen: null });
   await wakeRun(place, run);
 }
 
-function refused(
+export function refused(
   run: RunName,
-  code: 'RUN_ENDED' | 'PLAN_CONTRADICTS_POLICY' | 'CHUNK_DIFFERS',
+  code: 'RUN_ENDED' | 'PLAN_CONTRADICTS_POLICY' | 'CHUNK_DIFFERS' | 'PLAN_DIFFERS',
   message: string,
 ): CommandFailure {
   const fix = `Nothing was signed. See \`npx cambist status ${runName(run)}\`.`;

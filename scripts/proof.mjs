@@ -53,9 +53,11 @@ const CLUSTER_HARMS = 7;
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 const REPLAYS = ['machines/run-replay.test.ts', 'machines/replays.test.ts'];
 const STRANGERS = ['machines/strangers.test.ts'];
+const UPGRADE = ['machines/upgrade.test.ts', 'machines/deploy.test.ts'];
+const PACKAGE = ['machines/package.test.ts'];
 const BUTTONS = slicedFiles().filter((file) => /^machines\/(?:run-)?buttons/.test(file));
 const MATRICES = slicedFiles().filter(
-  (file) => ![...KILLS, ...REPLAYS, ...STRANGERS, ...BUTTONS].includes(file),
+  (file) => ![...KILLS, ...REPLAYS, ...STRANGERS, ...UPGRADE, ...PACKAGE, ...BUTTONS].includes(file),
 );
 
 /**
@@ -197,6 +199,9 @@ export const MACHINES = [
   machineOfTests('strangers', STRANGERS, [
     'attacks of a stranger with the namespace of Temporal, each without an entry in the ledger',
   ]),
+  machineOfTests('upgrade', UPGRADE, [
+    'tests of upgrades in the middle of a batch, by a share and back again, and of what the image starts',
+  ]),
   machineOfTests('matrices', MATRICES, ['tests of whole tables, each cell on a real server']),
   {
     name: 'batch',
@@ -287,6 +292,9 @@ export const MACHINES = [
       return resultOfTests([REAL_SERVER], part);
     },
   },
+  machineOfTests('package', PACKAGE, [
+    'tests of the package, installed from its tarball on Node 20, 22 and 24',
+  ]),
   {
     name: 'cluster',
     figures: [

@@ -1,18 +1,19 @@
 // `npm run replays`: proves that replay notices what would break a run under way. Each edit of
 // test/machines/incompatible-edits.yaml is made in a copy of the workflows, which is bundled; of the histories in test/machines/histories/
-// at least one must then be refused as not deterministic. `-- NAME …` makes only these. `npm run proof` calls `replays()`.
+// and of those that releases have kept, at least one must then be refused as not deterministic. `-- NAME …` makes only these.
+// `npm run proof` calls `replays()`.
 
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { plant } from './lib/defects.mjs';
+import { historiesIn, historyFolders, HISTORIES } from './lib/kept-histories.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { say } from './lib/steps.mjs';
 import { setup } from './setup.mjs';
 
 /** @typedef {import('./lib/defects.mjs').Change & { what: string }} Edit */
-/** @typedef {import('@temporalio/worker').ReplayHistoriesIterable} Histories */
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const AT_ONCE = 2;
@@ -37,13 +38,14 @@ await runIfMain(import.meta.url, async () => {
 /**
  * Makes these edits (default: all of them), one at a time, and replays every history with each.
  *
- * @param {{ edits?: Edit[] }} [options]
+ * @param {{ edits?: Edit[], histories?: string }} [options] histories: the folder of the newest and of the releases
  * @returns {Promise<{ edits: number, detected: number, failures: string[] }>} failures: a line for each that was not
  */
 export async function replays(options = {}) {
   const edits = options.edits ?? (await readEdits());
+  const histories = options.histories ?? HISTORIES;
   await quieten();
-  const unedited = await inCopy(refusedBy);
+  const unedited = await inCopy((copy) => refusedBy(copy, histories));
   if (unedited.length > 0)
     return {
       edits: edits.length,
@@ -56,7 +58,7 @@ export async function replays(options = {}) {
   const takeTurns = async () => {
     for (let edit = waiting.shift(); edit !== undefined; edit = waiting.shift()) {
       // As many at a time as there are turns.
-      const failure = await missed(edit);
+      const failure = await missed(edit, histories);
       if (failure !== null) failures.push(failure);
     }
   };
@@ -74,13 +76,14 @@ export async function readEdits() {
  * Why an edit was not detected; null when it was.
  *
  * @param {Edit} edit
+ * @param {string} histories
  * @returns {Promise<string | null>}
  */
-async function missed(edit) {
+async function missed(edit, histories) {
   try {
     const refused = await inCopy((copy) => {
       plant(edit, copy);
-      return refusedBy(copy);
+      return refusedBy(copy, histories);
     });
     const { DeterminismViolationError } = await import('@temporalio/workflow');
     const noticed = refused.filter(({ error }) => error instanceof DeterminismViolationError);
@@ -100,9 +103,10 @@ async function missed(edit) {
  * The histories that the workflows of a copy do not replay.
  *
  * @param {string} copy
+ * @param {string} folder
  * @returns {Promise<{ name: string, error: unknown }[]>}
  */
-async function refusedBy(copy) {
+async function refusedBy(copy, folder) {
   const { bundleWorkflowCode, DefaultLogger, Worker } = await import('@temporalio/worker');
   /** @type {string[]} */
   const complaints = [];
@@ -114,19 +118,11 @@ async function refusedBy(copy) {
   });
   /** @type {{ name: string, error: unknown }[]} */
   const refused = [];
-  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, histories()))
-    if (error !== undefined) refused.push({ name: workflowId, error });
+  for (const { version, folder: of } of historyFolders(folder))
+    for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, historiesIn(of)))
+      if (error !== undefined)
+        refused.push({ name: version === null ? workflowId : `${workflowId} of release ${version}`, error });
   return refused;
-}
-
-/** @returns {Histories} each under the workflow id that it was recorded with: a workflow looks at its own */
-function* histories() {
-  const folder = join(ROOT, 'test', 'machines', 'histories');
-  for (const file of readdirSync(folder).toSorted()) {
-    const text = readFileSync(join(folder, file), 'utf8');
-    const workflowId = /"workflowId":"([^"]+)"/.exec(text)?.[1] ?? file;
-    yield { workflowId, history: JSON.parse(text) };
-  }
 }
 
 /**

@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
 import { withLock } from './lib/lock.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
-import { CommandFailed, run, say, step } from './lib/steps.mjs';
+import { npm } from './lib/npm.mjs';
+import { CommandFailed, say, step } from './lib/steps.mjs';
 import { ensureTemporal } from './temporal-binary.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -49,7 +50,7 @@ async function install() {
     try {
       // No package needs its install script: native parts come as packages of their own.
       await step('Installing the dependencies (npm ci)', () =>
-        npm(['ci', '--ignore-scripts', '--no-audit', '--no-fund']),
+        npm(['ci', '--ignore-scripts', '--no-audit', '--no-fund'], ROOT),
       );
     } catch (error) {
       if (!(error instanceof CommandFailed)) throw error;
@@ -90,13 +91,6 @@ function readLock(path) {
   } catch {
     return {};
   }
-}
-
-/** @param {string[]} args */
-function npm(args) {
-  const cli = process.env['npm_execpath'];
-  if (cli?.endsWith('npm-cli.js')) return run(process.execPath, [cli, ...args], { cwd: ROOT });
-  return run('npm', args, { cwd: ROOT, shell: process.platform === 'win32' });
 }
 
 await runIfMain(import.meta.url, async () => {

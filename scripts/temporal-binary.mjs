@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto';
 import { chmodSync, createWriteStream, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { cacheFolderOf, installWithGo } from './lib/go-program.mjs';
+import { cacheFolderOf } from './lib/cache-folder.mjs';
+import { installWithGo } from './lib/go-program.mjs';
 import { withLock } from './lib/lock.mjs';
 import { ScriptFailed } from './lib/main.mjs';
 import { CommandFailed, run, say, step } from './lib/steps.mjs';
@@ -51,7 +52,7 @@ export class TemporalUnavailable extends ScriptFailed {
         'Any one of these mends it:',
         '  1. Start a Temporal server yourself and name it: TEMPORAL_ADDRESS=127.0.0.1:7233 (not for npm test).',
         `  2. Put Temporal's command line tool, version ${TEMPORAL_VERSION} or later, on the PATH as 'temporal'.`,
-        `  3. Let this machine reach ${new URL(DOWNLOAD_BASE).host}, or install Go 1.25 or later; then run 'npm run setup' again.`,
+        `  3. Let this machine reach ${new URL(DOWNLOAD_BASE).host}, or install Go 1.25 or later; then try again.`,
       ].join('\n'),
     );
     this.name = 'TemporalUnavailable';

@@ -3,7 +3,8 @@
 
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheFolderOf, installWithGo } from './lib/go-program.mjs';
+import { cacheFolderOf } from './lib/cache-folder.mjs';
+import { installWithGo } from './lib/go-program.mjs';
 import { withLock } from './lib/lock.mjs';
 
 /** The newest release that the Go toolchain of the dev server's build can compile. */

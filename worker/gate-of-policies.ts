@@ -1,19 +1,31 @@
 /** Makes the write gate of a worker from its folder of policies (CAMBIST_POLICIES). In live no worker starts without one. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { approvalGate } from '../activities/approval-gate.ts';
+import { approvalGate, type ApprovalsOfWorker } from '../activities/approval-gate.ts';
+import { approvedResumes } from '../activities/approved-resumes.ts';
 import { CeilingTally } from '../activities/ceiling-tally.ts';
 import type { Clock, Deps } from '../activities/deps.ts';
-import { OPEN_GATE, writeGate, type WriteGate } from '../activities/write-gate.ts';
+import { OPEN_GATE, eachSecond, writeGate, type WriteGate } from '../activities/write-gate.ts';
 import { createSealer, type Settings } from '../config/config.ts';
 import { ConfigurationError } from '../config/errors.ts';
 import { policiesFolder } from '../config/policies-folder.ts';
 import { verifySignature } from '../config/ssh-keygen.ts';
+import type { HaltRecord } from '../domain/halt.ts';
 import { sentInJournals } from './sent-in-journals.ts';
 
 /** Keeps no process alive. */
 const unheld = (ms: number): Promise<unknown> => sleep(ms, undefined, { ref: false });
 
+/** What stands between the words of Temporal and the service. */
+type Gates = {
+  readonly gate: WriteGate;
+  readonly heard: ApprovalsOfWorker['heard'];
+  /** The record of halts, with what each resume waits for. */
+  readonly resumesHeard: (read: () => Promise<HaltRecord>) => () => Promise<HaltRecord>;
+};
+
 type Parts = {
+  /** The namespace of Temporal. */
+  readonly namespace: string;
   readonly reader: Deps['reader'];
   readonly clock: Clock;
   /** What Temporal shows of a run. */
@@ -25,10 +37,11 @@ type Parts = {
 /** @throws ConfigurationError when the folder has no policy of the mode that could be used, and in live when no folder is named */
 export async function gateOf(
   settings: Pick<Settings, 'policiesFolder' | 'auditFolder' | 'mode' | 'facts' | 'key'>,
-  { reader, clock, shown, note }: Parts,
-): Promise<WriteGate> {
+  { reader, clock, shown, note, namespace }: Parts,
+): Promise<Gates> {
   const { policiesFolder: folder, auditFolder, mode, facts, key } = settings;
-  if (folder === null && mode === 'SANDBOX') return OPEN_GATE;
+  if (folder === null && mode === 'SANDBOX')
+    return { gate: OPEN_GATE, heard: async (_run, kept) => kept, resumesHeard: (read) => read };
   if (folder === null)
     throw new ConfigurationError([
       {
@@ -39,7 +52,7 @@ export async function gateOf(
         fix: 'Set it to a folder on this machine with the policies that this worker may carry out.',
       },
     ]);
-  const read = policiesFolder(folder, facts.decimals);
+  const read = policiesFolder(folder, facts.decimals, { isStrict: mode === 'LIVE' });
   const { policies, troubles } = await read();
   const isOfMode = policies.some(({ policy }) => policy.environment === mode.toLowerCase());
   if (!isOfMode)
@@ -57,13 +70,21 @@ export async function gateOf(
   const sentEarlier =
     auditFolder === null ? async () => false : sentInJournals(auditFolder, owner, { clock, note });
   const { organisation } = key;
-  const approved = approvalGate({
-    mode,
-    organisation,
-    clock,
-    ...shown,
-    verify: (asked) => verifySignature(asked),
-  });
+  const readNow = eachSecond(read, clock);
+  const verify: typeof verifySignature = (asked) => verifySignature(asked);
+  const { whyNot, heard } = approvalGate({ mode, organisation, clock, ...shown, verify }, readNow);
+  const resuming = { mode, namespace, clock, readFolder: readNow, verify, pause: unheld };
   const seal = createSealer(settings);
-  return writeGate({ read, mode, reader, facts, clock, seal, tally, approved, sentEarlier });
+  const gate = writeGate({
+    read: readNow,
+    mode,
+    reader,
+    facts,
+    clock,
+    seal,
+    tally,
+    approved: whyNot,
+    sentEarlier,
+  });
+  return { gate, heard, resumesHeard: (readHalts) => approvedResumes(readHalts, resuming) };
 }

@@ -11,8 +11,9 @@ import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
+import { heeding } from '../activities/approval-gate.ts';
 import { remembering } from '../activities/words-seen.ts';
-import { isCurrentAttempt } from '../durable/attempts.ts';
+import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
 import { MOST_CHUNKS } from '../domain/batch.ts';
 import type { Mode } from '../domain/service/records.ts';
@@ -105,7 +106,8 @@ const MOST_CALLS = MOST_CHUNKS + 200;
 function shownBy(client: Client, mode: Mode): Parameters<typeof gateOf>[1]['shown'] {
   return {
     readPlan: (run) => readPlan(client, mode, run, 0),
-    readWords: async (run) => (await readInstructionsToActBy({ client, mode, run })) ?? NOTHING_KEPT,
+    readWords: async (run, chunk) =>
+      (await readInstructionsToActBy(withChunk({ client, mode, run }, chunk ?? undefined))) ?? NOTHING_KEPT,
     readRows: async (run, number) => {
       const chunk = await readChunk({ client, mode }, run, number);
       return chunk.kind === 'payments' ? chunk.payments : null;
@@ -137,8 +139,10 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       ? async () => new Map<string, ReadonlySet<string>>()
       : saidInJournals(settings.auditFolder, owner, { nowMs: clock.wallMs, note });
   const halted = { client, mode: settings.mode };
+  const shown = shownBy(client, settings.mode);
+  const { gate, heard, resumesHeard } = await gateOf(settings, { reader, clock, shown, note, namespace });
   const halts = new HaltGate({
-    read: haltsOf(halted),
+    read: resumesHeard(haltsOf(halted)),
     putBack: puttingBack(halted),
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
@@ -149,11 +153,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     },
   });
   await halts.look();
-  const shown = shownBy(client, settings.mode);
-  const gate = await gateOf(settings, { reader, clock, shown, note });
   const looking = new AbortController();
-  // The deployment has the same name as its task queue.
-  const build = settings.buildId === null ? null : { deployment: taskQueue, id: settings.buildId };
+  const { build } = settings;
   const worker: Worker = await Worker.create({
     connection,
     namespace,
@@ -180,33 +181,38 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       readOwnFile: async (name, mostBytes) =>
         settings.filesFolder === null ? null : readFolderFile(settings.filesFolder, name, mostBytes),
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
+      completedBeside: (of, withinMs) => completedBeside(client, of, withinMs),
       isStopping: () => worker.getState() !== 'RUNNING',
       reached: options.reached ?? (() => {}),
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
       claims: claimsOf(client),
-      instructions: remembering(
-        {
-          read: async (mode, run, chunk) => {
-            const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
-            if (kept === null) throw new InstructionsMissing();
-            return kept;
+      instructions: heeding(
+        remembering(
+          {
+            read: async (mode, run, chunk) => {
+              const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
+              if (kept === null) throw new InstructionsMissing();
+              return kept;
+            },
+            readEarlier: (mode, run, runId, chunk) =>
+              readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
+            open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
+            record: async (mode, run, instruction) => {
+              await recordInstruction({ client, taskQueue, mode, run }, instruction);
+            },
+            note: (mode, run, facts, chunk) =>
+              noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
+            end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
           },
-          readEarlier: (mode, run, runId, chunk) =>
-            readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
-          open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
-          record: async (mode, run, instruction) => {
-            await recordInstruction({ client, taskQueue, mode, run }, instruction);
-          },
-          note: (mode, run, facts, chunk) =>
-            noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
-          end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
-        },
-        saidBefore,
+          saidBefore,
+        ),
+        heard,
       ),
       chunks: chunksOf(client, taskQueue),
       plans: {
         find: (mode, run) => findPlan(client, mode, run),
-        start: (input, found) => startPlan(client, taskQueue, input, found),
+        start: (input, found) =>
+          startPlan(client, { taskQueue, organisation: service.organisation }, input, found),
         read: (mode, run, patienceMs, startedRunId) => readPlan(client, mode, run, patienceMs, startedRunId),
         readEarlier: (mode, run, runId) => readEarlierPlan(client, mode, run, runId),
       },
@@ -215,7 +221,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       workerDeploymentOptions: {
         version: { deploymentName: build.deployment, buildId: build.id },
         useWorkerVersioning: true,
-        // Every newer build can replay the histories, so no run waits for a build that is gone.
+        // Every newer build can replay the histories, so no run waits for a build that is gone (design: "Builds").
         defaultVersioningBehavior: 'AUTO_UPGRADE' as const,
       },
     }),

@@ -12,7 +12,7 @@ import type { Holds } from '../domain/run/claims.ts';
 import type { ProgressPage, RunPage } from '../domain/run/progress.ts';
 import type { Reservation } from '../domain/plan/reserved.ts';
 import type { GoneNoted, TurnAnswer, TurnState } from '../domain/turn.ts';
-import type { Halt, HaltSaid, ResumeSaid } from '../domain/halt.ts';
+import type { Halt, HaltSaid, ResumeSaid, ResumeSigned } from '../domain/halt.ts';
 import type { AboutDate } from '../domain/known-dates.ts';
 import type { Fact, Instruction, Recorded, Saying } from '../domain/people/instructions.ts';
 
@@ -175,6 +175,8 @@ export const wakeSignal = defineSignal('wake');
  * the memo costs one event.
  */
 export const WAITS_MEMO = 'waits';
+/** The part of the memo of `plan` that names the organisation whose money it plans with. */
+export const ORGANISATION_MEMO = 'organisation';
 
 /** Answers with the instruction as it is kept, so that the history contains it. */
 export const recordInstructionUpdate = defineUpdate<Recorded, [Instruction, Saying]>('record');
@@ -195,11 +197,15 @@ export const giveTurnBackSignal = defineSignal<[run: string, tradedAtMs: number 
 export const forgetRunsSignal = defineSignal<[runs: readonly string[]]>('forget');
 /** A worker has found that a run is gone, while it may have sent a trade. `sinceMs`: the worker's clock then. */
 export const noteGoneSignal = defineSignal<[GoneNoted]>('gone');
+/** These runs have a plan, which a workflow `turn` that has begun anew does not know. */
+export const takeOverRunsSignal = defineSignal<[runs: readonly string[]]>('takeOver');
 /** A run that goes on after a reset may take money again. */
 export const reopenRunSignal = defineSignal<[run: string]>('reopen');
 /** People stop every write, or those of a scope, and let them go on. */
 export const haltSignal = defineSignal<[HaltSaid]>('halt');
 export const resumeSignal = defineSignal<[ResumeSaid]>('resume');
+/** A person has signed that a halt may end. */
+export const approveSignal = defineSignal<[ResumeSigned]>('approve');
 /** Something is known of a date of a schedule. */
 export const aboutDateSignal = defineSignal<[AboutDate]>('aboutDate');
 /** A worker puts back a halt that it has seen and the record has lost. */

@@ -22,6 +22,7 @@ import {
   newTurnState,
   noteGone,
   reopenRun,
+  takeOverRuns,
   takeTurn,
   type GoneNoted,
   type TurnAnswer,
@@ -35,6 +36,7 @@ import {
   giveTurnBackSignal,
   noteGoneSignal,
   reopenRunSignal,
+  takeOverRunsSignal,
   takeTurnUpdate,
   turnIdOf,
   turnQuery,
@@ -93,7 +95,7 @@ async function momentToEnd(): Promise<void> {
 export async function turn(input: TurnInput, carried: TurnState | null = null): Promise<void> {
   requireOwnId(() => turnIdOf(input.mode, input.organisation));
   requireHandedOn(carried);
-  const state = carried ?? newTurnState();
+  const state = carried ?? newTurnState(Date.now());
   let asked = 0;
   setHandler(
     takeTurnUpdate,
@@ -124,6 +126,9 @@ export async function turn(input: TurnInput, carried: TurnState | null = null): 
   });
   setHandler(forgetRunsSignal, (runs) => {
     if (listOf(isRunName)(runs)) forgetRuns(state, runs);
+  });
+  setHandler(takeOverRunsSignal, (runs) => {
+    if (listOf(isRunName)(runs)) takeOverRuns(state, runs);
   });
   setHandler(noteGoneSignal, (gone) => {
     if (misshapen(gone, GONE) === null) noteGone(state, gone);

@@ -24,6 +24,8 @@ import { requireNew } from '../../operations/new-file.ts';
 import type { Correction } from '../../language/batch/corrections.ts';
 import type { Trouble } from '../../language/text/problem.ts';
 import type { Output } from '../terminal/output.ts';
+import { resolve } from 'node:path';
+import { checkFolder } from '../../operations/watch/own-policies.ts';
 import { readPolicyFile, readDecimals } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 import { count, paragraphOf, wrap } from '../terminal/text.ts';
@@ -36,10 +38,11 @@ type CheckOptions = JsonOption & BatchOptions & { readonly fix?: string };
 export function addCheck(command: Command, session: Session): void {
   command
     .description(
-      'Checks policy files, offline: every mistake at once, with its place, and what to write instead. With --batch ' +
+      'Checks policy files, offline: every mistake at once, with its place, and what to write instead. A folder is checked as one of ' +
+        'policies by which workers of live send (CAMBIST_POLICIES): nothing in it may bind nobody. With --batch ' +
         'also a file of payments, held against its policy to the last row; shows what it comes to in each currency.',
     )
-    .argument('<file...>', 'policy files')
+    .argument('<file...>', 'policy files, or folders of policies of workers')
     .addOption(batchOption())
     .addOption(expectCountOption())
     .addOption(expectTotalOption())
@@ -60,6 +63,7 @@ export function addCheck(command: Command, session: Session): void {
     examples: [
       'npx cambist check policies/mxn-supplier.yaml',
       'npx cambist check policies/*.yaml --json',
+      'npx cambist check /etc/cambist/policies',
       'npx cambist check policies/contractors.yaml --batch november.csv --fix november-fixed.csv',
       'npx cambist check policies/contractors.yaml --batch policies/batches/contractors.csv \\\n      --expect-count 5 --expect-total "1560.50 EUR" --expect-total "2400 USD" \\\n      --expect-total "16500 MXN" --expect-total "980 GBP"',
     ],
@@ -98,6 +102,18 @@ async function checkFiles(output: Output, files: readonly string[], options: Che
     policy: { name: string; kind: string; environment: string; hash: string } | null;
   }[] = [];
   for (const file of files) {
+    const folder = await checkFolder(resolve(io.cwd, file), decimals);
+    if (folder !== null) {
+      problems.push(...folder.troubles);
+      show(output, { count: folder.troubles.length, first: folder.troubles }, '');
+      const verdict =
+        folder.troubles.length > 0
+          ? paint.bad(count(folder.troubles.length, 'mistake'))
+          : `${paint.good('ok')} (${folder.policies.length} ${folder.policies.length === 1 ? 'policy' : 'policies'})`;
+      output.show(`${plain(file)}: ${verdict}`);
+      checked.push({ file, ok: folder.troubles.length === 0, policy: null });
+      continue;
+    }
     const loaded = await readPolicyFile(file, { cwd: io.cwd, decimals, nowMs: io.now() });
     const { policyFile } = loaded;
     const policy = policyFile?.policy;

@@ -14,7 +14,7 @@ export function addCompletion(command: Command, session: Session): void {
   command
     .description(
       'Prints a script by which a shell completes commands, options, policies and the names of runs when Tab is pressed, behind ' +
-        '`npx cambist` and behind `cambist` as `npm link` makes it. Keep it in a file, which your shell reads when it starts.',
+        '`npx cambist` and, where it is installed for all, behind `cambist`. Keep it in a file, which your shell reads when it starts.',
     )
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .action((shell: Shell, options: JsonOption) =>
@@ -102,12 +102,12 @@ function sourceOfValue(flags: string): Source | null {
   return flags === '--policy <name>' ? 'names' : null;
 }
 
-/**
- * A run is asked for at most once in ten seconds, and not for long. `--no-install` keeps npx from getting a package of that
- * name from elsewhere.
- */
+/** Where the system has the program `timeout`, a person who presses Tab waits no longer for the names of runs. */
+const LIMIT = 'timeout 3';
+
+/** Runs are asked for at most once in ten seconds. `--no-install` keeps npx from getting a package of that name from elsewhere. */
 const BASH_SOURCES = `_cambist_call() {
-  local IFS=' ' limit; limit=$(command -v timeout >/dev/null && echo 'timeout 5')
+  local IFS=' ' limit; limit=$(command -v timeout >/dev/null && echo '${LIMIT}')
   if command -v cambist >/dev/null; then $limit cambist "$@"; else $limit npx --no-install cambist "$@"; fi
 }
 _cambist_runs() {
@@ -177,10 +177,12 @@ function valueCases(known: readonly Known[]): readonly string[] {
 }
 
 const FISH_SOURCES = `function __cambist_runs
+  set -l limit
+  command -q timeout; and set limit ${LIMIT}
   if command -q cambist
-    cambist list --json 2>/dev/null </dev/null
+    env $limit cambist list --json 2>/dev/null </dev/null
   else
-    npx --no-install cambist list --json 2>/dev/null </dev/null
+    env $limit npx --no-install cambist list --json 2>/dev/null </dev/null
   end | string replace -rf '^ *"run": "(.*)",*$' '$1'
 end
 function __cambist_policies

@@ -1,6 +1,10 @@
 /** `cambist plan POLICY`: what a run of today would do, and why each number is what it is. Reads only. */
 import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
+import type { BatchPayment } from '../../domain/batch.ts';
+import { requireWritable } from '../../operations/new-file.ts';
+import { contentOf, writeContent } from '../../operations/plan-content.ts';
+import { nonEmpty } from '../terminal/options.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -14,7 +18,7 @@ import {
   type BatchOptions,
 } from '../batch.ts';
 import { requireBatch, type BatchFile } from '../../operations/batches/file.ts';
-import { firstUnpayable, type UnpayableRow } from '../../operations/batches/tally.ts';
+import { chunksOfFile, firstUnpayable, type UnpayableRow } from '../../operations/batches/tally.ts';
 import { readPolicy, readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { indicativePrices, type IndicativePrice } from '../../operations/start/indicative-price.ts';
@@ -35,7 +39,7 @@ import { unpayableDocument, unpayableLines } from '../views/unpayable-text.ts';
 import { requireEnvironment } from '../../operations/policy-file.ts';
 import { plain } from '../terminal/safe.ts';
 
-type PlanOptions = JsonOption & BatchOptions & { readonly quote?: true };
+type PlanOptions = JsonOption & BatchOptions & { readonly quote?: true; readonly out?: string };
 
 export function addPlan(command: Command, session: Session): void {
   command
@@ -47,6 +51,11 @@ export function addPlan(command: Command, session: Session): void {
     .addOption(batchOption())
     .addOption(expectCountOption())
     .addOption(expectTotalOption())
+    .option(
+      '--out <file>',
+      'write what will be done into this file, each row of a batch too: people can agree to it, and `approve --plan` holds the run to it',
+      nonEmpty,
+    )
     .option('--quote', 'ask the price of each leg by a quote of 3 s, which is never traded')
     .action((file: string, options: PlanOptions) =>
       act(session, options, (output) => plan(output, file, options)),
@@ -57,6 +66,7 @@ export function addPlan(command: Command, session: Session): void {
       'npx cambist plan policies/daily-treasury.yaml --quote',
       'npx cambist plan policies/mxn-supplier.yaml --json',
       'npx cambist plan policies/contractors.yaml --batch november.csv',
+      'npx cambist plan policies/contractors.yaml --batch november.csv --out agreed.txt',
     ],
     endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure', 'waiting'],
   });
@@ -70,6 +80,9 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
   requireBatch(policyFile.policy, options.batch ?? null);
   const settings = await readSettings(output);
   requireEnvironment(policyFile, settings);
+  const { out } = options;
+  if (out !== undefined)
+    await requireWritable({ cwd: output.caller.cwd, read: [file, options.batch ?? []].flat() }, out);
   const { policy } = policyFile;
   const run = { policy: policy.name, id: todayIn(policy.zone, io.now()) };
   const batch = (await readBatchToRun(output, policyFile, options))?.file ?? null;
@@ -83,7 +96,25 @@ async function plan(output: Output, file: string, options: PlanOptions): Promise
     : { alike: null, before: null };
   const unpayable =
     batch === null || made.batch === null ? [] : await firstUnpayable(batch, made.batch, SHOWN);
+  if (out !== undefined) await writeOut(output, { out, made, batch });
   return show(output, { file, batch, made, input, prices, ...seen, unpayable });
+}
+
+async function writeOut(
+  { caller: { cwd } }: Output,
+  {
+    out,
+    made,
+    batch,
+  }: {
+    readonly out: string;
+    readonly made: Plan;
+    readonly batch: BatchFile | null;
+  },
+): Promise<void> {
+  const rows: BatchPayment[] = [];
+  if (batch !== null) for await (const { payments } of chunksOfFile(batch)) rows.push(...payments);
+  await writeContent({ cwd }, out, contentOf(made, rows));
 }
 
 /** At most this many payments of each reason that cannot be paid are named. */

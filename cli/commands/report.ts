@@ -20,6 +20,7 @@ import {
   readRun,
   type RunView,
 } from '../../operations/follow/read-run.ts';
+import { withSigners } from '../../operations/follow/approved-by.ts';
 import { policyOfRun, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import type { BatchFile } from '../../operations/batches/file.ts';
 import { requireSameBatch } from '../../operations/batches/same-batch.ts';
@@ -81,7 +82,8 @@ async function report(output: Output, name: string, options: ReportOptions): Pro
       await save(now);
       return ending;
     }
-    const view = await readRun(place, facts);
+    const folder = output.caller.env['CAMBIST_POLICIES'] || null;
+    const view = await withSigners(place, await readRun(place, facts), folder);
     if (settings === null) {
       const now = await viewWithCameBack(output, place, view);
       await save(asNow(now.report));

@@ -14,6 +14,8 @@ import { decide, type Decided, type Decision } from '../../operations/decide/res
 import { parseRun } from '../../operations/named-run.ts';
 import { readSettings } from '../arguments.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
+import { askAndSign, requireTerminal } from '../sign.ts';
+import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { decidedLines, decidedText, nextText } from '../views/decided-text.ts';
@@ -25,6 +27,7 @@ type ResolveOptions = JsonOption & {
   readonly accept?: string;
   readonly evidence?: string;
   readonly by?: string;
+  readonly sign?: string;
 };
 
 export function addResolve(command: Command, session: Session): void {
@@ -53,6 +56,11 @@ export function addResolve(command: Command, session: Session): void {
     )
     .option('--evidence <text>', 'how you know, or why it is accepted; required with these three', statement)
     .option('--by <name>', 'who decides; required', statement)
+    .option(
+      '--sign <file>',
+      'sign the decision as who has said it, with this key of OpenSSH, where the workers ask for signatures: shows it, and asks',
+      nonEmpty,
+    )
     .action((name: string, item: string, options: ResolveOptions) =>
       act(session, options, (output) => resolve(output, { name, item, options })),
     );
@@ -73,11 +81,15 @@ async function resolve(
   const { now } = output.io;
   const decision = readDecision(asked.options);
   const { run, mode } = parseRun(asked.name);
+  if (asked.options.sign !== undefined) requireTerminal(output, run);
   const settings = await readSettings(output);
   return atPlace(output.caller, mode ?? settings.mode, async (place) => {
     const { item } = asked;
     const { decided, remark } = await decide({ place, settings, run, item, decision, now });
     output.remark(remark);
+    const { sign, by = loginName() } = asked.options;
+    if (sign !== undefined)
+      await askAndSign(output, place, run, { as: 'starter', keyFile: sign, by, why: NO_REASON });
     return show(output, decided);
   });
 }

@@ -1,20 +1,26 @@
 /** `cambist resume`: takes back the halt of exactly this scope. Other halts stay. */
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { READING_HOLDS_MS, haltSentence, isSameScope, scopeText, type Halt } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import type { Mode } from '../../domain/service/records.ts';
-import { haltRecord, resume, wakeAll } from '../../operations/halt/switch.ts';
+import type { SignedAs } from '../../domain/writes/approvals.ts';
+import { haltRecord, lastHalt, resume, signResume, wakeAll } from '../../operations/halt/switch.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type Session } from '../command.ts';
 import { confirm } from '../confirm-live.ts';
-import { statement } from '../terminal/options.ts';
+import { nonEmpty, statement } from '../terminal/options.ts';
 import type { Output } from '../terminal/output.ts';
 import { NO_REASON, loginName } from '../terminal/login-name.ts';
 import { haltDocument, showHalts } from '../views/halts-text.ts';
 import { scopeOf, withScope, type HaltOptions } from './halt.ts';
 
-type ResumeOptions = HaltOptions & { readonly reason?: string; readonly yes?: boolean };
+type ResumeOptions = HaltOptions & {
+  readonly reason?: string;
+  readonly yes?: boolean;
+  readonly sign?: string;
+  readonly approve?: string;
+};
 
 export function addResume(command: Command, session: Session): void {
   command
@@ -24,14 +30,32 @@ export function addResume(command: Command, session: Session): void {
         'what it would take back, and asks.',
     )
     .option('--yes', 'do not ask before what was halted goes on')
-    .option('--reason <text>', 'why; kept beside the halt', statement);
+    .option('--reason <text>', 'why; kept beside the halt', statement)
+    .option(
+      '--sign <file>',
+      'sign it as who resumes it, with this key of OpenSSH, where the workers ask for signatures',
+      nonEmpty,
+    )
+    .addOption(
+      new Option(
+        '--approve <file>',
+        'sign, with this key of OpenSSH, that the last halt of this scope may end, as one of those who approve it; resumes nothing itself',
+      )
+        .argParser(nonEmpty)
+        .conflicts(['sign', 'yes']),
+    );
   withScope(command, 'let go on').action((options: ResumeOptions) =>
-    act(session, options, (output) => letGoOn(output, options)),
+    act(session, options, (output) =>
+      options.approve === undefined
+        ? letGoOn(output, options)
+        : signEnd(output, options, { as: 'approver', keyFile: options.approve }),
+    ),
   );
   teach(command, {
     examples: [
       'npx cambist resume --by ana --reason "accounts are mended"',
       'npx cambist resume --policy mxn-supplier --yes',
+      'npx cambist resume --approve ~/.ssh/id_ed25519',
     ],
     endings: ['done', 'bad input', 'configuration', 'refused by us', 'infrastructure'],
   });
@@ -45,6 +69,10 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
     const ofScope = (halts: readonly Halt[]): readonly Halt[] =>
       halts.filter((one) => isSameScope(one.scope, scope));
     const lifted = ofScope(before.halts);
+    const { sign } = options;
+    // It was resumed already, and the signature of who did is missing.
+    if (lifted.length === 0 && sign !== undefined)
+      return signEnd(output, options, { as: 'starter', keyFile: sign });
     if (lifted.length === 0)
       return showHalts(
         output,
@@ -57,12 +85,56 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
     for (const halt of lifted) output.say(`Takes back: ${haltSentence(halt)}`);
     const [later] = ofScope(await resume(place, lifted, { by, why }));
     if (later !== undefined) throw haltedSince(later);
+    if (sign !== undefined)
+      for (const halt of lifted)
+        // One after the other: mostly there is one.
+        await signResume(place, halt, { as: 'starter', keyFile: sign, by, why, nowMs: output.io.now() });
     // A run that is woken while its worker still uses an older reading would wait once more.
     await new Promise((done) => setTimeout(done, READING_HOLDS_MS));
     await wakeAll(place);
     return showHalts(output, await haltRecord(place), `Resumed in ${place.mode}: ${scopeText(scope)}.`, {
       resumed: lifted.map(haltDocument),
     });
+  });
+}
+
+/** Signs that the last halt of the scope may end. Whether enough people have, each worker judges. */
+async function signEnd(
+  output: Output,
+  options: ResumeOptions,
+  { as, keyFile }: { readonly as: SignedAs; readonly keyFile: string },
+): Promise<Ending> {
+  const { by = loginName(), reason: why = NO_REASON } = options;
+  const scope = scopeOf(options);
+  return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
+    const halt = await lastHalt(place, scope);
+    if (halt === null)
+      return showHalts(
+        output,
+        await haltRecord(place),
+        `In ${place.mode}, ${scopeText(scope)} was not halted.`,
+      );
+    const question = {
+      isAnswered: false,
+      place: `${place.mode.toLowerCase()} is halted`,
+      consequence: 'this lets money move again',
+      otherwise: 'nothing was signed',
+      question: 'Sign that it may end? Type yes: ',
+      tell: () => Promise.resolve([haltSentence(halt)]),
+    };
+    await confirm(
+      output,
+      question,
+      `In ${place.mode}, this may end, as soon as everybody has signed who must:`,
+    );
+    await signResume(place, halt, { as, keyFile, by, why, nowMs: output.io.now() });
+    await new Promise((done) => setTimeout(done, READING_HOLDS_MS));
+    await wakeAll(place);
+    return showHalts(
+      output,
+      await haltRecord(place),
+      `Signed that ${scopeText(scope)} may go on in ${place.mode}.`,
+    );
   });
 }
 

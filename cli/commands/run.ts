@@ -52,7 +52,7 @@ import { follow } from '../follow.ts';
 import { insteadOfAsked, takePlaceOf, tellInstead } from '../instead-of.ts';
 import { heedLookAlikes } from '../look-alikes.ts';
 import { requireOut, type OutOption } from '../out.ts';
-import { askAndSign, requireTerminal } from '../sign.ts';
+import { aboutText, askAndSign, requireTerminal } from '../sign.ts';
 import { tellTriedAgain } from '../tried-again.ts';
 import { outOption, saveResults } from '../results.ts';
 import { clockOf } from '../../domain/clock.ts';
@@ -142,7 +142,8 @@ export function addRun(command: Command, session: Session): void {
     )
     .option(
       '--sign <file>',
-      'sign the plan as who starts it, with this key of OpenSSH, where the workers ask for signatures: shows the plan, and asks',
+      'sign the plan as who starts it, or what is paid again as who says so, with this key of OpenSSH, where the workers ask for ' +
+        'signatures: shows it, and asks',
       nonEmpty,
     )
     .option('--yes', 'do not ask before live money moves')
@@ -463,6 +464,6 @@ async function signAsStarter({ output, options, asked }: Use, keyFile: string): 
   const { place, run: name } = asked;
   const { by = loginName(), reason: why = NO_REASON } = options;
   await untilPlanned(place, name);
-  await askAndSign(output, place, name, { as: 'starter', keyFile, by, why });
-  output.note(`The plan of ${runName(name)} is signed, as who has started it.`);
+  const { signed } = await askAndSign(output, place, name, { as: 'starter', keyFile, by, why });
+  for (const one of signed) output.note(`Signed, as who has started or said it: ${aboutText(one)}.`);
 }

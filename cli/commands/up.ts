@@ -236,11 +236,25 @@ function workerEnvironment(
   };
 }
 
-/** The file of the package's own command, whether this code runs from its sources or from a build. */
+/** The package's own command. */
 function binFile(): string {
+  return fileOfPackage('bin/cambist.mjs');
+}
+
+/** A file of the package, whether this code runs from its sources or from a build. */
+function fileOfPackage(path: string): string {
   const here = dirname(fileURLToPath(import.meta.url));
   const isBuilt = here.endsWith(join('dist', 'cli', 'commands'));
-  return join(here, isBuilt ? '../../..' : '../..', 'bin', 'cambist.mjs');
+  return join(here, isBuilt ? '../../..' : '../..', path);
+}
+
+const SAMPLE = 'policies/mxn-supplier.yaml';
+
+/** The sample as a person types it in this folder: the package's own, where the folder has none. */
+function sampleFrom(cwd: string): string {
+  if (existsSync(join(cwd, SAMPLE))) return SAMPLE;
+  const file = fileOfPackage(SAMPLE);
+  return /[^\w./:\\-]/.test(file) ? `"${file}"` : file;
 }
 
 function showReady(
@@ -281,7 +295,7 @@ function showReady(
       `  data         .cambist/${isKept ? ', with what was there before (`npx cambist up --fresh` starts anew)' : ', kept for the next time'}`,
       '',
       'In a second terminal, in this folder:',
-      '  npx cambist run policies/mxn-supplier.yaml',
+      `  npx cambist run ${sampleFrom(output.io.cwd)}`,
       'Ctrl-C ends all of it.',
     ].join('\n'),
   );

@@ -68,7 +68,7 @@ async function work(output: Output): Promise<Ending> {
     taskQueue: worker.taskQueue,
     pid: process.pid,
     ...(worker.journal !== null && { journal: worker.journal }),
-    ...(settings.buildId !== null && { build: settings.buildId }),
+    ...(settings.build !== null && { build: settings.build.id }),
   });
   if (worker.trouble !== null) {
     const { code, message, fix } = worker.trouble;

@@ -45,8 +45,13 @@ const paidAgain: Field = (value) =>
   item(value[0]) &&
   number(1)(value[1]) &&
   orNull(recordId)(value[2]);
+const listHash: Field = (value) => typeof value === 'string' && /^[\w-]{43}$/.test(value);
 const paidAgainOfChunk: Field = (value) =>
-  Array.isArray(value) && value.length === 2 && value.every(number(1));
+  Array.isArray(value) &&
+  value.length === 3 &&
+  number(1)(value[0]) &&
+  number(1)(value[1]) &&
+  listHash(value[2]);
 /** From one to so many of them. */
 const someOf =
   (each: Field, most: number): Field =>
@@ -80,6 +85,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   approve: {
     ...SAID,
     as: oneOf('starter', 'approver'),
+    about: orNull(id),
     expiresAtMs: isMoment,
     signature,
   },

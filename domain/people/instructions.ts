@@ -49,12 +49,14 @@ export type Instruction =
   /** A person accepts a trade that came out worse than planned. */
   | (SaidByPerson & { readonly kind: 'accept'; readonly item: string; readonly recordId: string })
   /**
-   * A person has signed the plan of the run, as who has started it or as one of those who approve it. `signature` is one of
-   * `ssh-keygen -Y sign`, base64. It counts only where the worker that sends verifies it (`domain/writes/approvals.ts`).
+   * A person has signed the plan of the run, as who has started it or as one of those who approve it; or, with `about`, the
+   * instruction with this id, as who has said it or as one of those who approve it. `signature` is one of `ssh-keygen -Y sign`,
+   * base64. It counts only where the worker that sends verifies it (`domain/writes/approvals.ts`).
    */
   | (SaidByPerson & {
       readonly kind: 'approve';
       readonly as: 'starter' | 'approver';
+      readonly about: string | null;
       readonly expiresAtMs: number;
       readonly signature: string;
     })
@@ -85,8 +87,8 @@ export const MOST_NEEDS = 1_000;
 /** One of several payments: the `item`, `follows` and `recordId` of an instruction about one payment. */
 export type PaidAgain = readonly [item: string, follows: number, recordId: string | null];
 
-/** How many payments of which chunk. */
-export type PaidAgainOfChunk = readonly [chunk: number, payments: number];
+/** How many payments of which chunk, and the hash of their list (`language/batch/chunk-hash.ts`), so that nobody adds to it later. */
+export type PaidAgainOfChunk = readonly [chunk: number, payments: number, hash: string];
 
 /**
  * Which look-alikes of a batch are approved: exactly those that were created between the two moments, epoch milliseconds.
@@ -145,7 +147,15 @@ export type Fact =
   | { readonly kind: 'to pay again'; readonly said: string; readonly items: readonly PaidAgain[] };
 
 /** The answer of the workflow `instructions`; both lists oldest first. */
-export type Kept = { readonly instructions: readonly Recorded[]; readonly facts: readonly Fact[] };
+export type Kept = {
+  readonly instructions: readonly Recorded[];
+  readonly facts: readonly Fact[];
+  /**
+   * Decisions that people must approve and have not, by their ids, and what they wait for, as a sentence. Only a worker that
+   * acts by the instructions knows this: its folder says so. Absent: there are none.
+   */
+  readonly unsigned?: Readonly<Record<string, string>>;
+};
 
 /**
  * One part of what is kept, so that no answer grows. `next`: where the next part begins; null: this is the last part. `all`:
@@ -228,6 +238,13 @@ export type InstructionsAbout = {
   readonly successor: string | null;
   /** The last decision about the item. A later `pay again` replaces it. */
   readonly decision: Decision | null;
+  /**
+   * What a decision about the item waits for that people must approve. It counts as not said yet, and nothing of the item is sent
+   * before it is approved, or an approved one replaces it. Null: there is none.
+   */
+  readonly unsigned: string | null;
+  /** The same for the acceptance of a trade. */
+  readonly unsignedAcceptance: string | null;
   /** The generations that people opened above the plan's own eight, in order. */
   readonly eights: readonly Eight[];
   /** Every `go-on` that says that this item's cause is gone. */
@@ -283,11 +300,13 @@ export function newestCancel(instructions: readonly Instruction[]): string | nul
 }
 
 /**
- * The number of the newest entry of people; 0: there is none. An `acknowledge` changes nothing of the run, and is left out.
+ * The number of the newest entry of people; 0: there is none. An `acknowledge` changes nothing of the run, and an `approve`
+ * nothing of what people have said, so they are left out.
  */
 export function newestSaid(instructions: readonly Recorded[]): number {
   return instructions.reduce(
-    (newest, { kind, number }) => (kind === 'acknowledge' ? newest : Math.max(newest, number)),
+    (newest, { kind, number }) =>
+      kind === 'acknowledge' || kind === 'approve' ? newest : Math.max(newest, number),
     0,
   );
 }
@@ -401,9 +420,17 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   const causeGone: RecordedOf<'go-on'>[] = [];
   const acceptedIds: string[] = [];
   const notThisIds: string[] = [];
+  let unsigned: string | null = null;
+  let unsignedAcceptance: string | null = null;
   for (const each of kept.instructions) {
     const said = saidOf(each, item);
     if (said === null) continue;
+    const waitsFor = kept.unsigned?.[said.id] ?? null;
+    if (waitsFor !== null) {
+      if (said.kind === 'accept') unsignedAcceptance = waitsFor;
+      else unsigned = waitsFor;
+      continue;
+    }
     switch (said.kind) {
       case 'go-on':
         causeGone.push(said);
@@ -411,9 +438,11 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
       case 'executed':
         // That record had failed when a person let the item be paid again, so it can be no later payment of it.
         if (!closedIdsOf(eights).includes(said.recordId)) decision = said;
+        unsigned = null;
         break;
       case 'not executed':
         decision = said;
+        unsigned = null;
         break;
       case 'accept':
         acceptedIds.push(said.recordId);
@@ -438,6 +467,8 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     cancelled: isCancelled(kept.instructions),
     successor: successorIn(kept.instructions),
     decision,
+    unsigned,
+    unsignedAcceptance,
     eights,
     causeGone,
     acceptedIds,

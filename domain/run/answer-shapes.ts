@@ -304,6 +304,7 @@ const isChunkState = shapeOf<ChunkState>({
     ),
   ),
   unseen: ifAny(isCount),
+  isUnsure: ifAny(isFlag),
 });
 export const isChunksAnswer = shapeOf<ChunksAnswer>({
   chunks: listOf(

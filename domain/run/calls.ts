@@ -13,7 +13,7 @@ import type { Mode, Trade, Withdrawal } from '../service/records.ts';
 import type { RunName } from '../references.ts';
 import type { Problem } from '../problems.ts';
 import type { Wait, Why } from '../waits.ts';
-import type { Funding } from '../writes/step.ts';
+import type { Funding, OwnTrade } from '../writes/step.ts';
 import type { LegState, LegStep, Traded } from '../writes/leg-state.ts';
 import type { Accepted, PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { ChunkState } from './chunk-state.ts';
@@ -145,6 +145,8 @@ export type LegCall = Call & {
   readonly funding?: Funding;
   /** The leg of the run that still brings what this one sells, or may; absent: there is none. */
   readonly sale?: string;
+  /** The trades of the other legs, which the lists may not show yet; absent: there is none. */
+  readonly ownTrades?: readonly OwnTrade[];
 };
 /** `when done`: the other leg needs what this one brings, and goes on once this one has ended. */
 export type Follows = 'at once' | 'when done' | 'none';
@@ -375,9 +377,20 @@ export type ChunksAnswer = {
 
 /**
  * `runId`: the Temporal run that asks. `done`: references of the items of which the service shows a record that has not
- * failed; absent: the call was about none.
+ * failed; absent: the call was about none. `beside`: absent where nobody has completed a call in its place.
  */
-export type RunTold = { readonly runId: string; readonly done?: readonly string[] };
+export type RunTold = {
+  readonly runId: string;
+  readonly done?: readonly string[];
+  readonly beside?: Beside;
+};
+
+/**
+ * A moment ago, a person has completed a call that may write in its place, or a history has ended that may have been at one, as the event
+ * of this number tells. `againAfterMs`: then the
+ * lists show whatever its worker may still have sent.
+ */
+export type Beside = { readonly eventId: number; readonly againAfterMs: number };
 
 /** Items of which an earlier history of the run has handed on the record, by the id that the service gave it. */
 export type ConfirmCall = {

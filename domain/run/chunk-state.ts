@@ -64,6 +64,8 @@ export type ChunkState = {
    * How many of its payments an earlier history may have sent, and this one has not looked up yet; absent: none.
    */
   readonly unseen?: number;
+  /** Present: payments have ended undone, and this was not held against the service yet. So its run does not conclude from it. */
+  readonly isUnsure?: true;
 };
 
 /**
@@ -96,6 +98,7 @@ export type ChunkStanding = {
   readonly waiting: Waiting | null;
   /** True when an earlier history may have sent what this one has not looked up. */
   readonly isAgain: boolean;
+  readonly isUnsure: boolean;
 };
 
 export function chunkStateOf(chunk: ChunkStanding): ChunkState {
@@ -114,6 +117,7 @@ export function chunkStateOf(chunk: ChunkStanding): ChunkState {
     unpaid: unpaidIn(payments),
     ...(held.length > 0 && { held }),
     ...(unseen > 0 && { unseen }),
+    ...(chunk.isUnsure && { isUnsure: true }),
   };
 }
 
@@ -296,7 +300,7 @@ export function newChunks(batch: PlanBatch | null): ChunkRecord[] {
  * person may want it paid again.
  */
 export function isDone({ state }: ChunkRecord, runId: string | null): boolean {
-  return state !== null && state.counts.open === 0 && hasHeard(state, runId);
+  return state !== null && state.counts.open === 0 && state.isUnsure !== true && hasHeard(state, runId);
 }
 
 /** True when the chunk has its go from this Temporal run. */

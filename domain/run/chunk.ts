@@ -15,7 +15,7 @@ import { headOf, type Plan, type PlanHead } from '../plan/plan.ts';
 import { paymentOf, planOfChunk } from '../plan/batch-items.ts';
 import { isShown, type Wait } from '../waits.ts';
 import { activityFailed } from './activity-failed.ts';
-import type { Call, ChunkInput, GoAnswer, GoCall, GoOf } from './calls.ts';
+import type { Beside, Call, ChunkInput, GoAnswer, GoCall, GoOf } from './calls.ts';
 import { carry, takeOver, type Carried } from './carry.ts';
 import type { ChunkStanding } from './chunk-state.ts';
 import { NO_RUN, acceptedOf, isOpenPayment, paymentProblem } from './items.ts';
@@ -37,6 +37,7 @@ import { refusalsIn, stopOf } from './stop-rule.ts';
 import { adoptPlan, followAnew, newRecord, takeUp, type RunState } from './state.ts';
 import { takeOverShown } from './take-over-shown.ts';
 import { track } from './track.ts';
+import { UndoneEnds } from './undone-ends.ts';
 
 /** What a chunk awaits or asks of the world. */
 export type ChunkPorts = SharedPorts &
@@ -79,6 +80,11 @@ export class Chunk implements Paying {
   #rested: { readonly runId: string; readonly accepted: number } | null = null;
   /** What was worth telling when the chunk last told the coordinator. */
   #told = '';
+  readonly #ends = new UndoneEnds(this);
+  /** What had ended undone when it was last held against the service. */
+  #sureOf = '';
+  /** As its run ended, the service showed a payment as done that a call had told as not paid. */
+  #hasFound = false;
 
   /** @param carried what an earlier history of the same chunk knew; null at its start */
   constructor(input: ChunkInput, state: RunState, ports: ChunkPorts, carried: Carried | null) {
@@ -99,13 +105,14 @@ export class Chunk implements Paying {
     do {
       const go = this.#phase.go;
       this.#phase = go === null ? { kind: 'waiting', go } : { kind: 'following', go };
-      await Promise.all([this.#listen(), this.#payAndFollow(), this.#tellNews()]);
+      await Promise.all([this.#listen(), this.#payAndFollow(), this.#makeSure(), this.#tellNews()]);
       // Two things let a chunk go on whose run has ended:
       // - News. The run was reset meanwhile, and has told its chunks. This is checked first, because in a replay the signal may
       //   come later than the answer of `runThatGoesOn`.
       // - A reset of the chunk. The chunk learns of it by asking, last of all, which Temporal run it is. If no answer about the
       //   go has named that one yet, it asks its run again.
-    } while (this.#hasNews || (await runThatGoesOn(this.ports, (id) => !this.#hasHeard(id))) !== null);
+      // So does a payment that the service shows as done, and that a call, or an earlier history, has told as not paid.
+    } while (this.#hasNews || (await this.#goesOn()) || this.#hasNews);
     this.state.ended = true;
     this.pauses.goesOn(this.state);
     this.ports.show();
@@ -118,6 +125,48 @@ export class Chunk implements Paying {
       const isNews = (): boolean => this.#hasNews || this.isOver();
       await this.ports.waitUntil(isNews, afterMs, 'Waits for news of its run; then it asks the run');
     }
+  }
+
+  async #goesOn(): Promise<boolean> {
+    const goesOn = (runId: string, done: readonly string[]): boolean => {
+      const isFound = this.#ends.takeUp(done);
+      this.#hasFound ||= isFound;
+      return isFound || !this.#hasHeard(runId);
+    };
+    const ends = {
+      items: () => this.#ends.items(),
+      waitFor: (beside: Beside | undefined) => this.#ends.waitFor(beside, () => this.#hasNews),
+    };
+    return (await runThatGoesOn(this.ports, goesOn, ends)) !== null;
+  }
+
+  /** Holds what has ended undone against the service, before the run of the batch concludes from it. */
+  async #makeSure(): Promise<void> {
+    for (;;) {
+      await this.ports.waitUntil(() => this.isOver() || this.#isUnsure);
+      if (this.isOver()) return;
+      const undone = this.#undone;
+      if (await this.#ends.areContradicted(() => this.isOver())) this.release();
+      else this.#sureOf = undone;
+      this.ports.show();
+    }
+  }
+
+  /**
+   * Nothing is open, and something has ended undone that was not held against the service yet. Before its first go, a chunk only tells
+   * what the history before it knew.
+   */
+  get #isUnsure(): boolean {
+    if (this.#phase.kind === 'waiting' || !this.isIdle()) return false;
+    const undone = this.#undone;
+    return undone !== '' && undone !== this.#sureOf;
+  }
+
+  /** What has ended undone, and under whom; empty: nothing has. */
+  get #undone(): string {
+    return this.state.payments
+      .flatMap(({ payment, stage }) => ('endedIn' in stage ? `${payment.id} ${stage.endedIn}` : []))
+      .join();
   }
 
   async #payAndFollow(): Promise<void> {
@@ -146,7 +195,7 @@ export class Chunk implements Paying {
     // If its run was started again for this chunk, the go that the chunk still has is of the run that had ended. A new history
     // may go on from one that had a go.
     const hasGo = heard === null ? this.#isContinued : heard === this.#phase.go?.runId;
-    const isOpen = hasGo && !this.isIdle();
+    const isOpen = (hasGo || this.#hasFound) && !this.isIdle();
     const { mode, run, number } = input;
     const isContinued = this.#isContinued;
     const originalRunId = this.#originalRunId;
@@ -240,6 +289,7 @@ export class Chunk implements Paying {
       payments,
       waiting,
       isAgain: this.#isAgain,
+      isUnsure: this.#isUnsure,
     };
   }
 
@@ -281,6 +331,7 @@ export class Chunk implements Paying {
       this.#isFirstSending,
       this.#rested?.accepted,
       this.isIdle(),
+      this.#isUnsure,
       ended.length,
       ...codes,
     ].join();
@@ -313,11 +364,11 @@ export class Chunk implements Paying {
   }
 
   /**
-   * That an earlier history was reset: what stood against its payments when the plan was made may have changed since. Of a
+   * That an earlier history was reset, or that its run has ended without a payment which the service shows: what stood against its payments when the plan was made may have changed since. Of a
    * reset of this history, the activity that gives the go tells.
    */
   get #wasReset(): Pick<Carried, 'wasReset'> {
-    return this.#carried?.wasReset === true ? { wasReset: true } : {};
+    return this.#carried?.wasReset === true || this.#hasFound ? { wasReset: true } : {};
   }
 
   #hasHeard(runId: string): boolean {

@@ -7,7 +7,15 @@ import { minuteText } from '../waits.ts';
 import type { LegAnswer } from './calls.ts';
 import { fundingOf, withoutItsBatch } from './funding.ts';
 import { openLeg, type ConvertingLeg, type LegRecord, type TradedLeg } from './items.ts';
-import { follows, heldBack, openSale, tradedBeside, withoutItsSale, type HeldBack } from './leg-order.ts';
+import {
+  follows,
+  heldBack,
+  openSale,
+  tradedBeside,
+  tradesBeside,
+  withoutItsSale,
+  type HeldBack,
+} from './leg-order.ts';
 import { StepFailed } from './ports.ts';
 import type { Carrying } from './parts.ts';
 import { addEvidence } from './state.ts';
@@ -59,6 +67,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
     case 'converting': {
       const funding = fundingOf(run.state, record);
       const sale = openSale(run.state.legs, record);
+      const ownTrades = tradesBeside(run.state.legs, record);
       const call = {
         ...run.call(),
         leg,
@@ -70,6 +79,7 @@ function ask(run: Carrying, record: LegRecord, stage: ConvertingLeg | TradedLeg)
         legs: run.state.legs.map((one) => one.leg.reference),
         ...(funding !== null && { funding }),
         ...(sale !== null && { sale }),
+        ...(ownTrades.length > 0 && { ownTrades }),
       };
       return stage.state.quote === null ? ports.requestQuote(call) : ports.executeTrade(call);
     }

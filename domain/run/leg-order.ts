@@ -11,6 +11,7 @@ import { makeProblem, type Problem } from '../problems.ts';
 import type { WaitReason } from '../waits.ts';
 import type { Follows } from './calls.ts';
 import type { QuoteInHand } from '../writes/leg-state.ts';
+import type { OwnTrade } from '../writes/step.ts';
 import { afterSale } from '../writes/trade-texts.ts';
 import { openLeg, tradeOf, type LegRecord } from './items.ts';
 
@@ -87,6 +88,16 @@ export function tradedBeside(legs: readonly LegRecord[], record: LegRecord): rea
       ];
     }),
   );
+}
+
+/** The trades of the other legs. */
+export function tradesBeside(legs: readonly LegRecord[], record: LegRecord): readonly OwnTrade[] {
+  return legs.flatMap((other) => {
+    const { stage } = other;
+    if (other === record || stage.kind !== 'traded') return [];
+    const { tradeId, createdAtMs } = stage.traded;
+    return [{ tradeId, createdAtMs }];
+  });
 }
 
 function feeds({ leg }: LegRecord, { leg: purchase }: LegRecord): boolean {

@@ -96,15 +96,24 @@ export type SharedPorts = Pick<
 export async function runThatGoesOn(
   { tellRun, runId: own, originalRunId }: Pick<Ports, 'tellRun' | 'runId' | 'originalRunId'>,
   goesOn: (runId: string, done: readonly string[]) => boolean,
-  undone: UndoneItems | null = null,
+  ends: Ends = NO_ENDS,
 ): Promise<string | null> {
   for (;;) {
-    const { runId, done = [] } = await tellRun(undone);
+    const { runId, done = [], beside } = await tellRun(ends.items());
     if (goesOn(runId, done)) return runId;
+    // One after the other.
+    if (await ends.waitFor(beside)) continue;
     const isKept = own !== originalRunId && runId !== own;
     if (!isKept) return null;
   }
 }
+
+/** As `UndoneEnds` has them. */
+type Ends = {
+  readonly items: () => UndoneItems | null;
+  readonly waitFor: (beside: RunTold['beside']) => Promise<boolean>;
+};
+const NO_ENDS: Ends = { items: () => null, waitFor: async () => false };
 
 /**
  * The run cannot go on: it has no plan, a plan for another policy, or a broken invariant. Carries what a

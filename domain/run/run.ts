@@ -15,15 +15,15 @@ import { RunRefused, runThatGoesOn } from './ports.ts';
 import { readPlan } from './read-plan.ts';
 import { fixAmounts, isDecided } from './release.ts';
 import { settle } from './settle.ts';
-import { isUndone, takeUpDone, undoneItems } from './state.ts';
+import { isUndone } from './state.ts';
 import { track } from './track.ts';
+import { UndoneEnds } from './undone-ends.ts';
 
 /** One run. `complete` ends with every item decided, or throws `RunRefused`. */
 export class Run extends OpenRun {
   /** True when the run was refused a plan and has told the workflow `instructions` that it ends. */
   hasToldRefusal = false;
-  /** References of items that the service has shown as done although a call had said that they were not. */
-  readonly #takenUpDone = new Set<string>();
+  readonly #ends = new UndoneEnds(this);
 
   async complete(): Promise<void> {
     try {
@@ -139,12 +139,12 @@ export class Run extends OpenRun {
     if (!isBatch && !isUndone(this.state)) return false;
     const goesOn = (runId: string, done: readonly string[]): boolean =>
       this.#takesUpBy(runId, isBatch) || this.#takesUpDone(done);
-    return (await runThatGoesOn(this.ports, goesOn, undoneItems(this.state))) !== null;
+    return (await runThatGoesOn(this.ports, goesOn, this.#ends)) !== null;
   }
 
   /** A call has said of an item that it was not done, and the service shows its record. */
   #takesUpDone(done: readonly string[]): boolean {
-    if (!takeUpDone(this.state, done, this.#takenUpDone)) return false;
+    if (!this.#ends.takeUp(done)) return false;
     this.release();
     this.state.ended = false;
     return true;

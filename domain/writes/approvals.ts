@@ -9,6 +9,8 @@ import type { Leg, Payment, Plan } from '../plan/plan.ts';
 import { worthOf } from '../plan/price-bounds.ts';
 import type { Money, Policy, Rate } from '../policy.ts';
 import type { BatchPayment } from '../batch.ts';
+import { canonicalJson } from '../canonical-json.ts';
+import { withdrawalsUntil, type Recorded } from '../people/instructions.ts';
 import { firstReference, generationOf, reference, runName } from '../references.ts';
 import { minuteText } from '../waits.ts';
 import type { ApprovalRule, Approvals, Signer } from './approval-rules.ts';
@@ -35,33 +37,98 @@ export type ToVerify = Pick<Approvals, 'allowedSigners' | 'revokedKeys'> & {
 /** `unable`: the machine has no program that can verify, or that was killed or did not end in time. */
 export type Verified = 'good' | 'bad' | 'unable';
 
+/**
+ * Instructions that people must approve where a rule covers their run: each moves money that its plan does not move, or ends what keeps
+ * an item from being sent.
+ */
+export type Signable = Extract<
+  Recorded,
+  { readonly kind: 'pay again' | 'pay these again' | 'executed' | 'not executed' | 'not this' | 'accept' }
+>;
+
+export function isSignable(said: Recorded): said is Signable {
+  return said.kind === 'pay again' || said.kind === 'pay these again' || isSignedDecision(said);
+}
+
+/** Without its signatures such an instruction counts as not said. One that pays again stops where its payment leaves. */
+export function isSignedDecision(
+  said: Recorded,
+): said is Exclude<Signable, { readonly kind: 'pay again' | 'pay these again' }> {
+  return ['executed', 'not executed', 'not this', 'accept'].includes(said.kind);
+}
+
+/** So long a signature for a decision counts, from when the decision was kept. */
+const DECISION_MS = 90 * 86_400_000;
+
+/** Until when a signature for an instruction is of use. What is paid again has a send window of its own. */
+export function signedUntilMs(said: Signable): number {
+  return isSignedDecision(said) ? said.atMs + DECISION_MS : withdrawalsUntil(said.date);
+}
+
 /** What one signature is about. `planHash` is of the whole plan (`language/plan-hash.ts`). */
 export type ToSign = {
   readonly as: SignedAs;
-  readonly plan: Pick<Plan, 'run' | 'credentials' | 'policy' | 'batch'>;
+  readonly plan: Pick<Plan, 'run' | 'credentials' | 'policy' | 'batch' | 'insteadOf'>;
   readonly planHash: string;
+  /** The instruction that is signed, as it is kept; null: the plan is. */
+  readonly said: Signable | null;
   readonly expiresAtMs: number;
 };
 
 /** The text that a person signs. The worker makes it anew from what it has read, so that a signature is good for nothing else. */
-export function textToSign({ as, plan, planHash, expiresAtMs }: ToSign): string {
-  const { run, credentials, policy, batch } = plan;
+export function textToSign({ as, plan, planHash, said, expiresAtMs }: ToSign): string {
+  const { run, credentials, policy, batch, insteadOf } = plan;
+  const about =
+    said === null
+      ? { instead_of: insteadOf ?? null, chunks: (batch?.chunks ?? []).map(({ hash }) => hash) }
+      : { instruction: contentOf(said) };
   const signed = {
-    form: 'cambist-plan-1',
+    form: said === null ? 'cambist-plan-1' : 'cambist-instruction-1',
     as,
     mode: credentials.mode,
     organisation: credentials.organisation,
     run: runName(run),
     plan: planHash,
     policy: policy.hash,
-    chunks: (batch?.chunks ?? []).map(({ hash }) => hash),
+    ...about,
     expires: new Date(expiresAtMs).toISOString(),
   };
   return `${JSON.stringify(signed, null, 2)}\n`;
 }
 
+/** All that an instruction says, who said it, and when it was kept. Its number may change where Temporal has lost others. */
+function contentOf({ number: _number, date: _date, atMs, ...said }: Signable): unknown {
+  const content: unknown = JSON.parse(canonicalJson(said));
+  return { ...(content as object), kept: new Date(atMs).toISOString() };
+}
+
+/** `pay again "supplier", as ana has said`, for people who sign it or wait for those who must. */
+export function signableText(said: Signable): string {
+  const { by, why } = said;
+  switch (said.kind) {
+    case 'pay again': {
+      const record = said.recordId === null ? '' : `, whose record ${said.recordId} has failed`;
+      return `pay "${said.item}" again after generation ${said.follows}${record}, as ${by} has said: ${why}`;
+    }
+    case 'pay these again': {
+      const count = said.chunks.reduce((sum_, [, payments]) => sum_ + payments, 0);
+      return `pay ${count} payment${count === 1 ? '' : 's'} of the batch again, as ${by} has said: ${why}`;
+    }
+    case 'executed':
+      return `"${said.item}" was executed as ${said.recordId}, as ${by} has said`;
+    case 'not executed':
+      return `"${said.item}" was not executed, as ${by} has said: ${why}`;
+    case 'not this':
+      return `${said.recordId} is not the record of "${said.item}", as ${by} has said: ${why}`;
+    case 'accept':
+      return `trade ${said.recordId} of "${said.item}" is accepted as it came out, as ${by} has said: ${why}`;
+  }
+}
+
 /** Sums by currency. `odd`: what of them cannot be judged, as a part of a sentence; null: nothing. */
 export type Moved = { readonly sums: readonly Money[]; readonly odd: string | null };
+
+export const NOTHING_MOVED: Moved = { sums: [], odd: null };
 
 /** What rows of a batch pay. */
 export function movedByRows(rows: readonly BatchPayment[]): Moved {
@@ -86,13 +153,13 @@ export function movedByPlan(plan: Plan, policy: Policy, more: readonly Moved[]):
 /** What the generations of a payment before this one may have paid: each the same amount once more. */
 export function movedBefore(write: GatedWrite): Moved {
   const generation = generationOf(firstReference(write.reference), write.reference) ?? 1;
-  if (write.kind !== 'withdrawal' || generation === 1) return { sums: [], odd: null };
+  if (write.kind !== 'withdrawal' || generation === 1) return NOTHING_MOVED;
   const { amount, currency } = write;
   return { sums: [{ value: multiply(amount, String(generation - 1)), currency }], odd: null };
 }
 
 /** Sums of several parts as one. */
-export function together(parts: readonly Moved[]): Moved {
+function together(parts: readonly Moved[]): Moved {
   const all = parts.flatMap(({ sums }) => sums);
   const odd = parts.find((part) => part.odd !== null)?.odd ?? null;
   return { sums: summed(all.map((money) => ({ id: '', ...money }))).sums, odd };
@@ -271,26 +338,37 @@ export function standingBy(
   };
 }
 
-/** The same as a part of a sentence: who has signed, who is missing, and until when. */
+/**
+ * The same as a part of a sentence: who has signed, who is missing, and until when.
+ * @param of what they sign for
+ */
 export function standingText(
   { need }: ApprovalRule,
   standing: Exclude<Standing, { kind: 'approved' }>,
+  of: 'plan' | 'instruction' | 'resume',
 ): string {
   const { by, isStarted, missing, untilMs, kind } = standing;
   const signed = by.map(
     ({ name, as, saidAtMs }) =>
-      `${name}${as === 'starter' ? ' as its starter' : ''} at ${minuteText(saidAtMs)}`,
+      `${name}${as === 'starter' ? ` as ${STARTERS[of].as}` : ''} at ${minuteText(saidAtMs)}`,
   );
   const left = need - by.filter(({ as }) => as === 'approver').length;
   const lacks = [
-    ...(isStarted ? [] : ['of who has started it']),
+    ...(isStarted ? [] : [`of ${STARTERS[of].who}`]),
     ...(left > 0 ? [`of ${left} of ${missing.join(', ') || 'nobody who is left'}`] : []),
   ];
   const until = minuteText(untilMs);
   const time =
     kind === 'late'
-      ? `it is late, the time for signing is over since ${until}; signatures still count, and \`cancel\` ends it unsent`
+      ? `it is late, the time for signing is over since ${until}; signatures still count${of === 'plan' ? ', and `cancel` ends it unsent' : ''}`
       : `until ${until}`;
   const told = signed.length === 0 ? 'nobody has signed it' : `signed by ${signed.join(', ')}`;
   return `it needs the signature ${lacks.join(' and ')}, ${time}; ${told}`;
 }
+
+/** How the person is called who has signed for the start, and the signature of whom else is missing. */
+const STARTERS = {
+  plan: { who: 'who has started it', as: 'its starter' },
+  instruction: { who: 'who has said it', as: 'who has said it' },
+  resume: { who: 'who has resumed it', as: 'who has resumed it' },
+} as const;

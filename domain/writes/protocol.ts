@@ -4,7 +4,7 @@
  * `beforeWrite` does steps 1 to 4. `mayStillLeave` checks once more at the moment of step 5. What follows from a reply (step
  * 6) is in `writes/trade.ts` and `writes/withdrawal.ts`.
  */
-import type { Problem } from '../problems.ts';
+import { makeProblem, type Problem } from '../problems.ts';
 import { SENT_SOONER, safetyWaitSentence, type WaitReason, type Wait } from '../waits.ts';
 import { isKeyKnownSince } from '../service/facts.ts';
 import { backoffMs } from '../service/reply-rules.ts';
@@ -134,7 +134,8 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
 
   // 4. Unless it is fresh, look up.
   const recalled = recalledBy(subject, before);
-  const isPlain = otherKeys.length === 0 && decision === null && before.doubt === null;
+  const isPlain =
+    otherKeys.length === 0 && decision === null && said.unsigned === null && before.doubt === null;
   const keyIsLookup = recalled === 'known' && !subject.looksAlways;
   const looked =
     isPlain && (recalled === 'fresh' || keyIsLookup) ? null : yield* lookUp(subject, said, before);
@@ -161,6 +162,10 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   if (end !== null) return yield* endUnsent(subject, said, state, end, looked);
   if (isEarly) return waits(state, 'opening', sendWindows.opensAtMs - context.nowMs(), notYetOpen(subject));
   if (isLate) return yield* endUnsent(subject, said, state, subject.windowPassed(untilMs), looked);
+
+  // Without a decision that waits for signatures more might leave than with it.
+  if (said.unsigned !== null)
+    return waits(state, 'approval', ASK_AGAIN_MS, unsignedDecision(item, said.unsigned));
 
   // When the same key again counts as a lookup, it takes the place of this one.
   if (subject.looksAlways && looked !== null) {
@@ -239,6 +244,9 @@ export function* lookUp<State extends SendState, Found extends Trade | Withdrawa
  */
 const SAID_AGE_MS = 5_000;
 
+/** So long an item waits before it is asked again whether people have signed. Each signature wakes the run as well. */
+const ASK_AGAIN_MS = 60_000;
+
 /**
  * While it is not known whether the item is halted, each wait is at most this long. So the item goes on soon after it is
  * known.
@@ -285,6 +293,7 @@ export function* mayStillLeave<
   const isSame =
     now.cancelled === said.cancelled &&
     now.decision?.id === said.decision?.id &&
+    now.unsigned === said.unsigned &&
     now.eights.length === said.eights.length &&
     otherKeysOf(context, kept).length > 0 === otherKeys;
   return isSame ? null : waits(state, 'service', 1_000, newlySaid(item));
@@ -664,6 +673,10 @@ function notYetOpen({ item, context }: Named & { readonly context: Context }): P
     message: `The date of the run, ${date}, has not begun yet in ${zone}.`,
     fix: 'Nothing to do: the run goes on when its date begins.',
   };
+}
+
+function unsignedDecision(item: string, message: string): Problem {
+  return makeProblem('AWAITING_APPROVAL', item, { message });
 }
 
 function newlySaid(item: string): Problem {

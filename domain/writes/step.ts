@@ -47,7 +47,7 @@ export type Effect =
   /** Waits a little for the turn of the run. No other run may spend the balances that the run reads in its turn. */
   | { readonly kind: 'take turn' }
   /** Asks how much of the leg the policy still asks for by the balances of now, in the turn of the run. */
-  | { readonly kind: 'read demand'; readonly leg: Leg }
+  | { readonly kind: 'read demand'; readonly leg: Leg; readonly ownTrades: readonly OwnTrade[] }
   /** Asks in the turn of the run what the date of the policy has come to, for its limit of a day. */
   | { readonly kind: 'read day'; readonly limit: Money }
   /** Asks whether a person must look first, because Temporal has lost runs of the policy of which a lookup has shown trades. */
@@ -132,14 +132,20 @@ type Answers = {
   'send withdrawal': Reply<Withdrawal>;
 };
 
+/** A trade of the run, and when the service made it, epoch milliseconds by its own clock. */
+export type OwnTrade = { readonly tradeId: string; readonly createdAtMs: number };
+
 /** The amount that is still asked for, on the side that the leg fixes; or why it is not known now. */
 export type Demand =
   | {
       readonly demand: string;
       /** The runs because of whose trades, planned or not settled yet, the policy asks for less; mostly none. */
       readonly takenBy: readonly RunName[];
-      /** The policy asks for more, and the money for it must come from sales that are not made yet. */
-      readonly needsSales: boolean;
+      /**
+       * What the policy asks for more with: the money of sales that are not made yet, or what the run's own sales will bring once they
+       * have settled. Null: nothing would make it ask for more.
+       */
+      readonly lacks: 'sales' | 'proceeds' | null;
     }
   | { readonly wait: Wait };
 
@@ -239,6 +245,8 @@ export type Context = {
   readonly funding?: Funding;
   /** The leg of the run that still brings what this one sells, or may; absent: there is none. */
   readonly sale?: string;
+  /** The trades of the other legs, which the lists may not show yet; absent: there is none, or nobody asks. */
+  readonly ownTrades?: readonly OwnTrade[];
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
   readonly otherWithdrawalIds: readonly string[];
   /** Takes a record for this item. False when another item of the same call has taken the record already. */

@@ -25,6 +25,8 @@ import { balancesChanged, notFunded } from './trade-texts.ts';
 
 /** While a leg waits for money, it reads the balances this often. */
 export const MONEY_POLL_MS = 15_000;
+/** A purchase that waits until a sale of its run has settled reads the balances this often. */
+export const SETTLES_POLL_MS = 60_000;
 /** When something is short that no read can show, the leg is tried again this often. */
 export const BLIND_RETRY_MS = 900_000;
 
@@ -123,7 +125,7 @@ function* lookForFunds(
   if (isNeedless(told.free[buy] ?? '0'))
     return {
       kind: 'end',
-      problem: balancesChanged(context, leg, { demand: '0', takenBy: [], needsSales: false }),
+      problem: balancesChanged(context, leg, { demand: '0', takenBy: [], lacks: null }),
     };
   if (!suffices(free)) return shortOfAll(free);
   return asThere(context, state, free);

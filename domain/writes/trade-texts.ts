@@ -46,6 +46,12 @@ export function afterSale({ id, sell }: Leg, sale: string): Problem {
   return makeProblem('AFTER_SALES', id, { message });
 }
 
+/** Why a purchase that a run takes up once more is not quoted before a sale of this run has settled. */
+export function beforeProceeds({ id, sell }: Leg): Problem {
+  const message = `Leg "${id}" needs the ${sell} that a sale of this run brings, and that trade has not settled yet.`;
+  return makeProblem('AFTER_SALES', id, { message });
+}
+
 /**
  * @param asked what the policy asks for by the balances of now, and because of which other runs it is not more: their trades
  * may still fail
@@ -53,13 +59,13 @@ export function afterSale({ id, sell }: Leg, sale: string): Problem {
 export function balancesChanged(
   { plan: { run } }: Pick<Context, 'plan'>,
   leg: Leg,
-  { demand, takenBy, needsSales }: Extract<Demand, { demand: string }>,
+  { demand, takenBy, lacks }: Extract<Demand, { demand: string }>,
 ): Problem {
   const { id, amount } = leg;
   const currency = plannedMoneyOf(leg)?.currency ?? '';
   const before = `Leg "${id}" was to ${amount?.side ?? 'trade'} ${moneyText(amount?.value ?? '', currency)} by earlier balances`;
   const left = isPositive(demand) ? `only ${moneyText(demand, currency)}` : 'nothing of it';
-  if (needsSales)
+  if (lacks === 'sales')
     return makeProblem('BALANCES_CHANGED', id, {
       message: `${before}. It needs ${leg.sell} that sales of the run would bring, and the run sells nothing for it any more. The balances now pay for ${left}.`,
     });

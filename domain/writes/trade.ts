@@ -87,7 +87,14 @@ import {
   type Ready,
   type Subject,
 } from './protocol.ts';
-import { BLIND_RETRY_MS, MONEY_POLL_MS, lookForMoney, neededOf, notOurTurn } from './trade-money.ts';
+import {
+  BLIND_RETRY_MS,
+  MONEY_POLL_MS,
+  SETTLES_POLL_MS,
+  lookForMoney,
+  neededOf,
+  notOurTurn,
+} from './trade-money.ts';
 import {
   executedWorse,
   inHand,
@@ -96,7 +103,14 @@ import {
   outsideBounds,
   staleReference,
 } from './trade-price.ts';
-import { afterSale, balancesChanged, forgottenAmount, tooManyQuotes, windowPassed } from './trade-texts.ts';
+import {
+  afterSale,
+  balancesChanged,
+  beforeProceeds,
+  forgottenAmount,
+  tooManyQuotes,
+  windowPassed,
+} from './trade-texts.ts';
 
 /**
  * The service counts a quote's life from the moment at which it made the quote. That is later than the beginning of our own
@@ -580,7 +594,12 @@ function traded(
  * (M4).
  */
 function asTraded(context: Context, leg: Leg, said: InstructionsAbout, record: Traded): LegStep {
-  const worse = said.acceptedIds.includes(record.tradeId) ? null : executedWorse(context, leg, record);
+  const untold = said.acceptedIds.includes(record.tradeId) ? null : executedWorse(context, leg, record);
+  const { unsignedAcceptance } = said;
+  const worse =
+    untold === null || unsignedAcceptance === null
+      ? untold
+      : { ...untold, message: `${untold.message} ${unsignedAcceptance}` };
   return { kind: 'traded', traded: record, worse, isHeld: worse !== null && !said.cancelled };
 }
 
@@ -628,13 +647,17 @@ function* itsTurn(item: Item, state: LegState, amount: string): Steps<Turned> {
   if (notNow !== null) return stop(wait(state, notNow));
   const hasLapsed = turn.turn === 'ours' && turn.hasLapsed;
   if (!hasLapsed && !isNewStart(context)) return yield* readDay(item, state, true);
-  const told = yield* ask<'read demand'>({ kind: 'read demand', leg });
+  const { ownTrades = [] } = context;
+  const told = yield* ask<'read demand'>({ kind: 'read demand', leg, ownTrades });
   if ('wait' in told)
     return stop(wait(state, { ...told.wait, problem: { ...told.wait.problem, item: leg.id } }));
-  const { demand, needsSales } = told;
+  const { demand, lacks } = told;
   if (compare(demand, amount) >= 0) return yield* readDay(item, state, false);
-  if (needsSales && context.sale !== undefined)
-    return stop(wait(state, { afterMs: 10_000, reason: 'sale', problem: afterSale(leg, context.sale) }));
+  const { sale } = context;
+  if (lacks === 'sales' && sale !== undefined)
+    return stop(wait(state, { afterMs: 10_000, reason: 'sale', problem: afterSale(leg, sale) }));
+  if (lacks === 'proceeds')
+    return stop(wait(state, { afterMs: SETTLES_POLL_MS, reason: 'sale', problem: beforeProceeds(leg) }));
   return stop(yield* end(item, state, balancesChanged(context, leg, told)));
 }
 

@@ -331,7 +331,7 @@ function whyNotPrice(gate: Gate, { policy, referenceRates }: AllowedPolicy, writ
     : `does not allow the price (it must be ${guard.text})`;
 }
 
-/** The item that a reference names. */
-function itemOf(name: string): string {
+/** The leg or payment that a reference names. */
+export function itemOf(name: string): string {
   return firstReference(name).split('.')[2] ?? '';
 }

@@ -102,11 +102,32 @@ async function readChunkState(
 }
 
 /**
+ * Which Temporal run of a chunk tells of its payments: the newest one. But where a person has ended that one before it had a go, it knows
+ * nothing, and the last one that had a go tells (M3). Absent: the newest one.
+ */
+export async function runThatTells(client: Client, workflowId: string): Promise<string | undefined> {
+  const shown = await describe(client, workflowId);
+  if (shown?.type !== CHUNK_TYPE || isOpen(shown) || hasEndedByItself(shown)) return undefined;
+  for (const { runId } of (await runsOfId(client, workflowId)).toReversed()) {
+    // One after the other: the first one that is asked mostly tells.
+    const handle = client.workflow.getHandle(workflowId, runId, { followRuns: false });
+    const asked = () => handle.query(chunkQuery);
+    const { heard } = await client.withDeadline(Date.now() + QUESTION_LIMIT_MS, asked);
+    if (heard !== null) return runId;
+  }
+  return undefined;
+}
+
+/**
  * The result of a chunk that has ended, from its newest Temporal run; null: it has not ended, and must be
  * asked. This needs no worker: to answer a question, a worker would read the whole history.
  */
-export async function readChunkResult(client: Client, workflowId: string): Promise<ChunkResult | null> {
-  const shown = await describe(client, workflowId);
+export async function readChunkResult(
+  client: Client,
+  workflowId: string,
+  runId?: string,
+): Promise<ChunkResult | null> {
+  const shown = await describe(client, workflowId, runId);
   return shown?.type === CHUNK_TYPE ? resultOf(client, shown) : null;
 }
 

@@ -1,5 +1,5 @@
 /** Says something in the record of halts (`durable/halts/read.ts`). Needs no worker. */
-import type { Halt, HaltSaid, HaltsHeld, ResumeSaid } from '../../domain/halt.ts';
+import type { Halt, HaltSaid, HaltsHeld, ResumeSaid, ResumeSigned } from '../../domain/halt.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { UNSERVED_QUEUE, HALT_TYPE, haltIdOf, standsSignal } from '../../workflows/names.ts';
 import type { HaltsOf } from './read.ts';
@@ -11,7 +11,7 @@ export const SAY_LIMIT_MS = 10_000;
 export async function say(
   { client, mode }: HaltsOf,
   signal: string,
-  said: HaltSaid | ResumeSaid | Halt,
+  said: HaltSaid | ResumeSaid | ResumeSigned | Halt,
   before: readonly Halt[],
 ): Promise<void> {
   await client.withDeadline(Date.now() + SAY_LIMIT_MS, () =>

@@ -4,7 +4,13 @@
  */
 import { WithStartWorkflowOperation, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Mode } from '../../domain/service/records.ts';
-import { parseRunName, runName, workflowIdOf, type RunName } from '../../domain/references.ts';
+import {
+  parseRunName,
+  runName,
+  runOfAnyWorkflowId,
+  workflowIdOf,
+  type RunName,
+} from '../../domain/references.ts';
 import {
   NOTHING_RESERVED,
   isReservation,
@@ -15,17 +21,21 @@ import { reservationOfPlan } from '../../domain/run/reserves.ts';
 import type { GoneNoted, TurnAnswer } from '../../domain/turn.ts';
 import { goneWith, type Gone, type Others } from '../../domain/writes/gone-runs.ts';
 import {
+  ORGANISATION_MEMO,
+  PLAN_TYPE,
   TURN_TYPE,
   forgetRunsSignal,
   giveTurnBackSignal,
   noteGoneSignal,
   reopenRunSignal,
   reservationQuery,
+  takeOverRunsSignal,
   takeTurnUpdate,
   turnIdOf,
 } from '../../workflows/names.ts';
 import { describe, hasEndedByItself, isOpen } from '../described.ts';
 import { fewAtOnce } from '../few-at-once.ts';
+import { listed } from '../listed.ts';
 import { isPlanKnown, isPlanMade, readPlan } from '../plans.ts';
 
 type TurnOf = {
@@ -67,8 +77,54 @@ async function reopen({ client, taskQueue, mode, organisation }: TurnOf, run: Ru
 
 /** Asks for the turn of a run, and waits for it a few seconds at most. Needs a running worker. */
 async function takeTurn(of: TurnOf, run: RunName, isPlanning: boolean): Promise<TurnAnswer> {
+  let answer = await askForTurn(of, run, isPlanning);
+  if (isAnew(answer)) {
+    await takeOver(of, run);
+    answer = await askForTurn(of, run, isPlanning);
+    if (isAnew(answer)) throw new Error('The turn has begun anew once more.');
+  }
+  if (answer.turn === 'ours' && answer.others.length > MANY_OPEN)
+    await standingOf(of, answer.others.slice(0, ASKED_AT_ONCE));
+  return answer;
+}
+
+function isAnew(answer: TurnAnswer): boolean {
+  return answer.turn === 'ours' && answer.isAnew === true;
+}
+
+/** Plans that were made longer ago are of runs that trade nothing any more. */
+const PLANS_COUNT_MS = 7 * 86_400_000;
+
+/**
+ * The workflow `turn` has begun anew, since somebody has ended or deleted the one before it. Temporal's list of plans tells which runs of
+ * the organisation may still take money, or may have sent a trade before they were gone.
+ */
+async function takeOver(of: TurnOf, own: RunName): Promise<void> {
   const { client, mode, organisation } = of;
-  const answer = await client.withDeadline(Date.now() + TAKE_LIMIT_MS, () =>
+  const since = new Date(Date.now() - PLANS_COUNT_MS).toISOString();
+  const also = [`StartTime > '${since}'`];
+  const names = new Set<string>();
+  for await (const { workflowId, status, memo } of listed(client, { types: [PLAN_TYPE], mode, also })) {
+    const run = runOfAnyWorkflowId(workflowId);
+    if (run === null || runName(run) === runName(own) || names.has(runName(run))) continue;
+    const told = memo?.[ORGANISATION_MEMO];
+    if (typeof told === 'string' && told !== organisation) continue;
+    // The list may not show yet that the plan has just been made.
+    if (status.name !== 'COMPLETED' && !(await isPlanMade(client, mode, run))) continue;
+    if (typeof told === 'string' || (await isPlanOf(of, run))) names.add(runName(run));
+  }
+  await tell(of, (handle) => handle.signal(takeOverRunsSignal, [...names]));
+}
+
+/** Of a plan whose memo does not say it. */
+async function isPlanOf({ client, mode, organisation }: TurnOf, run: RunName): Promise<boolean> {
+  const state = await readPlan(client, mode, run, 0);
+  return state.kind === 'plan' && state.plan.credentials.organisation === organisation;
+}
+
+async function askForTurn(of: TurnOf, run: RunName, isPlanning: boolean): Promise<TurnAnswer> {
+  const { client, mode, organisation } = of;
+  return client.withDeadline(Date.now() + TAKE_LIMIT_MS, () =>
     client.workflow.executeUpdateWithStart(takeTurnUpdate, {
       args: [{ run: runName(run), isPlanning }],
       startWorkflowOperation: new WithStartWorkflowOperation(TURN_TYPE, {
@@ -78,9 +134,6 @@ async function takeTurn(of: TurnOf, run: RunName, isPlanning: boolean): Promise<
       }),
     }),
   );
-  if (answer.turn === 'ours' && answer.others.length > MANY_OPEN)
-    await standingOf(of, answer.others.slice(0, ASKED_AT_ONCE));
-  return answer;
 }
 
 /** What other runs may still take. Each of them is asked; those that can take nothing any more are forgotten. */

@@ -3,11 +3,18 @@
  * both use them. Pure.
  */
 import { createHash } from 'node:crypto';
+import type { PaidAgain } from '../../domain/people/instructions.ts';
 import { nameOfPayment, type BatchPayment } from '../../domain/batch.ts';
 
 /** SHA-256 of the JSON of the payments, hex. */
 export function hashOfChunk(payments: readonly BatchPayment[]): string {
   return createHash('sha256').update(JSON.stringify(payments)).digest('hex');
+}
+
+/** The same for the payments of a chunk that a person wants to be paid again, base64url: their order does not matter. */
+export function hashOfList(items: readonly PaidAgain[]): string {
+  const sorted = items.toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url');
 }
 
 /** A `hashOfName` has this many characters. */

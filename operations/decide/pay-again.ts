@@ -31,6 +31,7 @@ import { describeRun, readInput, requireRun } from '../follow/runs.ts';
 import { requireSameBatch, type ReadBatch } from '../batches/same-batch.ts';
 import { requireSamePolicy } from '../start/same-policy.ts';
 import { startRun } from '../start/workflow.ts';
+import { hashOfList } from '../../language/batch/chunk-hash.ts';
 
 /** What a person asked for. Only its form has been checked. */
 export type PayAgainRequest = {
@@ -171,7 +172,7 @@ export function instructionsFor(
   const lists = ofBatch.map(([chunk, payments]): Lists => {
     return { chunk, facts: partsOf(payments).map((items) => ({ kind: 'to pay again', said: id, items })) };
   });
-  const chunks = ofBatch.map(([chunk, { length }]) => [chunk, length] as const);
+  const chunks = ofBatch.map(([chunk, items]) => [chunk, items.length, hashOfList(items)] as const);
   const together: Instruction[] =
     chunks.length === 0 ? [] : [{ kind: 'pay these again', id, ...said, chunks }];
   return { lists, instructions: [...alone, ...together] };

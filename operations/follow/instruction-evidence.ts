@@ -3,28 +3,36 @@ import { minuteText } from '../../domain/waits.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Evidence } from '../../domain/run/state.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
+import { isSignable, signableText } from '../../domain/writes/approvals.ts';
 import { fingerprintOf } from '../../language/ssh-signers.ts';
 
 /** Begins the line of an instruction, so that it differs from the line of a call to the service. */
 export const INSTRUCTION_CALL = 'instruction';
 
-/**
- * One instruction as a line of evidence.
- * @param items the payments that it means, where they are kept with their chunks
- */
-export function evidenceOf(said: Recorded, run: RunName, items: readonly string[] = []): Evidence {
+/** What else is known of an instruction. */
+type Beside = {
+  /** The payments that it means, where they are kept with their chunks. */
+  readonly items?: readonly string[];
+  /** Whose signature it is, verified on this machine; null: this machine cannot tell. */
+  readonly signer?: string | null;
+  /** All that people have said. */
+  readonly all?: readonly Recorded[];
+};
+
+/** One instruction as a line of evidence. */
+export function evidenceOf(said: Recorded, run: RunName, beside: Beside = {}): Evidence {
   return {
     at: new Date(said.atMs).toISOString(),
     item: 'item' in said && said.item !== null ? said.item : runName(run),
     call: INSTRUCTION_CALL,
-    result: `${said.by}: ${tell(said, items)}`,
+    result: `${said.by}: ${tell(said, beside)}`,
     traceId: null,
     replayed: null,
     quote: null,
   };
 }
 
-function tell(said: Recorded, items: readonly string[]): string {
+function tell(said: Recorded, { items = [], signer = null, all = [] }: Beside): string {
   switch (said.kind) {
     case 'cancel':
       return `cancel what is not sent: ${said.why}`;
@@ -46,8 +54,23 @@ function tell(said: Recorded, items: readonly string[]): string {
     case 'accept':
       return `trade ${said.recordId} accepted as it came out: ${said.why}`;
     case 'approve': {
-      const what = said.as === 'starter' ? 'stands for the start of the plan' : 'approves the plan';
-      return `${what}, signed with key ${fingerprintOf(said.signature) ?? 'of an unknown form'}: ${said.why}`;
+      const about = all.find(({ id }) => id === said.about);
+      const thing =
+        said.about === null
+          ? 'the plan'
+          : about === undefined || !isSignable(about)
+            ? 'what was said'
+            : `that ${signableText(about)}`;
+      const what =
+        said.as === 'approver'
+          ? `approves ${thing}`
+          : said.about === null
+            ? 'stands for the start of the plan'
+            : `stands for having said ${thing}`;
+      const key = `key ${fingerprintOf(said.signature) ?? 'of an unknown form'}`;
+      const who =
+        signer === null ? `signed with ${key}` : `signed by ${signer}, as verified here, with ${key}`;
+      return `${what}, ${who}: ${said.why}`;
     }
     case 'superseded':
       return `run ${said.instead} takes its place, since nothing of it was executed: ${said.why}`;

@@ -25,14 +25,14 @@ import {
 } from '../../domain/run/report.ts';
 import type { Unpaid } from '../../domain/run/chunk-state.ts';
 import { isShown, type Waiting, type WaitReason } from '../../domain/waits.ts';
-import { readChunkResult } from '../../durable/batches/chunks.ts';
+import { readChunkResult, runThatTells } from '../../durable/batches/chunks.ts';
 import { readInstructions, withChunk } from '../../durable/instructions/read.ts';
 import { keyMissingText, keyNeededFor } from '../../domain/unreadable.ts';
 import { chunkIdOf, progressQuery, reportQuery } from '../../workflows/names.ts';
 import { readLive } from '../batches/open-chunks.ts';
 import { answerOf, type AskingPlace } from './answers.ts';
 import { endedReport, readEnd } from './ended-report.ts';
-import { evidenceOf } from './instruction-evidence.ts';
+import { INSTRUCTION_CALL, evidenceOf } from './instruction-evidence.ts';
 import { pastOf } from '../replay/past.ts';
 import { modeOf, type RunFacts } from './runs.ts';
 
@@ -62,11 +62,28 @@ export async function readRun(place: AskingPlace, facts: RunFacts, limitMs?: num
     facts,
     Math.min(limitMs ?? INSTRUCTIONS_LIMIT_MS, INSTRUCTIONS_LIMIT_MS),
   );
-  const evidence = [
-    ...view.report.evidence,
-    ...wordsOf(said).map((word) => evidenceOf(word.said, facts.run, word.items)),
-  ];
-  return { ...view, report: { ...view.report, evidence }, said: isWhole ? said : null };
+  return { ...withWords(view, said), said: isWhole ? said : null };
+}
+
+/**
+ * The same, with what people have said in the evidence.
+ * @param signers who has signed what, by the ids of the signatures, where that was verified
+ */
+export function withWords<View extends RunView>(
+  view: View,
+  said: readonly Recorded[],
+  signers: ReadonlyMap<string, string> = new Map(),
+): View {
+  const { facts, report } = view;
+  const words = wordsOf(said).map((word) =>
+    evidenceOf(word.said, facts.run, {
+      items: word.items,
+      signer: signers.get(word.said.id) ?? null,
+      all: said,
+    }),
+  );
+  const evidence = [...report.evidence.filter(({ call }) => call !== INSTRUCTION_CALL), ...words];
+  return { ...view, report: { ...report, evidence } };
 }
 
 /** What people said. Where Temporal does not show all of it in time, the report shows what could be read. */
@@ -190,9 +207,10 @@ async function questionsTo(
           }),
     ofChunk: (number) => async (offset) => {
       const chunkId = chunkIdOf(modeOf(facts), facts.run, number);
-      const ended = offset === 0 ? await readChunkResult(client, chunkId) : null;
+      const runId = await runThatTells(client, chunkId);
+      const ended = offset === 0 ? await readChunkResult(client, chunkId, runId) : null;
       if (ended !== null) return ended.firstPage;
-      const chunk = client.workflow.getHandle(chunkId);
+      const chunk = client.workflow.getHandle(chunkId, runId);
       try {
         return await answerOf(place, facts, limitMs, {
           workflowId: chunkId,

@@ -1,8 +1,12 @@
 /** Why an open run is stuck, where the run cannot say so itself. Temporal shows it. */
 import type { Client } from '@temporalio/client';
+import type { RunName } from '../../domain/references.ts';
 import { canBeAsked, describe, isOpen } from '../../durable/described.ts';
+import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { lastTaskFailure, msOf } from '../../durable/history.ts';
 import { SEAL_KEY_MISSING } from '../../domain/unreadable.ts';
+import { chunkIdOf } from '../../workflows/names.ts';
+import type { Place } from '../place.ts';
 import type { RunFacts } from './runs.ts';
 import { UNTAKEN_MS } from './until-it-ends.ts';
 
@@ -62,16 +66,47 @@ function stuckText(outside: Outside): string | null {
 
 /** `stuckBy` for a run as it is in Temporal now; null also when the run has ended in the meantime, or is paused. */
 export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<Stuck | null> {
-  const shown = await describe(client, facts.workflowId, facts.temporalRunId);
+  const outside = await readOutside(client, facts.workflowId, facts.temporalRunId, nowMs);
+  return outside === null ? null : stuckBy(outside);
+}
+
+/** This many chunks of a batch are asked about side by side. */
+const CHUNKS_AT_ONCE = 10;
+
+/** The first of these chunks of a batch that is stuck: its run waits for it, and does not know why. */
+export async function readStuckChunk(
+  { client, mode }: Pick<Place, 'client' | 'mode'>,
+  run: RunName,
+  chunks: readonly number[],
+  nowMs: number,
+): Promise<Stuck | null> {
+  const found = await fewAtOnce(chunks, CHUNKS_AT_ONCE, async (number) => {
+    const outside = await readOutside(client, chunkIdOf(mode, run, number), undefined, nowMs);
+    const task = outside?.pendingWorkflowTask ?? null;
+    // Many chunks may wait for workers that have much to do. Where there is none, their run says so.
+    return outside && stuckBy({ ...outside, pendingWorkflowTask: task && { ...task, isStarted: true } });
+  });
+  const first = found.findIndex((stuck) => stuck !== null);
+  const stuck = found[first] ?? null;
+  return stuck === null ? null : { ...stuck, message: `Chunk ${chunks[first]}: ${stuck.message}` };
+}
+
+async function readOutside(
+  client: Client,
+  workflowId: string,
+  temporalRunId: string | undefined,
+  nowMs: number,
+): Promise<Outside | null> {
+  const shown = await describe(client, workflowId, temporalRunId);
   if (shown === null || !isOpen(shown) || !canBeAsked(shown)) return null;
   const { raw, historyLength } = shown;
   const task = raw.pendingWorkflowTask ?? null;
   const isStarted = (task?.startedTime ?? null) !== null;
   const waitsMs = nowMs - msOf(task?.originalScheduledTime ?? task?.scheduledTime);
   const isTried = (task?.attempt ?? 1) > 1;
-  return stuckBy({
+  return {
     historyLength,
-    taskFailure: isTried ? await lastTaskFailure(client, facts.workflowId, facts.temporalRunId) : null,
+    taskFailure: isTried ? await lastTaskFailure(client, workflowId, shown.runId) : null,
     pendingWorkflowTask: task === null ? null : { attempt: task.attempt ?? 1, isStarted, waitsMs },
     pendingActivities: (raw.pendingActivities ?? []).map(({ activityType, attempt, lastFailure }) => ({
       name: activityType?.name ?? '?',
@@ -79,5 +114,5 @@ export async function readStuck(client: Client, facts: RunFacts, nowMs: number):
       lastFailure:
         (lastFailure ?? null) === null ? null : (lastFailure?.applicationFailureInfo?.type ?? 'failure'),
     })),
-  });
+  };
 }

@@ -8,8 +8,12 @@ import {
   isSameScope,
   type Halt,
   type HaltRecord,
+  lastHaltOf,
+  resumeToSign,
   type HaltSaid,
+  type HaltScope,
   type ResumeSaid,
+  type ResumeSigned,
 } from '../../domain/halt.ts';
 import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
 import { readHalts, type HaltsOf } from '../../durable/halts/read.ts';
@@ -19,10 +23,12 @@ import {
   RUN_TYPE,
   haltIdOf,
   haltSignal,
+  approveSignal,
   resumeSignal,
   wakeSignal,
 } from '../../workflows/names.ts';
 import { CommandFailure } from '../failure.ts';
+import { signedText } from '../signed-text.ts';
 
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;
@@ -105,6 +111,37 @@ export async function resume(
     await say(of, resumeSignal.name, said, await standing(of));
   }
   return (await standing(of)).filter(isMeant);
+}
+
+/** The last halt of exactly this scope, whether it stands or not; null: there was none. */
+export async function lastHalt(of: HaltsOf, scope: HaltScope): Promise<Halt | null> {
+  return lastHaltOf((await asked(of)).words, scope);
+}
+
+/** So long a signature for a resume may be on its way. Once Temporal has it in time, it counts for good. */
+const SIGNED_MS = 86_400_000;
+
+/**
+ * Signs that this halt may end, and keeps the signature beside it.
+ * @throws CommandFailure when the key cannot sign
+ */
+export async function signResume(
+  of: HaltsOf & { readonly namespace: string },
+  { scope, atMs: haltAtMs }: Pick<Halt, 'scope' | 'atMs'>,
+  {
+    as,
+    keyFile,
+    by,
+    why,
+    nowMs,
+  }: Pick<ResumeSigned, 'as' | 'by' | 'why'> & { readonly keyFile: string; readonly nowMs: number },
+): Promise<void> {
+  const { mode, namespace } = of;
+  const expiresAtMs = nowMs + SIGNED_MS;
+  const text = resumeToSign({ as, mode, namespace, scope, haltAtMs, expiresAtMs });
+  const signature = await signedText(keyFile, text);
+  const signed: ResumeSigned = { scope, by, why, haltAtMs, as, expiresAtMs, signature };
+  await say(of, approveSignal.name, signed, await standing(of));
 }
 
 /**

@@ -15,7 +15,7 @@ import { ANSWER_LIMIT_MS } from '../follow/answers.ts';
 import { cameBackIn, type FailedPayment, type FailedPayments } from './came-back.ts';
 import { readOutline, readParts } from '../follow/read-run.ts';
 import { listRuns, requireRun, type RunFacts } from '../follow/runs.ts';
-import { readStuck } from '../follow/stuck.ts';
+import { readStuck, readStuckChunk } from '../follow/stuck.ts';
 import { acknowledgeMissed, type Missed } from '../schedules/missed.ts';
 import { listMissed } from '../schedules/starts.ts';
 
@@ -123,6 +123,8 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
   if (stuck !== null) return stuckBy(facts, stuck);
   try {
     const { progress } = await readOutline(place, facts, ANSWER_LIMIT_MS);
+    const stuckChunk = await readStuckChunk(place, facts.run, progress.batch?.open ?? [], nowMs);
+    if (stuckChunk !== null) return stuckBy(facts, stuckChunk);
     const { needs, first } = needsIn(progress, nowMs);
     return { ...odd, why: first?.problem ?? odd.why, needs: [...needs, ...odd.needs] };
   } catch (error) {

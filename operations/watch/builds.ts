@@ -27,6 +27,15 @@ export type Routing = {
   readonly present: readonly Build[];
 };
 
+/** The workflows that people have pinned to a build: it needs a worker until they end. */
+export type Pinned = {
+  readonly build: NonNullable<Build>;
+  /** How many there are, at least. */
+  readonly workflows: number;
+  /** The one that was started first; null where there are more than were read. */
+  readonly oldest: { readonly workflowId: string; readonly startedAt: Date } | null;
+};
+
 type NamespacePlace = Pick<Place, 'client' | 'namespace'>;
 
 /** A value of the server's enumeration of versioning modes. */
@@ -34,7 +43,7 @@ const VERSIONED = 2;
 /** A value of the server's enumeration of versioning behaviours. */
 const PINNED = 1;
 const VERSION = defineSearchAttributeKey('TemporalWorkerDeploymentVersion', 'KEYWORD');
-/** At most this many runs that a person has pinned are read. */
+/** At most this many workflows that people have pinned are read. */
 const MOST_PINNED = 200;
 /** Temporal must answer within this time. */
 const LIMIT_MS = 2_500;
@@ -64,21 +73,35 @@ export async function readRouting(
   };
 }
 
-/** The builds to which people have pinned runs that are still open; none where Temporal cannot tell. */
-export async function readPinned({ client }: NamespacePlace, taskQueue: string): Promise<readonly Build[]> {
-  const builds: Build[] = [];
+/** What people have pinned of what is still open, by build; nothing where Temporal cannot tell. */
+export async function readPinned({ client }: NamespacePlace, taskQueue: string): Promise<readonly Pinned[]> {
+  const found: {
+    readonly build: NonNullable<Build>;
+    readonly workflowId: string;
+    readonly startedAt: Date;
+  }[] = [];
   try {
     await client.withDeadline(Date.now() + LIMIT_MS, async () => {
       const query = pinnedQuery(taskQueue);
-      for await (const { typedSearchAttributes } of client.workflow.list({ query, pageSize: MOST_PINNED })) {
-        builds.push(pinnedTo(typedSearchAttributes.get(VERSION) ?? ''));
-        if (builds.length === MOST_PINNED) break;
+      for await (const { typedSearchAttributes, workflowId, startTime } of client.workflow.list({
+        query,
+        pageSize: MOST_PINNED,
+      })) {
+        const build = pinnedTo(typedSearchAttributes.get(VERSION) ?? '');
+        if (build !== null) found.push({ build, workflowId, startedAt: startTime });
+        if (found.length === MOST_PINNED) break;
       }
     });
   } catch {
     // An older server knows neither the attributes nor pins.
   }
-  return distinct(builds.filter((build) => build !== null));
+  const isWhole = found.length < MOST_PINNED;
+  return distinct(found.map(({ build }) => build)).flatMap((build) => {
+    if (build === null) return [];
+    const own = found.filter((each) => isSame(each.build, build));
+    const [oldest = null] = own.toSorted((one, other) => one.startedAt.getTime() - other.startedAt.getTime());
+    return [{ build, workflows: own.length, oldest: isWhole ? oldest : null }];
+  });
 }
 
 function pinnedQuery(taskQueue: string): string {
@@ -145,11 +168,12 @@ function waysWithout(target: Build, routing: Routing, namespace: string): readon
 
 /**
  * Each build whose workers are there and get no work. Pure.
- * @param pinned builds to which runs are pinned; their workers are needed
+ * @param pinned their workers are needed
  */
-export function idleOf(routing: Routing, pinned: readonly Build[], namespace: string): readonly Trouble[] {
+export function idleOf(routing: Routing, pinned: readonly Pinned[], namespace: string): readonly Trouble[] {
+  const needed = [...targetsOf(routing), ...pinned.map(({ build }) => build)];
   return routing.present
-    .filter((build) => !isIn([...targetsOf(routing), ...pinned], build))
+    .filter((build) => !isIn(needed, build))
     .map((build) => idle(build, routing, namespace));
 }
 
@@ -252,20 +276,52 @@ async function readPin(
 
 /** One problem for each build without workers to which runs are pinned. Pure. */
 export function pinnedTroubles(
-  pinned: readonly Build[],
+  pinned: readonly Pinned[],
   routing: Routing,
   namespace: string,
 ): readonly Trouble[] {
-  return pinned.flatMap((build) => {
-    if (build === null || isIn(routing.present, build)) return [];
+  return pinned.flatMap((each) => {
+    const { build } = each;
+    if (isIn(routing.present, build)) return [];
     // The query names only this build, so that pins to other builds stay.
     const query = `${pinnedQuery(routing.taskQueue)} AND TemporalWorkerDeploymentVersion = '${build.deployment}:${build.id}'`;
     const what = {
-      message: `runs are pinned to ${gone(build)}, so they wait`,
+      message: `${countOf(each)} pinned to ${gone(build)}, so they wait${oldestOf(each)}`,
       which: `--query "${query}"`,
     };
     return [pinnedTrouble(build, what, routing, namespace)];
   });
+}
+
+/**
+ * What each build whose workers are there is for: it gets work, or pinned workflows keep it from being ended. What is
+ * wrong with builds is told by the others. Pure.
+ */
+export function buildsInUse(routing: Routing, pinned: readonly Pinned[]): readonly string[] {
+  const isThere = (build: Build): boolean => isIn(routing.present, build);
+  return [
+    ...targetsOf(routing)
+      .filter(isThere)
+      .map((build) => `${nameOf(build)} get ${shareOf(build, routing)}`),
+    ...pinned
+      .filter(({ build }) => isThere(build))
+      .map((each) => `${nameOf(each.build)} are needed: ${countOf(each)} pinned to them${oldestOf(each)}`),
+  ];
+}
+
+function shareOf(build: Build, { ramp }: Routing): string {
+  if (ramp === null || ramp.percent >= 100) return 'the work';
+  return `${isSame(build, ramp.build) ? ramp.percent : 100 - ramp.percent} % of the workflows`;
+}
+
+function countOf({ workflows, oldest }: Pinned): string {
+  if (oldest === null) return `${workflows} or more workflows are`;
+  return workflows === 1 ? '1 workflow is' : `${workflows} workflows are`;
+}
+
+function oldestOf({ oldest }: Pinned): string {
+  if (oldest === null) return '';
+  return `; the oldest is ${oldest.workflowId}, started ${oldest.startedAt.toISOString().slice(0, 16)}Z`;
 }
 
 function pinnedTrouble(

@@ -17,7 +17,15 @@ import { withDevEnvironment } from '../../config/dev-environment.ts';
 import { sealKeysOf } from '../../config/seal/key-file.ts';
 import { taskQueueOf } from '../../config/task-queue.ts';
 import { connectTemporal, registerSearchAttributes } from '../../config/temporal.ts';
-import { hasBuilds, idleOf, lackingOf, pinnedTroubles, readPinned, readRouting } from './builds.ts';
+import {
+  buildsInUse,
+  hasBuilds,
+  idleOf,
+  lackingOf,
+  pinnedTroubles,
+  readPinned,
+  readRouting,
+} from './builds.ts';
 import { versionDiffers } from './worker-identity.ts';
 import { endingOfCode } from '../exit-codes.ts';
 import { CommandFailure } from '../failure.ts';
@@ -276,7 +284,7 @@ async function checkBuilds(place: Place, { now }: CheckUp): Promise<readonly Che
     ...lacking.map((trouble) => wrong('builds', trouble)),
     ...idleOf(routing, pinned, namespace).map((trouble) => warned('builds', trouble)),
   ];
-  return checks.length > 0 ? checks : [ok('builds', 'every build that gets work has a worker')];
+  return [...checks, ...buildsInUse(routing, pinned).map((says) => ok('builds', says))];
 }
 
 async function checkSchedules(

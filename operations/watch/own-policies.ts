@@ -3,7 +3,7 @@
  * replaced policies count for no run any more.
  */
 import { canVerify } from '../../config/ssh-keygen.ts';
-import { policiesFolder } from '../../config/policies-folder.ts';
+import { isFolder, policiesFolder } from '../../config/policies-folder.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import type { PoliciesRead } from '../../domain/writes/write-gate.ts';
 import type { Trouble } from '../../language/text/problem.ts';
@@ -24,7 +24,7 @@ export async function lookAtPolicies(
   folder: string,
   { mode, decimals, nowMs }: Asked,
 ): Promise<{ readonly policies: number; readonly troubles: readonly Trouble[] }> {
-  const read = await policiesFolder(folder, decimals)();
+  const read = await policiesFolder(folder, decimals, { isStrict: mode === 'LIVE' })();
   const ofMode = read.policies.filter(({ policy }) => policy.environment === mode.toLowerCase());
   const none: readonly Trouble[] =
     ofMode.length > 0
@@ -46,6 +46,19 @@ export async function lookAtPolicies(
       ...(await unverifiable(folder, read)),
     ],
   };
+}
+
+/**
+ * A folder of policies as live reads it, for who is about to deploy it.
+ * @returns the policies that it allows, and what is wrong with it; null: it is no folder
+ */
+export async function checkFolder(
+  folder: string,
+  decimals: Readonly<Record<string, number>>,
+): Promise<(Pick<PoliciesRead, 'policies'> & { readonly troubles: readonly Trouble[] }) | null> {
+  if (!(await isFolder(folder))) return null;
+  const read = await policiesFolder(folder, decimals, { isStrict: true })();
+  return { policies: read.policies, troubles: damaged(folder, read) };
 }
 
 function damaged(folder: string, { troubles }: PoliciesRead): readonly Trouble[] {

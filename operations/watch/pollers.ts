@@ -1,5 +1,8 @@
 /** Which workers ask Temporal for the work of a task queue. */
 import type { Client } from '@temporalio/client';
+import { CommandFailure } from '../failure.ts';
+import type { Place } from '../place.ts';
+import { isOfHost } from './worker-identity.ts';
 
 /** `TASK_QUEUE_TYPE_WORKFLOW` of Temporal's API. */
 const WORKFLOW_TASKS = 1;
@@ -26,6 +29,28 @@ export async function readPollers(
 ): Promise<readonly string[]> {
   const { pollers } = await describeQueue(client, taskQueue);
   return [...new Set(presentOf(pollers, nowMs).map(({ identity }) => identity ?? ''))];
+}
+
+/**
+ * The identities of the workers on this machine, or in this container, that have asked for work in the last minute.
+ * @throws CommandFailure when there are none
+ */
+export async function requireWorkerOn(
+  host: string,
+  { client, taskQueue }: Pick<Place, 'client' | 'taskQueue'>,
+  nowMs: number,
+): Promise<readonly string[]> {
+  const identities = await readPollers(client, taskQueue, nowMs);
+  const own = identities.filter((identity) => isOfHost(identity, host));
+  if (own.length > 0) return own;
+  throw new CommandFailure('infrastructure', [
+    {
+      code: 'NO_WORKER',
+      place: taskQueue,
+      message: `no worker on "${host}" has asked for work in the last minute`,
+      fix: 'See its log. One that has ended is started again; one that hangs is safe to kill.',
+    },
+  ]);
 }
 
 type Pollers = Awaited<ReturnType<typeof describeQueue>>['pollers'];

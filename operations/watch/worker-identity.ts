@@ -5,6 +5,11 @@ export function workerIdentity(version: string, { pid, host }: { pid: number; ho
   return `cambist/${version} ${pid}@${host}`;
 }
 
+/** Whether a worker of this machine, or container, names itself so. */
+export function isOfHost(identity: string, host: string): boolean {
+  return identity.endsWith(`@${host}`);
+}
+
 function isOfVersion(identity: string, version: string): boolean {
   return identity.startsWith(`cambist/${version} `);
 }

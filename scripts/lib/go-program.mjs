@@ -1,18 +1,7 @@
-// Builds a program from the Go module proxy with the Go toolchain, and names the user's cache in which it is kept.
-// Called where an executable of Temporal cannot be had otherwise.
+// Builds a program from the Go module proxy with the Go toolchain. Called where an executable of Temporal cannot be had
+// otherwise.
 
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { run, say, step } from './steps.mjs';
-
-/**
- * The folder of the user's cache for one program in one version, as `temporal-1.5.1`.
- *
- * @param {string} name
- */
-export function cacheFolderOf(name) {
-  return join(userCacheFolder(), 'cambist', name);
-}
 
 /**
  * Builds a program by `go install` and shows how far it is.
@@ -42,11 +31,4 @@ export async function installWithGo({ into, target, what, cost }) {
     const env = { ...process.env, GOBIN: into, GOWORK: 'off', CGO_ENABLED: '0' };
     await run('go', ['install', '-v', '-ldflags=-s -w', target], { cwd: into, env, onLine });
   });
-}
-
-function userCacheFolder() {
-  const { XDG_CACHE_HOME: xdg, LOCALAPPDATA: local } = process.env;
-  if (xdg) return xdg;
-  if (process.platform === 'win32') return local ?? join(homedir(), 'AppData', 'Local');
-  return process.platform === 'darwin' ? join(homedir(), 'Library', 'Caches') : join(homedir(), '.cache');
 }

@@ -1,7 +1,6 @@
 // Long steps that say what they do: a title, the elapsed time and the phase, on stderr only.
-// Used by the set-up scripts; stdout stays free for what a command answers.
-
-import { spawn } from 'node:child_process';
+// Used by the set-up scripts; stdout stays free for what a command answers. `bin/cambist.mjs` loads this at every start, and so
+// what starts processes is loaded only where one is started.
 
 const TICK_MS = 1_000;
 const QUIET_TICK_MS = 15_000;
@@ -80,7 +79,8 @@ function elapsed(startedAt) {
  * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, onLine?: (line: string) => void, shell?: boolean }} [options]
  * @returns {Promise<string>}
  */
-export function run(command, args, { cwd, env, onLine, shell = false } = {}) {
+export async function run(command, args, { cwd, env, onLine, shell = false } = {}) {
+  const { spawn } = await import('node:child_process');
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env, shell, stdio: ['ignore', 'pipe', 'pipe'] });
     endWithUs(child);

@@ -171,7 +171,7 @@ for (const metadataInLists of ['always', 'never'] as const)
     });
     after(() => stage.close());
 
-    play('what looks like a payment is shown before the start, and nothing is started', async () => {
+    test('what looks like a payment is shown before the start, and nothing is started', async () => {
       const id = await payByAnotherTool(stage, '101.00');
       const payout = await putPayout(stage, [
         ['a', '101.00'],
@@ -207,7 +207,7 @@ for (const metadataInLists of ['always', 'never'] as const)
       assert.deepEqual(payout.booked(), ['a', 'b']);
     });
 
-    play('at a terminal a person is asked', async () => {
+    test('at a terminal a person is asked', async () => {
       await payByAnotherTool(stage, '121.00');
       const payout = await putPayout(stage, [['a', '121.00']]);
       assertExit(await payout.answer('no'), 4);
@@ -241,7 +241,7 @@ for (const metadataInLists of ['always', 'never'] as const)
       assert.deepEqual(payout.booked(), ['a', 'b', 'c']);
     });
 
-    play('a person names the withdrawal as the payment', async () => {
+    test('a person names the withdrawal as the payment', async () => {
       const payout = await putPayout(stage, [
         ['a', '136.00'],
         ['b', '138.00'],
@@ -260,7 +260,7 @@ for (const metadataInLists of ['always', 'never'] as const)
       assert.deepEqual(payout.booked(), ['b']);
     });
 
-    play('a reset does not take the approval away', async () => {
+    test('a reset does not take the approval away', async () => {
       await payByAnotherTool(stage, '141.00');
       const payout = await putPayout(stage, [['a', '141.00']]);
       assertExit(await payout.approve(), 0);
@@ -269,7 +269,7 @@ for (const metadataInLists of ['always', 'never'] as const)
       assert.deepEqual(payout.booked(), ['a']);
     });
 
-    play('what another batch of ours has paid is no reason to ask', async () => {
+    test('what another batch of ours has paid is no reason to ask', async () => {
       const first = await putPayout(stage, [['a', '151.00']]);
       assertExit(await first.type('--wait'), 0);
       const second = await putPayout(stage, [['b', '151.00']]);
@@ -277,13 +277,13 @@ for (const metadataInLists of ['always', 'never'] as const)
       assert.deepEqual([first.booked(), second.booked()], [['a'], ['b']]);
     });
 
-    play('what is of another amount is no reason to ask', async () => {
+    test('what is of another amount is no reason to ask', async () => {
       await payByAnotherTool(stage, '161.01');
       const payout = await putPayout(stage, [['a', '161.00']]);
       assertExit(await payout.type('--wait'), 0);
     });
 
-    play('what has failed on the date of the batch may be its own, and a person is asked', async () => {
+    test('what has failed on the date of the batch may be its own, and a person is asked', async () => {
       const id = await payByAnotherTool(stage, '171.00');
       stage.sandbox.setStatus({ id, status: 'RETURNED', money: 'returned' });
       const payout = await putPayout(stage, [['a', '171.00']]);

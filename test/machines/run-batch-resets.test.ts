@@ -90,7 +90,7 @@ describe('after its end, with something not paid that can be paid now,', AT_ONCE
       assertPaidOnce(batch, report);
     });
 
-  cell('the same run, started again, pays it', async () => {
+  test('the same run, started again, pays it', async () => {
     const { batch, mend } = await endedUnpaid();
     mend();
     await batch.startAgain();
@@ -121,7 +121,7 @@ describe('while it pays,', AT_ONCE, () => {
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
   });
 
-  cell('a chunk that is terminated is started again when the run is woken', async () => {
+  test('a chunk that is terminated is started again when the run is woken', async () => {
     const batch = await startBatch(stage, ROWS, SIZE);
     await untilBooked(batch, 30);
     await chunkOf(stage, batch, 1).terminate('a mistake');
@@ -149,7 +149,7 @@ describe('while it pays,', AT_ONCE, () => {
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
   });
 
-  cell('a cancel of a chunk alone changes nothing', async () => {
+  test('a cancel of a chunk alone changes nothing', async () => {
     const batch = await startBatch(stage, ROWS, SIZE);
     await untilBooked(batch, 30);
     await chunkOf(stage, batch, 1).cancel();

@@ -1,6 +1,7 @@
 /**
  * Recorded histories of runs still replay: a worker can take over what another one began, also where nobody meant to change
- * a workflow. Where one changes on purpose, `test/support/record-histories.ts` records them again.
+ * a workflow. Where one changes on purpose, `test/support/record-histories.ts` records them again; those of a release are
+ * never recorded again, and replay with every later version.
  */
 import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
@@ -8,6 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Worker } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
+import { changedReleases, historiesIn, historyFolders } from '../../scripts/lib/kept-histories.mjs';
 import { ROOT, urlOf } from '../support/root.ts';
 import { silenceRuntime } from '../support/silent-runtime.ts';
 
@@ -100,6 +102,23 @@ for (const name of names) {
     assert.doesNotMatch(text, /PRIVATE KEY|Bearer |eyJhbGciOiJFUzI1NiIs/);
   });
 }
+
+test('the histories of each release are as they were kept', () => {
+  assert.deepEqual(changedReleases(), []);
+});
+
+for (const { version, folder } of historyFolders())
+  if (version !== null)
+    test(`every history of release ${version} replays`, async () => {
+      const workflowBundle = { codePath: BUNDLE };
+      const refused: string[] = [];
+      for await (const { workflowId, error } of Worker.runReplayHistories(
+        { workflowBundle },
+        historiesIn(folder),
+      ))
+        if (error !== undefined) refused.push(`${workflowId}: ${String(error)}`);
+      assert.deepEqual(refused, []);
+    });
 
 /** A history that another workflow would have made. */
 const INCOMPATIBLE: readonly (readonly [string, string, string])[] = [

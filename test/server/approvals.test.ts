@@ -3,7 +3,7 @@
  * of OpenSSH (M4).
  */
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { todayIn } from '../../calendar/business-date.ts';
@@ -20,21 +20,34 @@ const stage = await openStage({
   timePasses: true,
 });
 after(() => stage.close());
-const { people, close } = await signersNamed('ana', 'ben', 'dan');
+const { people, close } = await signersNamed('ana', 'ben', 'dan', 'chi');
 after(close);
-const { ana, ben, dan } = people;
+const { ana, ben, dan, chi } = people;
 
 const id = todayIn('UTC', Date.now());
 const policies = join(stage.folder, 'policies');
 const named = (text: string, name: string): string => text.replace(/^name: .*$/m, `name: ${name}`);
-const names = { convert: uniqueName('p'), batch: uniqueName('b'), rebalance: uniqueName('r') };
+const names = {
+  convert: uniqueName('p'),
+  again: uniqueName('a'),
+  halted: uniqueName('h'),
+  batch: uniqueName('b'),
+  rebalance: uniqueName('r'),
+};
 const TEXTS = {
   convert: named(convertPolicy(), names.convert),
+  halted: named(convertPolicy(), names.halted),
+  again: named(convertPolicy({ withdraw: [{ id: 'supplier', account: 'wac_SignedAgain1' }] }), names.again),
   batch: `policy: 1\nkind: payout\nname: ${names.batch}\nenvironment: sandbox\npayout: { fund: { mode: none } }\nshortfall: hold\n`,
   rebalance: named(rebalancingPolicy('0.00'), names.rebalance),
 };
 type Kind = keyof typeof TEXTS;
 
+const setOutcome = (outcome: 'completed' | 'failed'): void =>
+  stage.sandbox.putAccounts([
+    { id: 'wac_SignedAgain1', currency: 'MXN', assetType: 'FIAT', status: 'LIVE', outcome },
+  ]);
+setOutcome('failed');
 await mkdir(policies);
 for (const folder of [stage.folder, policies]) {
   for (const [kind, text] of Object.entries(TEXTS)) await writeFile(join(folder, `${kind}.yaml`), text);
@@ -67,10 +80,17 @@ async function approves({ keyFile }: Person, kind: Kind, what: RegExp): Promise<
   assert.match(ended.stderr, what);
 }
 
+/** Returns once the run waits for these people. A signature that was just said may not be counted yet. */
+async function heldFor(run: Run, why: RegExp, by = 'AWAITING_APPROVAL'): Promise<void> {
+  await run.until(
+    ({ status, problems }) =>
+      status === 'HELD' && problems.some(({ code, message }) => code === by && why.test(message)),
+  );
+}
+
 /** Held until ana and ben have approved what they were shown; dan, who has started it, does not count. */
 async function assertApproved(run: Run, kind: Kind, shown: RegExp): Promise<void> {
-  const held = await run.heldBy('AWAITING_APPROVAL');
-  assert.match(JSON.stringify(held.problems), /signature of 2 of ana, ben/);
+  await heldFor(run, /it needs the signature of 2 of ana, ben/);
   await approves(dan, kind, shown);
   await approves(ana, kind, shown);
   await run.wake();
@@ -87,10 +107,54 @@ test('a conversion waits for two people who have not started it, and is then tra
   assertDoneOnce(run, await run.report());
   const told = await command(stage, ['report', `${names.convert}.${id}`]);
   assert.match(told.stdout, /approves the\s+plan, signed\s+with\s+key\s+SHA256:/);
+  const env = { CAMBIST_POLICIES: policies };
+  const verified = await command(stage, ['report', `${names.convert}.${id}`], { env });
+  assert.match(
+    verified.stdout.replaceAll(/\s+/g, ' '),
+    /approves the plan, signed by ben, as verified here, with key SHA256:/,
+  );
+});
+
+test('what has failed is paid again once two people have approved that too', async () => {
+  const run = await started('again');
+  await assertApproved(run, 'again', /usd-mxn-1: sell 1,000\.00 USD for MXN/);
+  assert.equal((await run.report()).payments[0]?.outcome, 'NOT_PAID');
+  setOutcome('completed');
+  const again = await started(
+    'again',
+    '--pay-again',
+    'supplier',
+    '--reason',
+    'it is open again',
+    '--by',
+    'dan',
+  );
+  await heldFor(again, /pay "supplier" again.* it needs the signature of 2 of ana, ben/);
+  const asked =
+    /pay "supplier" again after generation 1, whose record\s+\S+ has failed, as dan has said: it is open again/;
+  await approves(dan, 'again', asked);
+  await approves(ana, 'again', asked);
+  await again.wake();
+  assert.equal(again.movements().withdrawals.length, 1);
+  await approves(ben, 'again', asked);
+  assert.equal((await again.report()).payments[0]?.reference, `${names.again}.${id}.supplier~9`);
+  assert.equal(again.movements().withdrawals.length, 2);
 });
 
 test('a batch waits for two people who were shown its rows, and is then paid', async () => {
+  const agrees = ['--batch', 'payments.csv', '--out', 'agreed.txt'];
+  assertExit(await command(stage, ['plan', 'batch.yaml', ...agrees]), 0);
   const run = await started('batch', '--batch', 'payments.csv');
+  const agreed = await readFile(join(stage.folder, 'agreed.txt'), 'utf8');
+  assert.match(agreed, /^inv-2: pay 20\.50 EUR to wac_EuR5epaLive1$/m);
+  await writeFile(join(stage.folder, 'other.txt'), agreed.replace('20.50', '20.49'));
+  const approvesBy = ['approve', `${names.batch}.${id}`, '--key', chi.keyFile, '--plan'];
+  const differs = await command(stage, [...approvesBy, 'other.txt'], { ask: yes });
+  assertExit(differs, 4);
+  assert.match(differs.stderr, /PLAN_DIFFERS.*20\.49.*20\.50/s);
+  const same = await command(stage, [...approvesBy, 'agreed.txt', '--out', 'signed.txt'], { ask: yes });
+  assertExit(same, 0);
+  assert.equal(await readFile(join(stage.folder, 'signed.txt'), 'utf8'), agreed);
   await assertApproved(
     run,
     'batch',
@@ -105,6 +169,19 @@ test('a rebalancing waits for two people, and then trades', async () => {
   await assertApproved(run, 'rebalance', /eur-usd-1: sell [\d,.]+ EUR for USD/);
   await run.report();
   assert.match(traded(run).join('; '), /^sell [\d.]+ EUR$/);
+});
+
+test('what was halted goes on once two people have approved that it is resumed', async () => {
+  const scope = ['--policy', names.halted];
+  assertExit(await command(stage, ['halt', ...scope, '--reason', 'in doubt']), 0);
+  const run = await started('halted');
+  for (const person of [ana, ben]) await approves(person, 'halted', /usd-mxn-1: sell/);
+  const resumes = (...more: readonly string[]) => command(stage, ['resume', ...scope, ...more], { ask: yes });
+  assertExit(await resumes('--by', 'dan', '--sign', dan.keyFile), 0);
+  await heldFor(run, /dan has resumed it; it needs the signature of 2 of ana, ben/, 'HALTED');
+  assertNothingMoved(run);
+  for (const { keyFile } of [ana, ben]) assertExit(await resumes('--approve', keyFile), 0);
+  assertDoneOnce(run, await run.report());
 });
 
 test('nobody signs without having been asked: without a terminal, and without a yes, nothing is signed', async () => {

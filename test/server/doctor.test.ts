@@ -1,5 +1,6 @@
 /** `cambist doctor`: green where all is well, and of each thing that is wrong its code, what to do, and an exit code. */
 import assert from 'node:assert/strict';
+import { hostname } from 'node:os';
 import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -122,6 +123,23 @@ test('what is configured wrongly is told at once, and the rest is looked at all 
     'problem: configuration: KEY_FILE_NOT_FOUND',
     'problem: workers: NO_WORKER',
   ]);
+});
+
+test('the health check tells a worker of this machine from one of another', async () => {
+  const there = await command(stage, ['doctor', '--worker', '--json']);
+  assertExit(there, 7);
+  const queue = `${stage.env['CAMBIST_TASK_QUEUE'] ?? ''}-here`;
+  const env = { CAMBIST_TASK_QUEUE: queue };
+  const here = await stage.startWorker({ env, identity: `cambist/0.0.1 7@${hostname()}` });
+  try {
+    await untilPolling(stage.temporal.client, queue, ['cambist/0.0.1']);
+    const ended = await command(stage, ['doctor', '--worker'], { env });
+    assertExit(ended, 0);
+    assert.match(ended.stdout, /^ok {7}worker: cambist\/0\.0\.1 7@\S+ asks for work$/m);
+  } finally {
+    here.shutdown();
+    await here.ended;
+  }
 });
 
 test('a worker of another version is a warning', async () => {

@@ -7,7 +7,9 @@ import { after, test } from 'node:test';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { PaymentsAnswer } from '../../domain/run/calls.ts';
+import { makeProblem } from '../../domain/problems.ts';
 import { runName } from '../../domain/references.ts';
+import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { recommendedPoint, resetPointsOf } from '../../operations/replay/points.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { eventually } from '../support/patience.ts';
@@ -33,6 +35,19 @@ async function pendingOf(run: Run): Promise<string> {
   return id;
 }
 
+/** Completes its pending activity as somebody who types the result. */
+async function complete(run: Run, typed: PaymentsAnswer): Promise<void> {
+  const { workflowId, runId } = await baseOf(run);
+  await client.workflowService.respondActivityTaskCompletedById({
+    namespace,
+    workflowId,
+    runId,
+    activityId: await pendingOf(run),
+    identity: 'somebody',
+    result: { payloads: [defaultPayloadConverter.toPayload(typed)] },
+  });
+}
+
 test('temporal activity complete with the withdrawal of another run: the payment is paid once, under its own', async () => {
   const other = await stage.start(convertPolicy());
   assertDoneOnce(other, await other.report());
@@ -40,7 +55,7 @@ test('temporal activity complete with the withdrawal of another run: the payment
   for (const when of ['before', 'after'] as const) {
     // One after the other.
     const { run, release } = await stage.startHeld(convertPolicy(), 'createWithdrawal', { when });
-    const { workflowId, runId } = await baseOf(run);
+    const { runId } = await baseOf(run);
     const accepted = {
       withdrawalId: String(another?.['id']),
       createdAtMs: Date.now(),
@@ -53,14 +68,7 @@ test('temporal activity complete with the withdrawal of another run: the payment
       evidence: [],
       runId,
     };
-    await client.workflowService.respondActivityTaskCompletedById({
-      namespace,
-      workflowId,
-      runId,
-      activityId: await pendingOf(run),
-      identity: 'somebody',
-      result: { payloads: [defaultPayloadConverter.toPayload(typed)] },
-    });
+    await complete(run, typed);
     release();
     const report = await run.report();
     assertDoneOnce(run, report);
@@ -70,6 +78,19 @@ test('temporal activity complete with the withdrawal of another run: the payment
     const best = recommendedPoint(points, { fromTheStart: true });
     assert.deepEqual([best?.step, best?.isEndedBeside], ['Pay', true]);
   }
+});
+
+test('temporal activity complete with "not paid" while the payment is on its way: the run waits for what its worker may have sent', async () => {
+  const { run, release } = await stage.startHeld(convertPolicy(), 'createWithdrawal', { when: 'before' });
+  const { runId } = await baseOf(run);
+  const problem = makeProblem('ACCOUNT_MISSING', 'supplier');
+  const step = { kind: 'not paid', state: NEW_PAYMENT, problem } as const;
+  await complete(run, { items: [{ id: 'supplier', step }], evidence: [], runId });
+  const waits = await run.until(({ problems }) => problems.some(({ code }) => code === 'COMPLETED_BESIDE'));
+  assert.equal(waits.status, 'HELD');
+  // What it finds in the end is told in `test/story/answers.test.ts`: it takes minutes.
+  await run.handle.terminate('it was seen');
+  release();
 });
 
 test('temporal activity fail: the payment is looked up, and paid once', async () => {

@@ -58,6 +58,18 @@ async function turnsOfItsOwn(context: TestContext) {
   return { client, turns, workflowId: turnIdOf('SANDBOX', organisation) };
 }
 
+/** The id of the one workflow `turn` of a stage. */
+async function turnIdIn({ temporal, env }: Awaited<ReturnType<typeof openStage>>): Promise<string> {
+  const turns = temporal.client.workflow.list({
+    query: `WorkflowType = 'turn' AND TaskQueue = '${env['CAMBIST_TASK_QUEUE'] ?? ''}'`,
+  });
+  const ids = new Set<string>();
+  for await (const { workflowId } of turns) ids.add(workflowId);
+  const [id = ''] = ids;
+  assert.match(id, /^sandbox\/[^/]+\/turn$/);
+  return id;
+}
+
 describe('runs of one organisation', () => {
   test('several rebalancings at once plan with the same money never twice', async (context) => {
     const stage = await openStage({ rates: RATES, balances: { USD: '150000' } });
@@ -92,13 +104,7 @@ describe('runs of one organisation', () => {
     assert.deepEqual([poor.status, poor.legs], ['COMPLETED', []]);
     assert.equal(poor.positions.find(({ currency }) => currency === 'GBP')?.restraint, 'base');
 
-    const turns = stage.temporal.client.workflow.list({
-      query: `WorkflowType = 'turn' AND TaskQueue = '${stage.env['CAMBIST_TASK_QUEUE'] ?? ''}'`,
-    });
-    const ids: string[] = [];
-    for await (const { workflowId } of turns) ids.push(workflowId);
-    assert.match(ids.join(), /^sandbox\/[^/]+\/turn$/);
-    const turn = stage.temporal.client.workflow.getHandle(ids.join());
+    const turn = stage.temporal.client.workflow.getHandle(await turnIdIn(stage));
     const state = await turn.query(turnQuery);
     assert.equal(state.holder, null);
     assert.ok(state.open.some(({ run }) => run === runName(held.name)));
@@ -123,7 +129,7 @@ describe('runs of one organisation', () => {
     await held.until((now) => now.status === 'CANCELLED');
   });
 
-  test('beside a run that is terminated in the middle of a trade, another one waits until the service shows that trade, and does not make it once more', async (context) => {
+  test('beside a run that is terminated in the middle of a trade, others wait until the service shows that trade, also once the turn is deleted, and do not make it once more', async (context) => {
     const stage = await openStage({ rates: RATES, balances: { USD: '500000' } });
     context.after(() => stage.close());
     await stage.startWorker();
@@ -140,11 +146,26 @@ describe('runs of one organisation', () => {
     const isBeside = ({ code }: Report['problems'][number]): boolean => code === 'RESERVATION_UNKNOWN';
     const waits = await run.until(({ problems }) => problems.some(isBeside));
     const { message } = waits.problems.find(isBeside) ?? assert.fail('It waits.');
-    assert.ok(message.startsWith(`Run ${runName(gone.name)} is gone from Temporal since `), message);
+    const isGone = (text: string): boolean =>
+      text.startsWith(`Run ${runName(gone.name)} is gone from Temporal since `);
+    assert.ok(isGone(message), message);
+    // The next turn finds both of them by their plans.
+    const { client, namespace } = stage.temporal;
+    const execution = { workflowId: await turnIdIn(stage) };
+    await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: execution });
+    const later = await stage.start(policy, { files: FILES });
+    const beside = await later.until(({ problems }) => problems.some(isBeside));
+    assert.ok(isGone(beside.problems.find(isBeside)?.message ?? ''), JSON.stringify(beside.problems));
     stage.sandbox.releaseFaults(hold);
-    const report = await run.report();
-    assert.deepEqual([report.status, report.legs], ['COMPLETED', []]);
-    assert.deepEqual([gone.movements().trades.length, run.movements().trades.length], [1, 0]);
+    for (const each of [run, later]) {
+      // One after the other.
+      const report = await each.report();
+      assert.deepEqual([report.status, report.legs], ['COMPLETED', []]);
+    }
+    assert.deepEqual(
+      [gone, run, later].map((each) => each.movements().trades.length),
+      [1, 0, 0],
+    );
   });
 
   test('the history of the turn stays short, and what it knows is handed on', async (context) => {

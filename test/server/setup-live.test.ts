@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { X509Certificate, generateKeyPairSync } from 'node:crypto';
 import {
   copyFileSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
@@ -50,6 +51,7 @@ test(
     const key = { name: 'org/acme/apiKey/rehearsal', privateKey, mode: 'LIVE' };
     writeFileSync(join(folder, 'rehearsal.json'), JSON.stringify(key), { mode: 0o600 });
     copyFileSync(join(ROOT, 'policies/live-shaped.yaml'), join(folder, 'live-shaped.yaml'));
+    mkdirSync(join(folder, 'revoked'));
     const [temporal, sandbox] = await Promise.all([
       serve(['temporal', '--tls', '--headless', '--port', '0']),
       serve(['sandbox', '--key-file', 'rehearsal.json', '--port', '0', '--admin-port', '0']),

@@ -15,6 +15,7 @@ import {
   END,
   GO_ON,
   LOST_REPLY,
+  LOST_REQUEST,
   after,
   assertDoneOnce,
   assertNothingMoved,
@@ -190,4 +191,36 @@ test('a run that was cancelled in its last trade, and is reset while a poll show
     ['NOT_TRADED', 'TRADED'],
   );
   assert.equal(end.trades.length, 1);
+});
+
+/** A sale of pesos pays for euros and pounds, and its dollars come forty minutes later. */
+const ON_THE_WAY = story({
+  ...PLAIN_DAY,
+  rebalance: { ...TWO_LEGS, startsWith: { USD: '1200', EUR: '1000', GBP: '0', MXN: '60000' } },
+}).given({ policy: { startsAt: 'in the day' }, service: { settlesAfterMs: 40 * MINUTE_MS } });
+
+function assertAllTraded({ report, trades }: Ending): void {
+  assert.equal(report.status, 'COMPLETED', JSON.stringify(report, null, 2));
+  assert.deepEqual(
+    trades.map(({ id }) => id).toSorted(),
+    report.legs.map(({ tradeId }) => tradeId ?? '').toSorted(),
+  );
+  assert.equal(trades.length, 3);
+}
+
+test('given a sale whose money is still on its way, when its rebalancing is reset, then the purchases wait for that money', async () => {
+  const end = await ON_THE_WAY.when(after('send trade'), reset()).play();
+  assertAllTraded(end);
+  assert.ok(end.held.includes('AFTER_SALES'), end.held.join());
+  const [sold, ...bought] = end.trades.map(({ createdAt }) => Date.parse(createdAt));
+  for (const atMs of bought) assert.ok(atMs - (sold ?? 0) >= 40 * MINUTE_MS, String(atMs));
+});
+
+test('given lists that show a trade a minute later, when a rebalancing goes on in a new history, then its next purchase waits until they show it, and does not count it as still to be made', async () => {
+  const end = await ON_THE_WAY.given({
+    service: { lagMs: MINUTE_MS },
+    trade: [LOST_REQUEST],
+    longHistory: 6,
+  }).play();
+  assertAllTraded(end);
 });

@@ -5,7 +5,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PLAIN_DAY, TWO_LEGS } from '../machines/model/schedule.ts';
-import { END, START, after, assertDoneOnce, before, story, type Ending } from '../machines/model/story.ts';
+import {
+  END,
+  START,
+  after,
+  assertDoneOnce,
+  at,
+  before,
+  story,
+  type Ending,
+} from '../machines/model/story.ts';
 
 const OTHERS = { kind: 'answered', claim: 'another’s' } as const;
 const NOBODYS = { kind: 'answered', claim: 'nobody’s' } as const;
@@ -74,6 +83,51 @@ for (const write of ['trade', 'withdrawal'] as const)
         .when(before(`send ${write}`, { plusMs: 100 }), typed)
         .play(),
     );
+  });
+
+const UNDONE = { kind: 'answered', claim: 'undone' } as const;
+const SLOW = [{ kind: 'slow network', ms: 15_000 }] as const;
+
+for (const [write, given] of [
+  ['trade', { trade: SLOW }],
+  ['withdrawal', { withdrawal: SLOW }],
+] as const)
+  test(`that nothing was done is typed in place of a ${write} which is still on its way: the run does not end before it is found`, async () => {
+    const end = await story()
+      .given(given)
+      .when(before(`send ${write}`, { plusMs: 100 }), UNDONE)
+      .play();
+    assertDoneOnce(end);
+    assert.ok(end.held.includes('COMPLETED_BESIDE'), end.held.join());
+  });
+
+test('that nothing was done is typed twice in place of one payment of a batch: it is found again', async () => {
+  const end = await story()
+    .given({ batch: { chunks: [2], parallel: 2 }, service: { alsoMxn: '50000' } })
+    .when(at('before result'), UNDONE, 1)
+    .when(before('scan withdrawals'), UNDONE, 1)
+    .play();
+  assertDoneOnce(end);
+});
+
+test('that nothing was done is handed on while a payment is still on its way: the run does not end before it is found', async () => {
+  const end = await story()
+    .given({ withdrawal: SLOW })
+    .when(before('send withdrawal', { plusMs: 100 }), { kind: 'handed on', what: 'undone' })
+    .play();
+  assertDoneOnce(end);
+});
+
+for (const [how, given] of [
+  ['which the service lists', {}],
+  ['which is still on its way', { withdrawal: SLOW }],
+] as const)
+  test(`that nothing was done is typed in place of a payment of a batch ${how}: the run does not end before it is found`, async () => {
+    const end = await story()
+      .given({ batch: { chunks: [1, 1] }, service: { alsoMxn: '5000' }, ...given })
+      .when(before('send withdrawal', { plusMs: 100 }), UNDONE, 1)
+      .play();
+    assertDoneOnce(end);
   });
 
 test('given a trade that the service accepts, and shows much later than it says: it is traded once', async () => {
@@ -157,8 +211,11 @@ test('a call about the leg of a cancelled run is answered with a trade that was 
 
 // A stranger's worker completes a workflow task: the run goes on in a new history, with what he hands on.
 
-for (const what of ['nobody’s', 'nothing'] as const) {
-  const named = what === 'nothing' ? 'nothing is' : 'nobody’s records are';
+for (const [what, named] of [
+  ['nobody’s', 'nobody’s records are'],
+  ['nothing', 'nothing is'],
+  ['undone', 'that nothing was done is'],
+] as const) {
   for (const moment of [after('send trade'), before('send withdrawal'), after('send withdrawal')])
     test(`${named} handed on ${moment.at}: all is done once`, async () => {
       assertDoneOnce(await story().when(moment, { kind: 'handed on', what }).play());

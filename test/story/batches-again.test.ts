@@ -10,6 +10,7 @@ import {
   GO_ON,
   START,
   after,
+  at,
   assertDoneOnce,
   late,
   refused,
@@ -388,3 +389,16 @@ test('when a batch that has paid everybody is reset, it says that it is looking 
   for (const step of told) assert.match(step, /^looking, \d of 3 to be looked up; |^3 of 3 accepted, /);
   assertDoneOnce(end);
 });
+
+for (const [how, when, what] of [
+  ['reset to its beginning', { ...END, plusMs: MINUTE_MS }, reset(99)],
+  ['let go on by a stranger with nothing handed on', END, { kind: 'handed on', what: 'nothing' }],
+] as const)
+  test(`given a batch that has paid everybody, when one of its chunks is ${how} and terminated at once, then the report still says that everybody is paid`, async () => {
+    const end = await story()
+      .given({ batch: { chunks: [2] }, service: RICH })
+      .when(when, what, 1)
+      .when(at('start of a chunk', { nth: 2 }), { kind: 'terminate', againAfterMs: 0, plan: 'kept' }, 1)
+      .play();
+    assertDoneOnce(end);
+  });

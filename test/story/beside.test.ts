@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PLAIN_DAY, TWO_LEGS, type Misfortune, type RebalanceSettings } from '../machines/model/schedule.ts';
-import { LOST_REQUEST, START, after, before, late, story, type Ending } from '../machines/model/story.ts';
+import {
+  LOST_REQUEST,
+  START,
+  after,
+  before,
+  late,
+  story,
+  type Ending,
+  type Glimpse,
+} from '../machines/model/story.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -160,4 +169,42 @@ test('given a rebalancing that is terminated in the middle of a sale which the s
   // As long as the first run would have been in doubt, and hardly longer.
   const waitedMs = sold.sentAtMs - lost.sentAtMs;
   assert.ok(waitedMs > 3 * MINUTE_MS && waitedMs < 6 * MINUTE_MS, String(waitedMs));
+});
+
+// Somebody ends or deletes the workflow that says whose turn it is: the next run that takes the turn finds the others by their plans.
+
+const TURN_LOST: Misfortune = { kind: 'turn lost' };
+
+for (const perDay of [null, '4000'] as const)
+  test(`given a rebalancing that is terminated in the middle of a sale, when somebody ends the turn too and another run begins${perDay === null ? '' : ' beside a limit of the day'}, then it waits for that sale all the same`, async () => {
+    const startsWith = { USD: '5000', EUR: '1000', GBP: '400', MXN: '60000' };
+    const limited = perDay === null ? {} : ({ startsWith, perDay, maxTrades: 1 } as const);
+    const end = await story({ ...PLAIN_DAY, rebalance: { ...TWO_LEGS, ...limited, other: 'run' } })
+      .given({ trade: [late(2.5 * MINUTE_MS, { key: 'free' })], secondAfterMs: 30_000 })
+      .when(after('send trade'), TERMINATED)
+      .when(after('send trade', { plusMs: 1_000 }), TURN_LOST)
+      .play();
+    const [first, second] = end.runs;
+    const salesOf = (run: Glimpse | undefined) =>
+      run?.trades.filter(({ sellCurrency }) => sellCurrency === 'MXN');
+    assert.deepEqual([salesOf(first)?.length, salesOf(second)?.length], [1, 0]);
+  });
+
+test('given a rebalancing in doubt about its sale, when somebody ends the turn and another one begins beside it, then that one plans once the doubt is over', async () => {
+  const end = await beside({ pausedMs: 10 * MINUTE_MS, secondAfterMs: 5_000 })
+    .when(after('send trade', { plusMs: 1_000 }), TURN_LOST)
+    .play();
+  assert.deepEqual(end.runs[1]?.trades, []);
+});
+
+test('given lists that show a trade a minute later, when somebody ends the turn just after a rebalancing and another one begins, then it does not buy the same once more', async () => {
+  const startsWith = { USD: '9000', EUR: '1000', GBP: '400', MXN: '0' };
+  const end = await story({ ...PLAIN_DAY, rebalance: { ...TWO_LEGS, startsWith } })
+    .given({ service: { lagMs: MINUTE_MS, settlesAfterMs: 20 * MINUTE_MS }, secondAfterMs: 10_000 })
+    .when(after('send trade', { plusMs: 1_000 }), TURN_LOST)
+    .play();
+  assert.deepEqual(
+    end.runs.map(({ trades }) => trades.length),
+    [1, 0],
+  );
 });

@@ -148,6 +148,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     plans: { find: never, start: never, read: never, readEarlier: never },
     clock: given.clock,
     isCurrentAttempt: async () => true,
+    completedBeside: async () => null,
     claims: { ...NO_OTHER_RUNS, suspects: never, holders: never, plannedBeside: never },
     turn: {
       take: async () => OUR_TURN,

@@ -34,7 +34,12 @@ export type Started = {
 export type CommandOptions = {
   /** What differs from the stage's environment; undefined takes a variable away. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Another Node, and another `cambist` than that of this checkout. */
+  readonly program?: Program;
 };
+
+/** Whole paths. */
+export type Program = { readonly node: string; readonly bin: string };
 
 /** Starts `cambist` without a terminal. */
 export function startCommand(
@@ -42,7 +47,8 @@ export function startCommand(
   argv: readonly string[],
   options: CommandOptions = {},
 ): Started {
-  const child = spawn(process.execPath, [BIN, ...argv], {
+  const { node, bin } = options.program ?? { node: process.execPath, bin: BIN };
+  const child = spawn(node, [bin, ...argv], {
     cwd: stage.folder,
     env: { ...stage.env, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],

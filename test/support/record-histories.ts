@@ -1,9 +1,10 @@
 /**
  * Records the histories that `test/machines/run-replay.test.ts` replays: real runs on a real server, each file one history in
  * Temporal's own JSON. `npm run record-histories` records all of them anew, when workflows change so that they do not
- * replay any more; `-- NAME …` records only these (names of `RECORDINGS`). Nothing of this machine stays in the files.
+ * replay any more; `-- NAME …` records only these (names of `RECORDINGS`). Nothing of this machine stays in the files. Those of
+ * releases stay as they are.
  */
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
@@ -85,8 +86,8 @@ const stage = await openStage({
 });
 await stage.startWorker({ identity: RECORDER });
 const asked = process.argv.slice(2);
-if (asked.length === 0) await rm(FOLDER, { recursive: true, force: true });
-await mkdir(FOLDER, { recursive: true });
+const recorded = (await readdir(FOLDER)).filter((name) => name.endsWith('.json'));
+if (asked.length === 0) await Promise.all(recorded.map((name) => rm(join(FOLDER, name))));
 try {
   // Alone: what happens to reads happens to all.
   if (isAsked('unseen')) await recordWaitingPlan();

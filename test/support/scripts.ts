@@ -208,7 +208,7 @@ const PLAIN: { readonly [Kind in Effect['kind']]: readonly Answer[] } = {
   'take turn': [
     { turn: 'ours', hasLapsed: false, others: [], gone: [], tradedAgoMs: null, tradedAtMs: null },
   ],
-  'read demand': [{ demand: '1000000', takenBy: [], needsSales: false }],
+  'read demand': [{ demand: '1000000', takenBy: [], lacks: null }],
   'read day': [{ onDate: [] }],
   'read free money': [{ free: { USD: '1000000', MXN: '0' } }],
   'read lost runs': [{ lostRuns: null }],

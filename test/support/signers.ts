@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { signText } from '../../config/ssh-keygen.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
-import { textToSign, type SignedAs } from '../../domain/writes/approvals.ts';
+import { textToSign, type Signable, type SignedAs } from '../../domain/writes/approvals.ts';
 import { planHash } from '../../language/plan-hash.ts';
 import { NOW } from './scripts.ts';
 
@@ -37,17 +37,23 @@ export function allowedSigners(...people: readonly Pick<Person, 'name' | 'public
   return people.map(({ name, publicKey }) => `${name} ${publicKey}\n`).join('');
 }
 
-type How = { readonly as?: SignedAs; readonly atMs?: number; readonly expiresAtMs?: number };
+type How = {
+  readonly as?: SignedAs;
+  readonly atMs?: number;
+  readonly expiresAtMs?: number;
+  /** The instruction that is signed; absent: the plan is. */
+  readonly said?: Signable;
+};
 
 let number = 0;
 
-/** What the run of the plan keeps when this person has signed it. */
+/** What the run of the plan keeps when this person has signed it, or an instruction about it. */
 export async function signedBy(
   person: Person,
   plan: Plan,
-  { as = 'approver', atMs = NOW, expiresAtMs = NOW + 3_600_000 }: How = {},
+  { as = 'approver', atMs = NOW, expiresAtMs = NOW + 3_600_000, said }: How = {},
 ): Promise<Extract<Recorded, { kind: 'approve' }>> {
-  const text = textToSign({ as, plan, planHash: planHash(plan), expiresAtMs });
+  const text = textToSign({ as, plan, planHash: planHash(plan), said: said ?? null, expiresAtMs });
   const signed = await signText(person.keyFile, text);
   assert.ok(signed.ok, JSON.stringify(signed));
   number += 1;
@@ -57,6 +63,7 @@ export async function signedBy(
     by: person.name,
     why: 'seen',
     as,
+    about: said?.id ?? null,
     expiresAtMs,
     signature: signed.signature,
     number,

@@ -5,7 +5,7 @@
  */
 import { readReport } from '../../domain/run/report.ts';
 import assert from 'node:assert/strict';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
@@ -187,7 +187,8 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
     });
   let sandbox = await openSandbox(await freePort());
   const keyFile = join(folder, 'key.json');
-  const facts = join(folder, 'service.yaml');
+  // In live the folder is also that of the policies, which has no file *.yaml of another kind.
+  const facts = join(folder, mode === 'LIVE' ? 'service.facts' : 'service.yaml');
   await writeFile(keyFile, JSON.stringify({ name: key.name, privateKey: key.privateKeyPem }), {
     mode: 0o600,
   });
@@ -277,6 +278,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
 /** The folder of the stage is also the one by which its workers send. A worker does not start where it has no policy. */
 async function ownPolicies(folder: string): Promise<NodeJS.ProcessEnv> {
   await copyFile(join(ROOT, 'policies/live-shaped.yaml'), join(folder, 'live-shaped.yaml'));
+  await mkdir(join(folder, 'revoked'), { recursive: true });
   return { CAMBIST_POLICIES: folder };
 }
 

@@ -1,26 +1,35 @@
 /** A worker whose folder has rules of approvals: who has not signed the plan of a run lets nothing of it leave (M4). Keys and signatures are real. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { approvalGate } from '../../activities/approval-gate.ts';
+import { approvalGate, heeding } from '../../activities/approval-gate.ts';
 import { CeilingTally } from '../../activities/ceiling-tally.ts';
 import { createWithdrawals } from '../../activities/create-withdrawals.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
-import { writeGate } from '../../activities/write-gate.ts';
+import { eachSecond, writeGate } from '../../activities/write-gate.ts';
 import { verifySignature } from '../../config/ssh-keygen.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { paymentOf } from '../../domain/plan/batch-items.ts';
-import type { Recorded } from '../../domain/people/instructions.ts';
+import { spelledOut, type Fact, type PaidAgain, type Recorded } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 import type { Trade, Withdrawal } from '../../domain/service/records.ts';
+import type { Signable } from '../../domain/writes/approvals.ts';
 import type { Approvals, ApprovalRule } from '../../domain/writes/approval-rules.ts';
 import { NEW_LEG } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
-import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
+import { hashOfChunk, hashOfList } from '../../language/batch/chunk-hash.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { loadSigners } from '../../language/ssh-signers.ts';
 import { sealerOf } from '../../service/quote-seal.ts';
-import { GO, chunksWith, inActivity, page, worker, type Scripted } from '../support/activities.ts';
+import {
+  GO,
+  chunksWith,
+  inActivity,
+  instructionsOf,
+  page,
+  worker,
+  type Scripted,
+} from '../support/activities.ts';
 import { sells1000 } from '../support/policies.ts';
 import { makeKey } from '../support/service-fixture.ts';
 import { LEG, NOW, PAYMENT, WHOLE_PLAN, WITHDRAWAL, done } from '../support/scripts.ts';
@@ -65,6 +74,8 @@ type Folder = {
   readonly signers?: string;
   readonly revokedKeys?: string | null;
   readonly policy?: string;
+  /** No policy can be used: somebody is just changing the folder. */
+  readonly isUnusable?: true;
 };
 
 const ALL = allowedSigners(ana, ben, chi, dan);
@@ -84,11 +95,14 @@ type Given = {
   readonly isHidden?: true;
   readonly verify?: typeof verifySignature;
   readonly sentEarlier?: boolean;
+  /** The worker acts by the words too, as those that count. */
+  readonly isHeard?: true;
+  readonly facts?: readonly Fact[];
 };
 
 /** A worker whose folder has rules, with what Temporal shows it of the run. */
 function gated(given: Given) {
-  const { words = () => [], plan = () => PLAN, rows = [], sentEarlier = false } = given;
+  const { words = () => [], plan = () => PLAN, rows = [], facts = [], sentEarlier = false } = given;
   const folder = given.folder ?? ((): Folder => ({}));
   let ms = 0;
   let reads = 0;
@@ -105,32 +119,39 @@ function gated(given: Given) {
       }),
     });
   const verify = given.verify ?? verifySignature;
-  const approved = approvalGate({
-    mode: 'SANDBOX',
-    organisation: 'org-1',
-    clock,
-    readPlan: async () => {
-      reads += 1;
-      return { kind: 'plan', plan: plan() };
+  const read = eachSecond(async () => {
+    const { policy, hash } = policyOf(folder()?.policy ?? (rows.length > 0 ? PAYOUT : POLICY));
+    const now = folder();
+    return {
+      policies:
+        now?.isUnusable === true
+          ? []
+          : [{ policy, hash, destinations: null, referenceRates: null, before: null }],
+      ceilings: null,
+      approvals: now === null || now.isUnusable === true ? null : approvalsOf(now),
+      troubles: [],
+    };
+  }, clock);
+  const { whyNot, heard } = approvalGate(
+    {
+      mode: 'SANDBOX',
+      organisation: 'org-1',
+      clock,
+      readPlan: async () => {
+        reads += 1;
+        return { kind: 'plan', plan: plan() };
+      },
+      readWords: async () => spelledOut({ instructions: words(), facts }),
+      readRows: async () => (given.isHidden === true ? null : rows),
+      verify: (asked) => {
+        verified += 1;
+        return verify(asked);
+      },
     },
-    readWords: async () => ({ instructions: words(), facts: [] }),
-    readRows: async () => (given.isHidden === true ? null : rows),
-    verify: (asked) => {
-      verified += 1;
-      return verify(asked);
-    },
-  });
+    read,
+  );
   const gate = writeGate({
-    read: async () => {
-      const { policy, hash } = policyOf(folder()?.policy ?? (rows.length > 0 ? PAYOUT : POLICY));
-      const now = folder();
-      return {
-        policies: [{ policy, hash, destinations: null, referenceRates: null, before: null }],
-        ceilings: null,
-        approvals: now === null ? null : approvalsOf(now),
-        troubles: [],
-      };
-    },
+    read,
     mode: 'SANDBOX',
     reader: { listTrades: empty.listTrades, balances },
     facts: DEFAULT_SERVICE_FACTS,
@@ -142,13 +163,21 @@ function gated(given: Given) {
       clock,
       wait: () => new Promise(() => {}),
     }),
-    approved,
+    approved: whyNot,
     sentEarlier: async () => sentEarlier,
   });
   const createWithdrawal: Scripted['createWithdrawal'] = async ({ tag, amount, currency }) =>
     doneNow({ ...WITHDRAWAL, tag, currency, withdrawalAmount: amount });
   const chunks = chunksWith({ readGo: async () => GO });
-  const { deps, sent } = worker({ balances, createWithdrawal, ...empty }, { gate, clock, chunks });
+  const said = {
+    ...instructionsOf(),
+    read: async () => ({ instructions: given.isHeard === true ? words() : [], facts }),
+  };
+  const instructions = heeding(said, heard);
+  const { deps, sent } = worker(
+    { balances, createWithdrawal, ...empty },
+    { gate, clock, chunks, instructions },
+  );
   return {
     deps,
     gate,
@@ -209,6 +238,15 @@ test('two people who have not started the run approve it, and it is paid; withou
   assert.equal(one.sent(), 0);
   said.push(START, BY_ANA, BY_BEN);
   one.passes(1_001);
+  assert.equal((await pays(one))?.kind, 'accepted');
+});
+
+test('a signature that is said a moment after the worker has read counts when its run is woken, not a minute later', async () => {
+  const all: Recorded[] = [START, BY_ANA];
+  const one = gated({ words: () => [...all] });
+  await assertHeld(one, /signature of 1 of ben, chi/);
+  all.push(BY_BEN);
+  one.passes(10);
   assert.equal((await pays(one))?.kind, 'accepted');
 });
 
@@ -542,6 +580,199 @@ test('without rules, and for policies that no rule names, nothing is read; what 
   assert.equal((await pays(others))?.kind, 'accepted');
   assert.deepEqual([free.reads(), others.reads()], [0, 0]);
   assert.equal((await pays(gated({ sentEarlier: true })))?.kind, 'accepted');
+});
+
+const SAID = { id: 'word', by: 'dan', why: 'seen', number: 1, atMs: NOW, date: '2026-11-21' } as const;
+const AGAIN: Signable = { ...SAID, kind: 'pay again', item: 'supplier', follows: 1, recordId: 'wtd_1' };
+const SECOND: Plan = { ...PLAN, run: { policy: 'p', id: '2026-11-21-b' } };
+
+/** Everything that does not approve an instruction, though people have signed: each with why it waits. */
+async function notApproving(about: Signable): Promise<readonly (readonly [Given, RegExp])[]> {
+  const start = await signedBy(dan, PLAN, { as: 'starter', said: about });
+  const [byAna, byBen, byDan, expired, ofSecond, ofOther, asStarter] = await Promise.all([
+    signedBy(ana, PLAN, { said: about }),
+    signedBy(ben, PLAN, { said: about }),
+    signedBy(dan, PLAN, { said: about }),
+    signedBy(ben, PLAN, { said: about, expiresAtMs: NOW }),
+    signedBy(ben, SECOND, { said: about }),
+    signedBy(ben, PLAN, { said: { ...about, id: 'other' } }),
+    signedBy(ben, PLAN, { as: 'starter', said: about }),
+  ]);
+  const revokedKeys = Buffer.from(`${ben.publicKey}\n`).toString('base64');
+  const edit = POLICY.replace('settlement: T0', 'settlement: T0, max_quotes: 4');
+  const words = (...signatures: readonly Recorded[]) => ({ words: () => [about, ...signatures] });
+  const oneMissing = /signature of 1 of ben, chi/;
+  return [
+    [words(), /signature of who has said it and of 2 of ana, ben, chi/],
+    // The plan and all that it does were approved; this instruction was not.
+    [words(START, BY_ANA, BY_BEN), /signature of who has said it and of 2 of ana, ben, chi/],
+    [words(byAna, byBen), /signature of who has said it/],
+    [
+      { ...words(start, byAna, byDan), folder: () => ({ rule: { of: ['ana', 'ben', 'dan'] } }) },
+      /signature of 1 of ben/,
+    ],
+    [words(start, byAna, saidAgain(byAna)), oneMissing],
+    [words(start, byAna, expired), oneMissing],
+    [words(start, byAna, { ...BY_BEN, about: about.id }), oneMissing],
+    [words(start, byAna, ofSecond), oneMissing],
+    [words(start, byAna, { ...ofOther, about: about.id }), oneMissing],
+    [words(start, byAna, { ...asStarter, as: 'approver' }), oneMissing],
+    [{ ...words(start, byAna, byBen), folder: () => ({ revokedKeys }) }, oneMissing],
+    [
+      { ...words(start, byAna, byBen), folder: () => ({ policy: edit }) },
+      /have changed since its plan was made/,
+    ],
+  ];
+}
+
+/** The same, signed by who has said it and by two others. */
+async function approved(
+  about: Signable,
+  plan = PLAN,
+  how: Parameters<typeof signedBy>[2] = {},
+): Promise<readonly Recorded[]> {
+  const signed = [
+    signedBy(dan, plan, { ...how, as: 'starter', said: about }),
+    signedBy(ana, plan, { ...how, said: about }),
+    signedBy(ben, plan, { ...how, said: about }),
+  ];
+  return [about, ...(await Promise.all(signed))];
+}
+
+const paysAgain = ({ gate }: Worker, generation = 9, item = 'supplier', chunk?: number) => {
+  const { account, currency } = PAYMENT;
+  const reference = `p.2026-11-21.${item}~${generation}`;
+  const amount = chunk === undefined ? '17250.00' : '400';
+  const paid = { kind: 'withdrawal', reference, account, amount } as const;
+  return gate.send(
+    { ...paid, currency: chunk === undefined ? currency : 'EUR' },
+    async () => done(WITHDRAWAL),
+    chunk,
+  );
+};
+
+async function assertNotPaidAgain(
+  reply: ReturnType<typeof paysAgain>,
+  why: RegExp,
+  code = 'AWAITING_APPROVAL',
+) {
+  const told = await reply;
+  assert.ok(told.kind === 'NOT_SENT' && told.notAllowed === code, JSON.stringify(told));
+  assert.match(told.reason, why);
+}
+
+test('what a person lets be paid again waits for signatures of its own, whoever has signed the plan', async () => {
+  for (const [given, why] of await notApproving(AGAIN))
+    // One after the other.
+    await assertNotPaidAgain(paysAgain(gated(given)), why);
+  // Signatures of that run, put into this one.
+  const moved = await approved(AGAIN, SECOND);
+  await assertNotPaidAgain(
+    paysAgain(gated({ words: () => moved })),
+    /of who has said it and of 2 of ana, ben/,
+  );
+  const one = gated({ words: () => [] });
+  await assertNotPaidAgain(paysAgain(one), /no person has said that "supplier" is paid again/, 'NOT_ALLOWED');
+});
+
+test('signed by who has said it and by two others, it is paid again, also after the plan’s signatures and window are over', async () => {
+  const atMs = NOW + 20 * 24 * HOUR_MS;
+  const late = { ...AGAIN, atMs, date: '2026-12-11' };
+  const words = await approved(late, PLAN, { expiresAtMs: atMs + HOUR_MS });
+  const one = gated({ words: () => words });
+  one.passes(atMs - NOW);
+  assert.equal((await paysAgain(one)).kind, 'DONE');
+  // It opens eight generations and no more.
+  await assertNotPaidAgain(paysAgain(one, 17), /no person has said/, 'NOT_ALLOWED');
+  // A later date would open a later window.
+  const redated = words.map((word) =>
+    word.id === late.id ? { ...late, date: '2027-01-11', atMs: atMs + 1 } : word,
+  );
+  const forged = gated({ words: () => redated });
+  forged.passes(atMs - NOW);
+  await assertNotPaidAgain(paysAgain(forged), /signature of who has said it and of 2/);
+});
+
+test('payments of a batch are paid again as they were listed when people signed; one that is added later is not', async () => {
+  const listed = [['a-1', 1, null]] as const;
+  const chunks = [[1, 1, hashOfList(listed)]] as const;
+  const about: Signable = { ...SAID, kind: 'pay these again', chunks };
+  const plan = planOfRows(ROWS);
+  const words = await approved(about, plan);
+  const of = (items: readonly PaidAgain[], all = words) =>
+    gated({
+      rows: ROWS,
+      plan: () => plan,
+      words: () => all,
+      facts: [{ kind: 'to pay again', said: about.id, items }],
+      folder: () => ({ rule: { above: { value: '599.99', currency: 'EUR' } } }),
+    });
+  await assertNotPaidAgain(
+    paysAgain(of(listed, [about]), 9, 'a-1', 1),
+    /of who has said it and of 2 of ana, ben/,
+  );
+  const more: readonly PaidAgain[] = [...listed, ['a-2', 1, null]];
+  await assertNotPaidAgain(
+    paysAgain(of(more), 9, 'a-1', 1),
+    /are not those that dan has named/,
+    'NOT_ALLOWED',
+  );
+  assert.equal((await paysAgain(of(listed), 9, 'a-1', 1)).kind, 'DONE');
+});
+
+const DECISIONS: readonly Signable[] = [
+  { ...SAID, kind: 'executed', item: 'supplier', recordId: 'wtd_9' },
+  { ...SAID, kind: 'not executed', item: 'supplier' },
+  { ...SAID, kind: 'not this', item: 'supplier', recordId: 'wtd_9' },
+];
+
+test('while a decision about a payment lacks signatures, the payment waits and says who is missing; nothing of it is sent', async () => {
+  const [first = assert.fail(), ...others] = DECISIONS;
+  for (const [given, why] of await notApproving(first))
+    // One after the other.
+    await assertHeld(gated({ ...given, isHeard: true }), why);
+  for (const about of others)
+    await assertHeld(
+      gated({ words: () => [START, BY_ANA, BY_BEN, about], isHeard: true }),
+      /signature of who has said it and of 2 of ana, ben, chi/,
+    );
+});
+
+test('a decision counts once it is signed, and without a rule for its run at once', async () => {
+  const ends: readonly (readonly [string, number])[] = [
+    ['accepted', 0],
+    ['DECISION_PENDING', 0],
+    ['accepted', 1],
+  ];
+  for (const [index, about] of DECISIONS.entries()) {
+    // One after the other.
+    const words = [START, BY_ANA, BY_BEN, ...(await approved(about))];
+    for (const folder of [(): Folder => ({}), () => null]) {
+      const one = gated({ words: () => words, isHeard: true, folder });
+      const step = await pays(one);
+      assert.deepEqual(
+        [step?.kind === 'wait' ? step.wait.problem.code : step?.kind, one.sent()],
+        ends[index],
+      );
+    }
+  }
+});
+
+test('while it cannot be read what a decision is judged by, its payment waits', async () => {
+  const [about = assert.fail()] = DECISIONS;
+  const away = (): never => {
+    throw new Error('Temporal is away');
+  };
+  await assertHeld(
+    gated({ words: () => [about], isHeard: true, plan: away }),
+    /cannot read now.*Temporal is away/,
+  );
+  const [, accept = assert.fail()] = DECISIONS;
+  const unusable = gated({ words: () => [accept], isHeard: true, folder: () => ({ isUnusable: true }) });
+  await assertHeld(unusable, /cannot read now.*the folder of policies cannot be used/);
+  const gone = POLICY.replace('name: p', 'name: another');
+  const without = gated({ words: () => [accept], isHeard: true, folder: () => ({ policy: gone }) });
+  await assertHeld(without, /the folder has no policy "p" for it/);
 });
 
 /** The same once more, as another word. */

@@ -16,7 +16,7 @@ import {
 import { spelledOut, type Recorded } from '../../domain/people/instructions.ts';
 import { auditDigest } from '../../config/audit-digest.ts';
 import { inActivity, instructionsOf, worker } from '../support/activities.ts';
-import { recorded, said } from '../support/instructions.ts';
+import { LIST_HASH, recorded, said } from '../support/instructions.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
 
@@ -50,8 +50,8 @@ test('each word of people is one line, however often it is read, and one for the
     kind: 'pay these again',
     id: 'a',
     chunks: [
-      [1, 2],
-      [2, 2],
+      [1, 2, LIST_HASH],
+      [2, 2, LIST_HASH],
     ],
     number: 1,
     atMs: NOW,

@@ -85,7 +85,9 @@ async function asked({
       },
     },
   );
-  const told = await inActivity({}, () => readDemand(deps, { mode: 'SANDBOX', run: RUN, leg: SOLD, turn }));
+  const told = await inActivity({}, () =>
+    readDemand(deps, { mode: 'SANDBOX', run: RUN, leg: SOLD, ownTrades: [], turn }),
+  );
   return { told, requests };
 }
 

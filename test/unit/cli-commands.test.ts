@@ -1,7 +1,8 @@
 /** The command line itself: help, mistakes of the line, and what needs no server. */
 import type { Problem } from '../../domain/problems.ts';
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { convertPolicy } from '../support/policies.ts';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -140,7 +141,15 @@ test('the options are those of the design', async () => {
     '--wait',
     '--yes',
   ]);
-  assert.deepEqual(optionsOf('approve'), ['--by', '--json', '--key', '--reason']);
+  assert.deepEqual(optionsOf('approve'), [
+    '--by',
+    '--json',
+    '--key',
+    '--out',
+    '--plan',
+    '--reason',
+    '--starter',
+  ]);
   assert.deepEqual(optionsOf('report'), ['--batch', '--json', '--jsonl', '--out', '--refresh']);
   assert.deepEqual(optionsOf('resolve'), [
     '--accept',
@@ -150,12 +159,13 @@ test('the options are those of the design', async () => {
     '--json',
     '--not-executed',
     '--not-this',
+    '--sign',
   ]);
   assert.deepEqual(optionsOf('list'), ['--acknowledge', '--attention', '--by', '--json', '--reason']);
   assert.deepEqual(optionsOf('cancel'), ['--by', '--json', '--reason']);
   const ofHalts = ['--by', '--currency', '--json', '--mode', '--policy', '--reason'];
   assert.deepEqual(optionsOf('halt'), [...ofHalts, '--drill'].toSorted());
-  assert.deepEqual(optionsOf('resume'), [...ofHalts, '--yes']);
+  assert.deepEqual(optionsOf('resume'), ['--approve', ...ofHalts, '--sign', '--yes']);
   assert.deepEqual(optionsOf('explain-reset'), ['--event', '--json']);
   assert.deepEqual(optionsOf('replay'), [
     '--attention',
@@ -248,6 +258,21 @@ test('check shows every mistake with its place, and has all of them in its docum
   assert.equal(document.exitCode, 2);
   assert.ok(document.problems.some(({ code, place }) => code === 'POLICY_NAME' && place === 'bad.yaml:3:7'));
   assert.ok(document.problems.length > 2);
+});
+
+test('check takes a folder of policies of workers, and tells what in it binds nobody', async (t) => {
+  const cwd = temporaryFolder(t);
+  mkdirSync(join(cwd, 'all/revoked'), { recursive: true });
+  writeFileSync(join(cwd, 'all/p.yaml'), convertPolicy());
+  const good = await cambist(['check', 'all'], { cwd });
+  assert.deepEqual([good.exitCode, good.stdout], [0, 'all: ok (1 policy)\n']);
+  writeFileSync(join(cwd, 'all/approval.yaml'), 'approvals: 1\n');
+  const bad = await cambist(['check', 'all'], { cwd });
+  assert.equal(bad.exitCode, 2);
+  assert.match(
+    bad.stdout,
+    /POLICIES_DAMAGED .*"approval\.yaml" is no policy and\s+no file that one\s+names/s,
+  );
 });
 
 test('a policy whose reference file is missing is bad input, before anything is connected', async (t) => {

@@ -1,4 +1,4 @@
-/** Completion by Tab, as bash carries it out, and the version. */
+/** Completion by Tab, as bash and fish carry it out and zsh reads it, and the version. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -40,6 +40,9 @@ writeFileSync(
   { mode: 0o755 },
 );
 
+/** The programs of the folder before those of the system, and no others. */
+const environment = { ...process.env, PATH: `${folder}:/usr/bin:/bin` };
+
 /** What bash offers for a line whose last word is being typed. */
 function offered(script: string, ...words: string[]): string[] {
   return offeredAfter(['cambist'], script, ...words);
@@ -53,9 +56,9 @@ function offeredAfter(program: readonly string[], script: string, ...typed: stri
   const { stdout, stderr, status } = spawnSync('bash', ['--norc', '-c', text], {
     encoding: 'utf8',
     cwd: folder,
-    env: { ...process.env, PATH: `${folder}:/usr/bin:/bin` },
+    env: environment,
   });
-  assert.equal(status, 0, stderr);
+  assert.deepEqual([status, stderr], [0, '']);
   return stdout.split('\n').filter((word) => word !== '');
 }
 
@@ -125,6 +128,64 @@ test('zsh takes the same by its emulation of bash, fish has a line for each comm
   );
   assert.match(fish, /^complete -c npx .* = cambist' -f -a "\(complete -C /m);
   assert.match(fish, /-n '__fish_seen_subcommand_from status' -f -a '\(__cambist_runs\)'$/m);
+});
+
+/** Why a test is skipped that needs the shell; false: it is here. */
+function without(shell: string): string | false {
+  return spawnSync(shell, ['-c', 'true'], { env: environment }).status === 0
+    ? false
+    : `${shell} is not installed here`;
+}
+
+test('fish completes them', { skip: without('fish') }, async () => {
+  const script = await printed('completion', 'fish');
+  const file = join(folder, 'cambist.fish');
+  writeFileSync(file, script);
+  const completed = (line: string): string[] => {
+    const { stdout, stderr } = spawnSync(
+      'fish',
+      ['--no-config', '-c', 'source $argv[1]; complete -C $argv[2]', file, line],
+      {
+        encoding: 'utf8',
+        cwd: folder,
+        env: environment,
+      },
+    );
+    assert.equal(stderr, '');
+    return stdout.split('\n').flatMap((text) => text.split('\t')[0] || []);
+  };
+  assert.deepEqual(completed('cambist bal'), ['balances']);
+  assert.deepEqual(completed('cambist schedule pau'), ['pause']);
+  assert.deepEqual(completed('cambist halt --curr'), ['--currency']);
+  assert.deepEqual(completed('cambist status '), ['one.2026-11-21', 'two.2026-11-20']);
+  assert.deepEqual(completed('cambist run policies/t'), ['policies/two.yaml']);
+  assert.deepEqual(completed('cambist halt --policy '), ['one']);
+  assert.deepEqual(completed('npx cambist bal'), ['balances']);
+});
+
+test('zsh reads its script, and completes by it', { skip: without('zsh') }, async () => {
+  const file = join(folder, 'cambist.zsh');
+  writeFileSync(file, await printed('completion', 'zsh'));
+  const { stdout, stderr, status } = spawnSync(
+    'zsh',
+    ['-f', '-c', 'zsh -f -n $1 && source $1 && print $_comps[cambist] / $_comps[npx]', '-', file],
+    { encoding: 'utf8', cwd: folder, env: { ...environment, HOME: folder } },
+  );
+  assert.equal(status, 0, stderr);
+  assert.equal(stdout, '_bash_complete -o default -F _cambist / _bash_complete -o default -F _cambist_npx\n');
+});
+
+test('no shell waits long for runs, nor says anything, where Temporal does not answer', async () => {
+  for (const shell of ['bash', 'zsh', 'fish'])
+    assert.match(await printed('completion', shell), /timeout 3\b/, shell);
+  const script = await printed('completion', 'bash');
+  const broken = join(folder, 'cambist');
+  writeFileSync(broken, '#!/bin/sh\necho TEMPORAL_AWAY >&2\nexit 7\n', { mode: 0o755 });
+  try {
+    assert.deepEqual(offered(script, 'status', ''), []);
+  } finally {
+    rmSync(broken);
+  }
 });
 
 test('the version is that of the package', async () => {

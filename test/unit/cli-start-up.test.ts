@@ -78,6 +78,21 @@ test('the overview loads the parser of the line, and none of the commands', () =
   );
 });
 
+test('before the program nothing is loaded but how it ends and where its cache is, and nothing that starts processes', () => {
+  const { files, packages } = loadedBy('bin/cambist.mjs');
+  assert.deepEqual(
+    [[...files].toSorted(), [...packages]],
+    [
+      ['bin/cambist.mjs', 'scripts/lib/cache-folder.mjs', 'scripts/lib/main.mjs', 'scripts/lib/steps.mjs'],
+      [],
+    ],
+  );
+  const wrong = [...files].filter((file) =>
+    /^import .*node:child_process/m.test(readFileSync(join(ROOT, file), 'utf8')),
+  );
+  assert.deepEqual(wrong, []);
+});
+
 /** By its file: `schedule/next` for what is typed behind `schedule`. */
 const FILES = COMMANDS.flatMap((entry) => [
   nameOf(entry),

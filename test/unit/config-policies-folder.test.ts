@@ -163,7 +163,7 @@ test('a policy that is half written while it is read counts once it is whole, an
   const whole = `${named('one')}limits: { per_payment: ["5.00 MXN"], paid_per_run: ["5.00 MXN"] }\n`;
   const half = named('one');
   const writes: (() => Promise<void>)[] = [];
-  const reader = policiesFolder(folder, {}, async () => writes.shift()?.());
+  const reader = policiesFolder(folder, {}, { pause: async () => writes.shift()?.() });
   const limitsNow = async (): Promise<readonly unknown[]> =>
     (await reader()).policies.map(({ policy }) => policy.rules.limits?.perPayment.length ?? null);
   await put('one.yaml', half);
@@ -183,7 +183,7 @@ test('a policy that is half written while it is read counts once it is whole, an
 test('a folder that changes with each reading allows nothing, and says so', async () => {
   await put('one.yaml', named('one'));
   let nth = 0;
-  const reader = policiesFolder(folder, {}, () => put('two.yaml', named(`two-${(nth += 1)}`)));
+  const reader = policiesFolder(folder, {}, { pause: () => put('two.yaml', named(`two-${(nth += 1)}`)) });
   const { policies, troubles } = await reader();
   assert.deepEqual(policies, []);
   assert.match(troubles.join(), /is being changed/);
@@ -228,6 +228,38 @@ test('a rule for a policy that is not there, and a person who is not in the list
   const told = (await read()).troubles.join('\n');
   assert.match(told, /"approvals\.yaml" names policy "two", which is not in the folder/);
   assert.match(told, /"approvals\.yaml" names "ben", who is not in "allowed_signers"/);
+});
+
+test('in live, what binds nobody allows nothing: an unknown file, a nearly right name, and a rule for nobody; in sandbox it is told', async () => {
+  const pause = async (): Promise<void> => {};
+  const strict = policiesFolder(folder, {}, { isStrict: true, pause });
+  await put('one.yaml', named('one'));
+  await put('approvals.yaml', RULES);
+  await put('allowed_signers', `ana ${KEY}\n`);
+  await assertNothing(strict, /folder "revoked" is not there/);
+  await mkdir(join(folder, 'revoked'));
+  await put('revoked/.gitkeep', '');
+  await put('rates.yaml', 'as_of: 2026-11-20T16:00:00+01:00\nrates: []\n');
+  await put('README.md', 'how to deploy it');
+  assert.equal((await strict()).policies.length, 1);
+  const odd: readonly (readonly [string, string, RegExp])[] = [
+    ['approval.yaml', RULES, /"approval\.yaml" is no policy and no file that one names/],
+    ['revoked_key', KEY, /"revoked_key" must have the name "revoked_keys"/],
+    ['Allowed_Signers', KEY, /"Allowed_Signers" must have the name "allowed_signers"/],
+    ['revoked/one.yaml.txt', named('one'), /"revoked\/one\.yaml\.txt" is no file \*\.yaml/],
+    ['approvals.yaml', RULES.replace('[{ ', '[{ policies: [two], '), /names policy "two"/],
+    ['approvals.yaml', RULES.replace('[ana]', '[ana, ben]'), /names "ben", who is not in/],
+  ];
+  for (const [name, text, why] of odd) {
+    // One after the other.
+    await put(name, text);
+    await assertNothing(strict, why);
+    const told = await policiesFolder(folder, {}, { pause })();
+    assert.equal(told.policies.length, 1);
+    assert.match(told.troubles.join('\n'), why);
+    await (name === 'approvals.yaml' ? put(name, RULES) : rm(join(folder, name)));
+  }
+  assert.equal((await strict()).policies.length, 1);
 });
 
 async function assertNothing(now: ReturnType<typeof policiesFolder>, why: RegExp): Promise<void> {

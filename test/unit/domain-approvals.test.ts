@@ -179,7 +179,13 @@ test('names that share a key are one person, also through a third name', () => {
 });
 
 test('the signed text names everything that a signature is for, and the hash of a plan is of all of it', () => {
-  const of = { as: 'approver', plan: WHOLE_PLAN, planHash: planHash(WHOLE_PLAN), expiresAtMs: NOW } as const;
+  const of = {
+    as: 'approver',
+    plan: WHOLE_PLAN,
+    planHash: planHash(WHOLE_PLAN),
+    said: null,
+    expiresAtMs: NOW,
+  } as const;
   assert.equal(
     textToSign(of),
     `{
@@ -190,6 +196,7 @@ test('the signed text names everything that a signature is for, and the hash of 
   "run": "p.2026-11-21",
   "plan": "${planHash(WHOLE_PLAN)}",
   "policy": "hash",
+  "instead_of": null,
   "chunks": [],
   "expires": "2026-11-21T15:00:00.000Z"
 }

@@ -13,7 +13,7 @@ import {
   unionOf,
 } from '../../domain/people/instruction-shape.ts';
 import type { Fact, Instruction } from '../../domain/people/instructions.ts';
-import { kept, recorded, said } from '../support/instructions.ts';
+import { LIST_HASH, kept, recorded, said } from '../support/instructions.ts';
 
 const EACH: readonly Instruction[] = [
   said({ kind: 'cancel' }),
@@ -26,8 +26,8 @@ const EACH: readonly Instruction[] = [
   said({
     kind: 'pay these again',
     chunks: [
-      [1, 2],
-      [400, 500],
+      [1, 2, LIST_HASH],
+      [400, 500, LIST_HASH],
     ],
   }),
   said({ kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1' }),

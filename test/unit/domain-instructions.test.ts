@@ -18,7 +18,7 @@ import {
   type Recorded,
   type Saying,
 } from '../../domain/people/instructions.ts';
-import { kept, recorded, said, type LooseInstruction } from '../support/instructions.ts';
+import { LIST_HASH, kept, recorded, said, type LooseInstruction } from '../support/instructions.ts';
 import { NOT_SENT, NO_ANSWER, done, failed } from '../support/scripts.ts';
 
 const CANCEL = recorded({ kind: 'cancel' });
@@ -89,7 +89,7 @@ test('what lets something be sent is refused where a person has said something s
     { kind: 'not executed', item: 'supplier' },
     { kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1' },
     { kind: 'pay again', item: 'supplier', follows: 1, recordId: null },
-    { kind: 'pay these again', chunks: [[1, 2]] },
+    { kind: 'pay these again', chunks: [[1, 2, LIST_HASH]] },
   ];
   for (const instruction of SENDS) {
     assert.equal(say(instruction, {}), 3, instruction.kind);
@@ -112,7 +112,7 @@ test('what lets something be sent is refused where a person has said something s
 });
 
 test('in a batch what people say about the run and about payments of its chunks has one order, and nobody speaks past the other', () => {
-  const again = said({ kind: 'pay these again', chunks: [[1, 1]] });
+  const again = said({ kind: 'pay these again', chunks: [[1, 1, LIST_HASH]] });
   const decision = said({ kind: 'not executed', item: 'a' });
   const taken = (before: readonly Recorded[], instruction: Instruction, seen: number) =>
     takeIn(before, { ...instruction, atMs: 5, date: '2026-11-21' }, { seen, untilMs: 10 }, 5);
@@ -227,7 +227,7 @@ test('people are told what the service says in words, with its figures, never th
 test('one instruction about payments of chunks says of each what one about it alone would say, once it is kept', () => {
   const words = kept(
     { kind: 'cancel' },
-    { kind: 'pay these again', chunks: [[1, 2]], id: 'these', why: 'r' },
+    { kind: 'pay these again', chunks: [[1, 2, LIST_HASH]], id: 'these', why: 'r' },
   );
   const lists: readonly Fact[] = [
     { kind: 'to pay again', said: 'these', items: [['supplier', 1, 'wtd_1']] },
@@ -287,4 +287,24 @@ test('what is kept is read in parts that Temporal likes to carry, nothing of it 
     all,
   );
   assert.deepEqual(keptPage(NOTHING_KEPT, 0), { kept: NOTHING_KEPT, next: null, all: 0 });
+});
+
+test('a decision that lacks signatures counts as not said, and is told until an approved one replaces it', () => {
+  const { instructions, facts } = kept(
+    { kind: 'not executed', item: 'supplier', id: 'first' },
+    { kind: 'pay again', item: 'supplier', follows: 1, recordId: null },
+    { kind: 'not this', item: 'supplier', recordId: 'wtd_2', id: 'second' },
+    { kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_1', id: 'third' },
+  );
+  const unsigned = { first: 'ana is missing', second: 'ben is missing', third: 'chi is missing' };
+  const payment = instructionsAbout({ instructions, facts, unsigned }, 'supplier');
+  assert.deepEqual(
+    [payment.decision, payment.eights.map(({ closedBy }) => closedBy), payment.notThisIds, payment.unsigned],
+    [null, [null], [], 'ben is missing'],
+  );
+  const leg = instructionsAbout({ instructions, facts, unsigned }, 'usd-mxn-1');
+  assert.deepEqual([leg.acceptedIds, leg.unsigned, leg.unsignedAcceptance], [[], null, 'chi is missing']);
+  const more = recorded({ kind: 'not executed', item: 'supplier', id: 'fourth' }, instructions);
+  const after = instructionsAbout({ instructions: [...instructions, more], facts, unsigned }, 'supplier');
+  assert.deepEqual([after.decision?.id, after.unsigned], ['fourth', null]);
 });

@@ -155,6 +155,7 @@ test('a settlement is waited for by what was there and what was bought, where th
         payments: [],
         waiting: null,
         isAgain: false,
+        isUnsure: false,
       }),
       totals: [total],
     };

@@ -678,7 +678,7 @@ test('after a reset or a new start a leg that was computed from balances is trad
   const unread = { afterMs: 10_000, reason: 'outage', problem: unreadable('plan', 'balances') } as const;
   const steps = (more: Parameters<typeof context>[0], demand: string | null) =>
     play(requestQuoteSteps(context(more), leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-      'read demand': [demand === null ? { wait: unread } : { demand, takenBy: [], needsSales: false }],
+      'read demand': [demand === null ? { wait: unread } : { demand, takenBy: [], lacks: null }],
     });
   const fresh = play(requestQuoteSteps(context(), leg, NEW_LEG));
   assert.equal(fresh.result.kind, 'quoted');
@@ -703,7 +703,7 @@ test('a leg that ends because another open run has reserved what it would trade 
   const reset = context({ attempt: { ...context().attempt, runId: 'run-2' } });
   const takenBy = [{ policy: 'q', id: '2026-11-21' }];
   const { result } = play(requestQuoteSteps(reset, leg, { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW }), {
-    'read demand': [{ demand: '0', takenBy, needsSales: false }],
+    'read demand': [{ demand: '0', takenBy, lacks: null }],
   });
   assert.ok(result.kind === 'not traded');
   const { code, message, fix } = result.problem;
@@ -719,7 +719,7 @@ test('a leg that ends because another open run has reserved what it would trade 
 test('a purchase that needs sales by the balances of now waits for the sale of its run, and ends when the run makes none any more', () => {
   const leg = { ...LEG, why: { kind: 'target', currency: 'MXN' } } as const;
   const reset = { ...context().attempt, runId: 'run-2' };
-  const scripted = { 'read demand': [{ demand: '0', takenBy: [], needsSales: true }] } as const;
+  const scripted = { 'read demand': [{ demand: '0', takenBy: [], lacks: 'sales' }] } as const;
   const begun = { ...NEW_LEG, knownIn: 'run-2', knownAtMs: NOW };
   const told = (more: Partial<Context>) =>
     play(requestQuoteSteps(context({ attempt: reset, ...more }), leg, begun), scripted).result;
@@ -808,7 +808,7 @@ test('once the turn of its plan has lapsed every leg that was computed from bala
       'take turn': [
         { turn: 'ours', hasLapsed: true, others: [], gone: [], tradedAgoMs: null, tradedAtMs: null },
       ],
-      'read demand': [{ demand, takenBy: [], needsSales: false }],
+      'read demand': [{ demand, takenBy: [], lacks: null }],
     }).result;
   for (const othersAccepted of [false, true])
     for (const leg of [target, all]) {

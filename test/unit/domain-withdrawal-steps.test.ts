@@ -411,6 +411,23 @@ test('one that a person has approved is sent, and no reason against an end', () 
   assert.equal(problemOf(end(null, NOW - 60_000)), 'RECORD_COULD_BE_IT');
 });
 
+test('while a decision lacks signatures, a payment is neither sent nor ended, and a record of its own is adopted', () => {
+  const words = kept({ kind: 'executed', item: PAYMENT.id, recordId: 'wtd_9', id: 'word' });
+  const unsigned = { ...words, unsigned: { word: 'ben has not signed.' } };
+  const after = (state: PaymentState, record?: Withdrawal) =>
+    play(createWithdrawalSteps(context(), PAYMENT, WANTED, state), {
+      'read instructions': [unsigned],
+      'scan withdrawals': [record === undefined ? seen<Withdrawal>() : seen(record)],
+    });
+  for (const state of [NEW_PAYMENT, DOUBTFUL]) {
+    const { result, effects } = after(state);
+    assert.equal(named(result), 'wait: approval');
+    assert.equal(problemOf(result), 'AWAITING_APPROVAL');
+    assert.deepEqual(sentAs(effects), []);
+    assert.equal(named(after(state, { ...WITHDRAWAL, tag: PAYMENT.reference }).result), 'accepted');
+  }
+});
+
 test('a record that a person says is not the payment’s stops it no more; the service’s own word counts all the same', () => {
   const twin: Withdrawal = { ...WITHDRAWAL, id: 'wtd_9', tag: null };
   const notThis = (recordId: string) =>

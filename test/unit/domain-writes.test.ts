@@ -740,6 +740,14 @@ test('a trade that came out worse than the guard or a limit is held until a pers
       assert.deepEqual(kindsOf(played.effects), ['read instructions']);
       assert.ok(played.result.kind === 'traded' && played.result.isHeld === isHeld);
     }
+    if (code === null) continue;
+    const accepts = saidAt(NOW, { kind: 'accept', item: LEG.id, recordId: TRADE.id });
+    const unsigned = { [accepts.id]: 'ben has not signed.' };
+    const { result } = play(tradedSteps(ctx, leg, traded), {
+      'read instructions': [{ ...kept([accepts]), unsigned }],
+    });
+    assert.ok(result.kind === 'traded' && result.isHeld);
+    assert.match(result.worse?.message ?? '', /ben has not signed\.$/);
   }
 });
 

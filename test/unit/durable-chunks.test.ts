@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { defaultDataConverter } from '@temporalio/common';
 import { keptPlan } from '../../domain/plan/plan.ts';
-import { chunksOf } from '../../durable/batches/chunks.ts';
+import { chunksOf, runThatTells } from '../../durable/batches/chunks.ts';
 import { claimsOf } from '../../durable/other-runs/claims.ts';
 import { RUN, context } from '../support/scripts.ts';
 
@@ -116,3 +116,74 @@ test('where Temporal has deleted the plan of a batch, a chunk that has read it s
     assert.deepEqual([held.has('inv-1'), silent], [hasRead, null]);
   }
 });
+
+/** A chunk with these Temporal runs, the first one first: how each stands, and the go that it has heard. */
+function chunkWith(runs: readonly (readonly [status: string, heard: string | null])[]): Client {
+  const infos = runs.map(([name, heard], index) => ({
+    workflowId: CHUNK,
+    runId: `c${index + 1}`,
+    type: 'chunk',
+    status: { name },
+    startTime: new Date(index),
+    heard,
+  }));
+  return {
+    withDeadline: (_deadline: number, ask: () => Promise<unknown>) => ask(),
+    workflow: {
+      async *list() {
+        yield* infos.toReversed();
+      },
+      getHandle: (_workflowId: string, runId?: string) => ({
+        describe: async () => infos.at(-1),
+        query: async () => infos.find((info) => info.runId === runId),
+      }),
+    },
+  } as unknown as Client;
+}
+
+for (const [what, runs, tells] of [
+  [
+    'is open',
+    [
+      ['COMPLETED', 'r1/c1'],
+      ['RUNNING', null],
+    ],
+    undefined,
+  ],
+  [
+    'has ended by itself',
+    [
+      ['COMPLETED', 'r1/c1'],
+      ['COMPLETED', null],
+    ],
+    undefined,
+  ],
+  [
+    'was terminated after it had a go',
+    [
+      ['COMPLETED', 'r1/c1'],
+      ['TERMINATED', 'r2/c2'],
+    ],
+    'c2',
+  ],
+  [
+    'was terminated before it had a go',
+    [
+      ['COMPLETED', 'r1/c1'],
+      ['TERMINATED', null],
+    ],
+    'c1',
+  ],
+  [
+    'was terminated as a new history',
+    [
+      ['CONTINUED_AS_NEW', 'r1/c1'],
+      ['TERMINATED', null],
+    ],
+    'c1',
+  ],
+  ['was terminated, and none had a go', [['TERMINATED', null]], undefined],
+] as const)
+  test(`the newest Temporal run of a chunk ${what}: ${tells ?? 'the newest'} tells of its payments`, async () => {
+    assert.equal(await runThatTells(chunkWith(runs), CHUNK), tells);
+  });

@@ -247,7 +247,12 @@ function withNewest(status: string | null, askedBy: string) {
   const workflow = { start, getHandle, list };
   const client = { workflow, workflowService, options: { loadedDataConverter } } as unknown as Client;
   const startOnce = async (input = INPUT) =>
-    startPlan(client, 'cambist', input, await findPlan(client, 'SANDBOX', RUN));
+    startPlan(
+      client,
+      { taskQueue: 'cambist', organisation: 'org-1' },
+      input,
+      await findPlan(client, 'SANDBOX', RUN),
+    );
   return { asked, forRuns, startOnce };
 }
 

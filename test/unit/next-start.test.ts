@@ -7,7 +7,7 @@ import { triedAgainDocument, triedAgainLines } from '../../cli/views/next-start-
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import type { Problem } from '../../domain/problems.ts';
 import { toBring, toBringLines } from '../../cli/views/to-bring-text.ts';
-import { recorded } from '../support/instructions.ts';
+import { LIST_HASH, recorded } from '../support/instructions.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 
 const [SAMPLE] = makeReportOf({ status: 'PARTIAL' }).payments;
@@ -52,7 +52,7 @@ test('a payment that a person has opened again is paid again, until the service 
   const failed = { outcome: 'NOT_PAID', withdrawalId: 'wtd_1', reference: 'r.d.p' } as const;
   const opened = recorded({ kind: 'pay again', item: 'p', follows: 1, recordId: 'wtd_1' });
   const { instructions: ofBatch } = spelledOut({
-    instructions: [recorded({ kind: 'pay these again', id: 'these', chunks: [[1, 2]] })],
+    instructions: [recorded({ kind: 'pay these again', id: 'these', chunks: [[1, 2, LIST_HASH]] })],
     facts: [
       {
         kind: 'to pay again',

@@ -7,6 +7,7 @@ import { defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { READABLE } from '../../config/readable.ts';
 import { UNREADABLE } from '../../domain/unreadable.ts';
 import { listAll, listAttention } from '../../operations/watch/attention.ts';
+import { readStuckChunk } from '../../operations/follow/stuck.ts';
 import type { Place } from '../../operations/place.ts';
 
 /** A Temporal with so many runs that have failed, newest first, about which nobody has said anything. */
@@ -72,4 +73,28 @@ test('what cannot be read in Temporal stands as such, and does not end the readi
     }
   };
   assert.deepEqual(read.map(told), [...strange.map(() => ({ ...UNREADABLE })), { a: '1' }]);
+});
+
+test('of the open chunks of a batch the first one is named whose task fails again and again', async () => {
+  const attempts = new Map([
+    ['sandbox/batch.2026-11-21/chunk-0003', 5],
+    ['sandbox/batch.2026-11-21/chunk-0007', 9],
+  ]);
+  const getHandle = (workflowId: string) => ({
+    describe: async () => ({
+      status: { name: 'RUNNING' },
+      runId: 'r',
+      historyLength: 40,
+      raw: { pendingWorkflowTask: { attempt: attempts.get(workflowId) ?? 1, scheduledTime: { seconds: 1 } } },
+    }),
+  });
+  const workflowService = { getWorkflowExecutionHistoryReverse: async () => ({ history: { events: [] } }) };
+  const client = { workflow: { getHandle }, workflowService, options: { namespace: 'default' } };
+  const place = { client, mode: 'SANDBOX' } as unknown as Place;
+  const run = { policy: 'batch', id: '2026-11-21' };
+  const stuck = await readStuckChunk(place, run, [1, 2, 3, 7], Date.now());
+  assert.equal(stuck?.code, 'STUCK');
+  assert.match(stuck.message, /^Chunk 3: Its workflow task has failed 4 times: this version of the worker /);
+  // Those that no worker has taken for long are told of their run.
+  assert.equal(await readStuckChunk(place, run, [1, 2], Date.now()), null);
 });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  buildsInUse,
   hasBuilds,
   idleOf,
   lackingOf,
@@ -11,6 +12,7 @@ import {
   readRouting,
   requireBuild,
   type Build,
+  type Pinned,
   type Routing,
 } from '../../operations/watch/builds.ts';
 import { CommandFailure } from '../../operations/failure.ts';
@@ -32,7 +34,15 @@ const routing = (
   present,
 });
 
-const said = (of: Routing, pinned: readonly Build[] = []) => ({
+const OLDEST = { workflowId: 'live/treasury.2026-11-21', startedAt: new Date('2026-11-21T09:30:07Z') };
+
+const pinnedTo = (build: NonNullable<Build>, workflows = 3): Pinned => ({
+  build,
+  workflows,
+  oldest: OLDEST,
+});
+
+const said = (of: Routing, pinned: readonly Pinned[] = []) => ({
   lacking: lackingOf(of, 'treasury').map(({ message }) => message),
   idle: idleOf(of, pinned, 'treasury').map(({ message }) => message),
 });
@@ -159,18 +169,18 @@ test('a current build that is gone is replaced by one that is there, also by one
 });
 
 test('nobody is told to end the workers of a build that runs are pinned to', () => {
-  assert.deepEqual(said(routing([NEW], [OLD, NEW, NONE]), [OLD]), {
+  assert.deepEqual(said(routing([NEW], [OLD, NEW, NONE]), [pinnedTo(OLD)]), {
     lacking: [],
     idle: [`workers without a build get no work: Temporal gives it to ${NEW_NAME}`],
   });
 });
 
 test('runs that are pinned to a build without worker are named, with the command that takes back only their pins', () => {
-  assert.deepEqual(pinnedTroubles([OLD, NEW], routing([NONE], [NONE, NEW]), 'treasury'), [
+  assert.deepEqual(pinnedTroubles([pinnedTo(OLD), pinnedTo(NEW)], routing([NONE], [NONE, NEW]), 'treasury'), [
     {
       code: 'BUILD_WITHOUT_WORKER',
       place: 'cambist-live',
-      message: `runs are pinned to ${OLD_NAME}, and none has asked for work in the last minute, so they wait`,
+      message: `3 workflows are pinned to ${OLD_NAME}, and none has asked for work in the last minute, so they wait; the oldest is live/treasury.2026-11-21, started 2026-11-21T09:30Z`,
       fix:
         'Start a worker with CAMBIST_BUILD_ID=1.4.0. Or take the pin back: `temporal workflow update-options --namespace treasury ' +
         `--query "TaskQueue = 'cambist-live' AND CloseTime IS NULL AND TemporalWorkflowVersioningBehavior = 'Pinned' AND TemporalWorkerDeploymentVersion = 'cambist-live:1.4.0'" ` +
@@ -195,7 +205,8 @@ function temporal(answers: {
   readonly queue?: object;
   /** Of the run. */
   readonly versioningInfo?: object;
-  readonly pinned?: readonly string[];
+  /** Each with the hour of its start. */
+  readonly pinned?: readonly (readonly [version: string, hour?: number])[];
 }): Place {
   const answer = async <T>(given: T | undefined): Promise<T> => {
     if (given === undefined) throw new Error('14 UNAVAILABLE');
@@ -212,8 +223,12 @@ function temporal(answers: {
         }),
       }),
       list: async function* () {
-        for (const version of await answer(answers.pinned))
-          yield { typedSearchAttributes: { get: () => version } };
+        for (const [version, hour = 9] of await answer(answers.pinned))
+          yield {
+            typedSearchAttributes: { get: () => version },
+            workflowId: `live/at-${hour}`,
+            startTime: new Date(Date.UTC(2026, 10, 21, hour)),
+          };
       },
     },
   };
@@ -287,10 +302,43 @@ test('a ramp is what Temporal says of it', async () => {
   assert.equal(await of(0), null);
 });
 
-test('the builds that runs are pinned to are told once each; where Temporal cannot tell, there are none', async () => {
-  const pinned = ['cambist-live:1.4.0', 'cambist-live:1.4.0', 'cambist-live:1.5.0'];
-  assert.deepEqual(await readPinned(temporal({ pinned }), 'cambist-live'), [OLD, NEW]);
+test('the builds that workflows are pinned to are told once each, with the oldest; where Temporal cannot tell, there are none', async () => {
+  const pinned = [
+    ['cambist-live:1.4.0', 12],
+    ['cambist-live:1.4.0', 8],
+    ['cambist-live:1.5.0', 10],
+  ] as const;
+  const told = await readPinned(temporal({ pinned }), 'cambist-live');
+  assert.deepEqual(
+    told.map(({ build, workflows, oldest }) => [build, workflows, oldest?.workflowId]),
+    [
+      [OLD, 2, 'live/at-8'],
+      [NEW, 1, 'live/at-10'],
+    ],
+  );
   assert.deepEqual(await readPinned(temporal({}), 'cambist-live'), []);
+});
+
+test('of more pinned workflows than are read, none is called the oldest', async () => {
+  const pinned = Array.from({ length: 300 }, () => ['cambist-live:1.4.0'] as const);
+  const told = await readPinned(temporal({ pinned }), 'cambist-live');
+  assert.deepEqual(told, [{ build: OLD, workflows: 200, oldest: null }]);
+  assert.deepEqual(buildsInUse(routing([NEW], [OLD]), told), [
+    `${OLD_NAME} are needed: 200 or more workflows are pinned to them`,
+  ]);
+});
+
+test('it is told what each build is for whose workers are there', () => {
+  assert.deepEqual(buildsInUse(routing([OLD], [OLD, NEW]), []), [`${OLD_NAME} get the work`]);
+  assert.deepEqual(buildsInUse(routing([OLD, NEW], [OLD, NEW]), []), [
+    `${OLD_NAME} get 90 % of the workflows`,
+    `${NEW_NAME} get 10 % of the workflows`,
+  ]);
+  assert.deepEqual(buildsInUse(routing([OLD, NEW], [OLD, NEW], 100), [pinnedTo(OLD, 1)]), [
+    `${NEW_NAME} get the work`,
+    `${OLD_NAME} are needed: 1 workflow is pinned to them; the oldest is live/treasury.2026-11-21, started 2026-11-21T09:30Z`,
+  ]);
+  assert.deepEqual(buildsInUse(routing([NEW], []), [pinnedTo(OLD)]), []);
 });
 
 test('a worker that starts says that its build gets no work, unless a run is pinned to it or Temporal cannot tell', async () => {
@@ -300,6 +348,6 @@ test('a worker that starts says that its build gets no work, unless a run is pin
     await own({ queue: OF_OLD, pinned: [] }),
     `${NEW_NAME} get no work: Temporal gives it to ${OLD_NAME}`,
   );
-  assert.equal(await own({ queue: OF_OLD, pinned: ['cambist-live:1.5.0'] }), null);
+  assert.equal(await own({ queue: OF_OLD, pinned: [['cambist-live:1.5.0']] }), null);
   assert.equal(await own({ pinned: [] }), null);
 });

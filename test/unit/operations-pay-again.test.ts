@@ -7,6 +7,7 @@ import type { ReportPayment } from '../../domain/run/report.ts';
 import { nextStart } from '../../domain/run/next-start.ts';
 import { readWithdrawals } from '../../operations/decide/decisions.ts';
 import { goesOnWith, instructionsFor } from '../../operations/decide/pay-again.ts';
+import { hashOfList } from '../../language/batch/chunk-hash.ts';
 import { mayBeAskedAgain, whyAgain } from '../../operations/decide/payable-again.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { RUN, WITHDRAWAL, done } from '../support/scripts.ts';
@@ -67,8 +68,15 @@ test('what is said about payments of a batch is one instruction, with a list by 
       id: word?.id,
       ...said,
       chunks: [
-        [1, 1],
-        [2, 2],
+        [1, 1, hashOfList([['b', 1, null]])],
+        [
+          2,
+          2,
+          hashOfList([
+            ['c', 1, null],
+            ['a', 1, null],
+          ]),
+        ],
       ],
     },
   ]);

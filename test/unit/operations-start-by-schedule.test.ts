@@ -63,7 +63,7 @@ async function start(
   const settings = {
     facts: DEFAULT_SERVICE_FACTS,
     filesFolder: null,
-    buildId: null,
+    build: null,
     mode: 'SANDBOX',
     get address(): never {
       throw new ReachesTheService();

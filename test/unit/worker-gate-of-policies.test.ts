@@ -25,7 +25,7 @@ async function gateIn(mode: Mode, policiesFolder: string | null) {
   const never = () => Promise.reject(new Error('Nothing is read of a run.'));
   const shown = { readPlan: never, readWords: never, readRows: never };
   const note = (text: string) => notes.push(text);
-  const gate = await gateOf(settings, { reader: client([]), clock, shown, note });
+  const { gate } = await gateOf(settings, { reader: client([]), clock, shown, note, namespace: 'default' });
   return { gate, notes };
 }
 

@@ -191,8 +191,9 @@ async function codesOf(work: () => unknown): Promise<readonly string[]> {
 
 test('a build id is a short plain token, or there is none', async (t) => {
   const folder = folderOfUp(t, UP);
-  const buildOf = async (text: string) => (await loadSettings({ CAMBIST_BUILD_ID: text }, folder)).buildId;
-  assert.equal((await loadSettings({}, folder)).buildId, null);
+  const buildOf = async (text: string) =>
+    (await loadSettings({ CAMBIST_BUILD_ID: text }, folder)).build?.id ?? null;
+  assert.equal((await loadSettings({}, folder)).build, null);
   assert.equal(await buildOf(''), null);
   for (const text of ['1.4.0', '4f1083e', '2026-11-23', 'v2-rc.1', 'a'.repeat(64)])
     assert.equal(await buildOf(text), text);
@@ -202,6 +203,24 @@ test('a build id is a short plain token, or there is none', async (t) => {
       (error) => error instanceof ConfigurationError && error.problems[0]?.code === 'BUILD_ID_INVALID',
       text,
     );
+});
+
+test('the Temporal Worker Controller names build and deployment; a build id of ours stands above', async (t) => {
+  const folder = folderOfUp(t, UP);
+  const given = {
+    TEMPORAL_DEPLOYMENT_NAME: 'treasury/cambist',
+    TEMPORAL_WORKER_BUILD_ID: 'cambist-0-9-0_4f10',
+  };
+  const buildOf = async (env: NodeJS.ProcessEnv) => (await loadSettings(env, folder)).build;
+  assert.deepEqual(await buildOf(given), { deployment: 'treasury/cambist', id: 'cambist-0-9-0_4f10' });
+  const { TEMPORAL_DEPLOYMENT_NAME, TEMPORAL_WORKER_BUILD_ID } = given;
+  assert.equal(await buildOf({ TEMPORAL_DEPLOYMENT_NAME }), null);
+  assert.equal(await buildOf({ TEMPORAL_WORKER_BUILD_ID }), null);
+  const queue = 'cambist-here';
+  assert.deepEqual(await buildOf({ ...given, CAMBIST_BUILD_ID: '1.4.0', CAMBIST_TASK_QUEUE: queue }), {
+    deployment: queue,
+    id: '1.4.0',
+  });
 });
 
 test('a build id is refused beside a task queue that cannot name a deployment, as two queues could share one', async (t) => {

@@ -81,9 +81,26 @@ export function typedAnswer(world: World, activity: Activity, claim: Claim): unk
   }
 }
 
-/** What a stranger hands on to the next history of a run or a chunk: all was traded or paid, as records of nobody. */
-export function falselyHandedOn(carried: Carried, { legs, payments }: RunState): Carried {
+/** What a stranger hands on to the next history of a run or a chunk: all was traded or paid, as records of nobody, or nothing was. */
+export function falselyHandedOn(
+  carried: Carried,
+  { legs, payments }: RunState,
+  what: 'nobody’s' | 'undone',
+): Carried {
   const atMs = 0;
+  if (what === 'undone') {
+    const endedIn = carried.runId;
+    return {
+      ...carried,
+      legs: legs.map(({ leg: { id } }) => {
+        const problem = makeProblem('OUTSIDE_GUARD', id);
+        return { id, kind: 'not traded', quoteId: null, problem, endedIn };
+      }),
+      payments: payments.map(({ payment: { id } }) => {
+        return { id, kind: 'not paid', problem: makeProblem('ACCOUNT_MISSING', id), endedIn };
+      }),
+    };
+  }
   return {
     ...carried,
     legs: legs.map(({ leg: { id } }) => ({

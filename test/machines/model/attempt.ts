@@ -7,7 +7,6 @@ import type { ListScan } from '../../../domain/writes/lookups.ts';
 import type { Quote, Trade, Withdrawal } from '../../../domain/service/records.ts';
 import { compare } from '../../../domain/money.ts';
 import { keyMaterial, type WriteEndpoint } from '../../../domain/references.ts';
-import type { Leg } from '../../../domain/plan/plan.ts';
 import type { Money } from '../../../domain/policy.ts';
 import type { Reply } from '../../../domain/service/reply.ts';
 import {
@@ -178,7 +177,7 @@ export class Attempt {
       const steps = tradedSteps({ ...this.#context(call, true, []), tradedSoFar }, leg, traded);
       return { id: leg.id, steps, step: null };
     }
-    const { tradedSoFar, unwanted, legs, funding, sale } = call;
+    const { tradedSoFar, unwanted, legs, funding, sale, ownTrades } = call;
     const context: Context = {
       ...this.#context(call, call.othersAccepted, []),
       tradedSoFar,
@@ -186,6 +185,7 @@ export class Attempt {
       ...(legs !== undefined && { legs }),
       ...(funding !== undefined && { funding }),
       ...(sale !== undefined && { sale }),
+      ...(ownTrades !== undefined && { ownTrades }),
     };
     const begin = this.activity.name === 'requestQuote' ? requestQuoteSteps : executeTradeSteps;
     return { id: call.leg.id, steps: begin(context, call.leg, call.state), step: null };
@@ -310,7 +310,7 @@ export class Attempt {
         world.agenda.after(INSTRUCTIONS_MS, () => answer(rivalOf(world.runs, temporal, effect.item)));
         return;
       case 'read demand':
-        later(async () => this.#demand(effect.leg));
+        later(async () => this.#demand(effect));
         return;
       case 'read day':
         later(async () => this.#day(effect.limit));
@@ -481,14 +481,14 @@ export class Attempt {
     return { lostRuns };
   }
 
-  async #demand(leg: Leg): Promise<Demand> {
+  async #demand({ leg, ownTrades }: Extract<Effect, { kind: 'read demand' }>): Promise<Demand> {
     const world = this.#world;
     const { temporal, execution } = this.activity;
     const { run, mode } = temporal.ours.input;
     const deps = workerOf(world, temporal);
     const given = readInputOf(temporal.ours, world.schedule.batch);
     const told = await inActivity({ runId: execution.runId }, () =>
-      readDemand(deps, { mode, run, leg, turn: this.#turn }, async () => given),
+      readDemand(deps, { mode, run, leg, ownTrades, turn: this.#turn }, async () => given),
     );
     const of = this.#cellsOfBalances();
     if ('demand' in told && of !== null) {

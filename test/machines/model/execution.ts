@@ -82,8 +82,8 @@ type Identity = {
   readonly carried: Carried | null;
   /** Points of history after which the run should go on in a new one. */
   readonly longAfter: number;
-  /** Which of these items the service's lists show as done. */
-  readonly doneOf: (undone: UndoneItems) => readonly string[];
+  /** What the last question of a run with something undone is answered. */
+  readonly tellOf: (undone: UndoneItems) => Omit<RunTold, 'runId'>;
 };
 
 /** What a workflow is started with. */
@@ -121,7 +121,7 @@ export class Execution {
   /** Answers of the task that is being replayed; null: it is carried out for the first time. */
   #replayed: readonly RunTold[] | null = null;
   #answers: RunTold[] = [];
-  readonly #doneOf: Identity['doneOf'];
+  readonly #tellOf: Identity['tellOf'];
 
   constructor(input: Input, identity: Identity) {
     this.input = input;
@@ -132,7 +132,7 @@ export class Execution {
     this.begunAtMs = identity.begunAtMs;
     this.carried = identity.carried;
     this.longAfter = identity.longAfter;
-    this.#doneOf = identity.doneOf;
+    this.#tellOf = identity.tellOf;
     const { policy: name, id } = input.run;
     const hash = 'policyHash' in input ? input.policyHash : '';
     this.state = newRunState(input.run, `sandbox/${name}.${id}`, { name, hash });
@@ -265,7 +265,7 @@ export class Execution {
       createWithdrawals: activity('createWithdrawals'),
       recordInstruction: activity('recordInstruction'),
       tellRun: async (undone) => {
-        const now = { runId: this.runId, ...(undone !== null && { done: this.#doneOf(undone) }) };
+        const now = { runId: this.runId, ...(undone !== null && this.#tellOf(undone)) };
         const told = this.#replayed?.[this.#answers.length] ?? now;
         this.#answers.push(told);
         return told;

@@ -125,7 +125,7 @@ export function dollarsAsked(
 /** What stands against a leg in the balances of now; null: they ask for at least that leg, and there is money for it. */
 export function stillAsked(
   world: World,
-  { ours }: Temporal,
+  temporal: Temporal,
   leg: {
     readonly currency: string;
     readonly isSale: boolean;
@@ -137,7 +137,7 @@ export function stillAsked(
   const due = demandOf(world, currency);
   if ((isSale ? due : -due) < value) return 'the balances do not ask for it any more';
   const demands = Object.keys(GOALS).map((one) => [one, demandOf(world, one)] as const);
-  const most = ours.rebalance?.maxTrades ?? null;
+  const most = temporal.ours.rebalance?.maxTrades ?? null;
   if (most !== null && demands.filter(([, demand]) => demand !== 0n).length > most) return 'others go first';
   if (isSale) return world.service.balanceOf(currency) < value ? 'there is no money for it' : null;
   const others = demands.filter(([one, demand]) => one !== currency && demand < 0n);
@@ -147,16 +147,19 @@ export function stillAsked(
   );
   const left = world.service.balanceOf('USD') - units(TARGETS.leastUsd) - needed;
   if (left < 0n) return 'there is no money for it';
-  return left < settledSince(world, world.healedAtMs ?? 0) ? 'its money was still on its way' : null;
+  return left < settledSince(world, temporal, world.healedAtMs ?? 0)
+    ? 'its money was still on its way'
+    : null;
 }
 
 /**
- * US dollars that sales have brought only after this moment. A leg that a run takes up once more is traded only while a new plan would
- * trade it, and a plan spends no dollars that are on their way, be they of the run's own sales (design: "Reset means: try again what is
- * not done").
+ * US dollars that sales of other runs have brought only after this moment. A leg that a run takes up once more is traded only while a new
+ * plan would trade it, and a plan spends no dollars that are on their way. For those of its own sales the run waits (design: "Reset means:
+ * try again what is not done").
  */
-function settledSince(world: World, sinceMs: number): bigint {
+function settledSince(world: World, { ours }: Temporal, sinceMs: number): bigint {
   return tradesOf(world)
+    .filter(({ send }) => prefixOf(world, send.write.item) !== ours.prefix)
     .filter(({ record, saidAtMs }) => record.buyCurrency === 'USD' && saidAtMs > sinceMs)
     .reduce((sum, { record }) => sum + boughtOf(record), 0n);
 }

@@ -552,7 +552,7 @@ export class Oracle {
 
 /** What the chunks of a batch say. */
 function paymentsIn({ chunks }: Pick<Temporal, 'chunks'>): Pick<Report, 'payments'> {
-  const states = chunks.flatMap((chunk) => chunk.newest()?.state ?? []);
+  const states = chunks.flatMap((chunk) => chunk.telling()?.state ?? []);
   return { payments: states.flatMap((state) => makeReport(state).payments) };
 }
 

@@ -10,6 +10,7 @@ import {
   type Instruction,
   type PaidAgain,
 } from '../../../domain/people/instructions.ts';
+import { hashOfList } from '../../../language/batch/chunk-hash.ts';
 import { SUPERSEDED } from '../../../domain/replacement.ts';
 import { acceptedOf, legOutcome, paymentOutcome, type LegRecord } from '../../../domain/run/items.ts';
 import { generationIn } from './oracle.ts';
@@ -193,9 +194,9 @@ export class People {
     const said = this.#said();
     if (temporal.ours.batch === null)
       return this.#say({ kind: 'pay again', item, follows, recordId, ...said }, seen);
-    if (temporal.keeps())
-      temporal.note([{ kind: 'to pay again', said: said.id, items: [[item, follows, recordId]] }]);
-    return this.#say({ kind: 'pay these again', chunks: [[1, 1]], ...said }, seen);
+    const items: readonly PaidAgain[] = [[item, follows, recordId]];
+    if (temporal.keeps()) temporal.note([{ kind: 'to pay again', said: said.id, items }]);
+    return this.#say({ kind: 'pay these again', chunks: [[1, 1, hashOfList(items)]], ...said }, seen);
   }
 
   /** No run is open, and every record of the item has failed. */

@@ -216,6 +216,8 @@ export type Misfortune =
     }
   /** Somebody deletes the workflow that keeps the halts, and perhaps starts it again empty. */
   | { readonly kind: 'halt record lost'; readonly isBegunAnew: boolean }
+  /** Somebody ends or deletes the workflow that says whose turn it is. */
+  | { readonly kind: 'turn lost' }
   /** What people have halted cannot be read for so long. */
   | { readonly kind: 'halts unreadable'; readonly ms: number }
   /** For so long each reading of the halts takes `takesMs`. */
@@ -228,10 +230,10 @@ export type Misfortune =
       readonly claim: 'another’s' | 'nobody’s' | 'undone' | 'failed';
     }
   /**
-   * A stranger’s worker lets the workflow go on in a new history. It hands on that all was done, as records of nobody, or
-   * `nothing` at all.
+   * A stranger’s worker lets the workflow go on in a new history. It hands on that all was done, as records of nobody, that nothing was
+   * done (`undone`), or `nothing` at all.
    */
-  | { readonly kind: 'handed on'; readonly what: 'nobody’s' | 'nothing' }
+  | { readonly kind: 'handed on'; readonly what: 'nobody’s' | 'undone' | 'nothing' }
   /** The service has another word for the newest record of an item. */
   | { readonly kind: 'word'; readonly item: 0 | 1 | 2; readonly word: string }
   /** The service says from now on that a withdrawal account is usable or not, and pays it accordingly. */

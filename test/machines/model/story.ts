@@ -265,7 +265,7 @@ function reportOf(temporal: Temporal): Promise<Report> {
   return readReport(
     async (offset) => reportPage(state, offset),
     (number) => async (offset) => {
-      const reported = chunks[number - 1]?.newest()?.state;
+      const reported = chunks[number - 1]?.telling()?.state;
       return reported === undefined ? null : chunkPage(reported, offset);
     },
   );

@@ -3,10 +3,11 @@
  * attempts, heartbeats, time-outs and retries; and what no reset of a run loses: its plan and what people said.
  */
 import type { Plan } from '../../../domain/plan/plan.ts';
-import type { Go, LegCall, SettlementCall } from '../../../domain/run/calls.ts';
+import type { Go, LegCall, RunTold, SettlementCall } from '../../../domain/run/calls.ts';
 import type { PaymentRecord } from '../../../domain/run/items.ts';
 import { newRecord, type UndoneItems } from '../../../domain/run/state.ts';
 import { firstReference } from '../../../domain/references.ts';
+import { SEND_OUTLIVES_MS } from '../../../domain/writes/doubt.ts';
 import { paymentOf } from '../../../domain/plan/batch-items.ts';
 import type { Carried } from '../../../domain/run/carry.ts';
 import type { Problem } from '../../../domain/problems.ts';
@@ -130,6 +131,8 @@ export class Temporal {
   #executions: Execution[] = [];
   /** Legs of which a person has typed an answer in place of the call. */
   readonly #typedLegs = new Set<string>();
+  /** When a person has completed a call that writes in its place, or a new history has begun. */
+  readonly #besideAtMs: number[] = [];
   #runIds = 0;
   #continued = 0;
   #resets = 0;
@@ -186,6 +189,15 @@ export class Temporal {
     return this.#executions.reduce((sum, { history }) => sum + history.length, 0);
   }
 
+  /** As `runThatTells` has it for a chunk (`durable/batches/chunks.ts`). */
+  telling(): Execution | undefined {
+    const newest = this.newest();
+    if (newest?.standing !== 'terminated') return newest;
+    return (
+      this.#executions.findLast(({ chunk }) => chunk !== null && chunk.standing.heard !== null) ?? newest
+    );
+  }
+
   standing(): ExecutionStatus | 'none' {
     return this.newest()?.standing ?? 'none';
   }
@@ -232,7 +244,7 @@ export class Temporal {
     if (chunks.length === 0) return this.newest()?.state.payments ?? [];
     return chunks.flatMap((chunk, index) => {
       const planned = ours.batch?.[index] ?? [];
-      const reported = chunk.newest()?.state.payments;
+      const reported = chunk.telling()?.state.payments;
       return reported ?? planned.map((row) => newRecord(paymentOf(ours.input.run, row)));
     });
   }
@@ -309,7 +321,7 @@ export class Temporal {
       startedAtMs: beginning.startedAtMs,
       begunAtMs: beginning.begunAtMs ?? world.agenda.nowMs,
       carried: beginning.carried ?? null,
-      doneOf: (undone) => doneOf(world, undone),
+      tellOf: (undone) => ({ done: doneOf(world, undone), ...this.#beside() }),
       longAfter:
         beginning.longAfter ?? (this.#continued < MOST_CONTINUED ? world.schedule.longHistory : Infinity),
     });
@@ -321,6 +333,7 @@ export class Temporal {
     this.current = execution;
     this.isReportOld = false;
     this.home.isUnknown = false;
+    if (execution.firstRunId !== execution.originalRunId) this.#besideAtMs.push(world.agenda.nowMs);
     this.#timers.set(execution, new Map());
     this.#activities.set(execution, new Map());
     world.reach(this.number === null ? 'start' : 'start of a chunk');
@@ -703,14 +716,26 @@ export class Temporal {
     const { current } = this;
     if (current === null || this.isAway()) return;
     const { input, firstRunId } = current;
-    const carried = what === 'nothing' ? null : falselyHandedOn(current.handOn(), current.state);
+    const carried = what === 'nothing' ? null : falselyHandedOn(current.handOn(), current.state, what);
     this.#terminateNow(current);
     const startedAtMs = this.#world.temporalMs();
     await this.#begin({ input, originalRunId: null, firstRunId, startedAtMs, carried }, null);
   }
 
+  /** As `completedBeside` finds it in the history (`durable/attempts.ts`). */
+  #beside(): Pick<RunTold, 'beside'> {
+    const { agenda, facts } = this.#world;
+    const againAfterMs = WRITE_LIMITS.sendWithinMs + SEND_OUTLIVES_MS + facts.listLagMs;
+    const last = this.#besideAtMs.at(-1) ?? -Infinity;
+    return agenda.nowMs - last <= 2 * againAfterMs
+      ? { beside: { eventId: this.#besideAtMs.length, againAfterMs } }
+      : {};
+  }
+
   /** Remembers which legs a person has answered for, and those for whose trade the same person vouches. */
   #noteTyped({ name, args }: Activity): void {
+    if (name === 'executeTrade' || name === 'createWithdrawals')
+      this.#besideAtMs.push(this.#world.agenda.nowMs);
     if (name === 'requestQuote' || name === 'executeTrade') this.#typedLegs.add((args as LegCall).leg.id);
     if (name !== 'awaitSettlement') return;
     const { leg } = args as SettlementCall;

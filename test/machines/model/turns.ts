@@ -14,7 +14,9 @@ import {
   newTurnState,
   noteGone,
   reopenRun,
+  takeOverRuns,
   takeTurn,
+  type TurnAnswer,
   type TurnState,
 } from '../../../domain/turn.ts';
 import type { Temporal } from './temporal.ts';
@@ -35,8 +37,15 @@ export class Turns {
     return {
       take: async (run, isPlanning) => {
         const nowMs = this.#world.temporalMs();
-        this.#change((state) => takeTurn(state, runName(run), isPlanning, nowMs));
-        const answer = answerTo(this.#state, runName(run), nowMs);
+        const ask = (): TurnAnswer => {
+          this.#change((state) => takeTurn(state, runName(run), isPlanning, nowMs));
+          return answerTo(this.#state, runName(run), nowMs);
+        };
+        let answer = ask();
+        if (answer.turn === 'ours' && answer.isAnew === true) {
+          this.#change((state) => takeOverRuns(state, this.#planned(run)));
+          answer = ask();
+        }
         if (answer.turn === 'others') this.#world.coverage.hit('turn', 'of another run');
         return answer;
       },
@@ -47,6 +56,20 @@ export class Turns {
       noteGone: async (gone) => this.#change((state) => noteGone(state, gone)),
       forget: async (runs) => this.#change((state) => forgetRuns(state, runs.map(runName))),
     };
+  }
+
+  /** Somebody has ended or deleted the workflow. */
+  lose(): void {
+    this.#state = newTurnState(this.#world.temporalMs());
+    this.#change(() => {});
+  }
+
+  /** As `durable/other-runs/turn.ts` lists them. */
+  #planned(own: RunName): readonly string[] {
+    return this.#world.runs
+      .filter(({ planRun }) => planRun !== null && planRun.plan !== null)
+      .map(({ ours }) => runName(ours.input.run))
+      .filter((name) => name !== runName(own));
   }
 
   /** Temporal is back as it was then. */

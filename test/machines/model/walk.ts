@@ -148,13 +148,14 @@ const MISFORTUNES: readonly Misfortune[] = [
   { kind: 'freeze', ms: MINUTE_MS },
   { kind: 'mute' },
   { kind: 'slow dispatch', ms: 30_000 },
-  // What a person does to the activities that are pending, in their place. ("Nothing was done" is told in `test/story/answers.test.ts`:
-  // a run that believes it may end before a call that is at work has sent.)
+  // What a person does to the activities that are pending, in their place.
   { kind: 'answered', claim: 'another’s' },
   { kind: 'answered', claim: 'nobody’s' },
+  { kind: 'answered', claim: 'undone' },
   { kind: 'answered', claim: 'failed' },
   { kind: 'handed on', what: 'nobody’s' },
   { kind: 'handed on', what: 'nothing' },
+  { kind: 'handed on', what: 'undone' },
   { kind: 'pause', ms: 3 * MINUTE_MS },
   { kind: 'away', ms: 3 * HOUR_MS },
   reset(0),
@@ -232,9 +233,11 @@ const FEW: {
         reset(2),
         { kind: 'terminate', againAfterMs: 0, plan: 'kept' },
         { kind: 'answered', claim: 'another’s' },
+        { kind: 'answered', claim: 'undone' },
         { kind: 'answered', claim: 'failed' },
         { kind: 'handed on', what: 'nobody’s' },
         { kind: 'handed on', what: 'nothing' },
+        { kind: 'handed on', what: 'undone' },
       ),
       ...each(
         [0],
@@ -278,6 +281,7 @@ const FEW: {
       ...each(
         [0],
         { kind: 'vanish', againAfterMs: HOUR_MS },
+        { kind: 'turn lost' },
         { kind: 'crash' },
         { kind: 'halt', policy: null, currency: 'MXN', forMs: 10 * MINUTE_MS },
         { kind: 'lists unreadable', ms: 5 * MINUTE_MS },

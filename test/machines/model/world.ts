@@ -544,6 +544,9 @@ export class World {
       case 'halt record lost':
         this.halts.lose(what);
         return;
+      case 'turn lost':
+        this.turns.lose();
+        return;
       case 'halts unreadable':
         this.halts.unreadableUntilMs = this.agenda.nowMs + what.ms;
         this.later(what.ms, async () => {});

@@ -1,0 +1,62 @@
+/** What a plan will do, as people agree to it beforehand and hold the plan of a run against it (M4). */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { BatchPayment } from '../../domain/batch.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { contentOf, differenceOf, readContent, writeContent } from '../../operations/plan-content.ts';
+import { LEG, PAYMENT, WHOLE_PLAN } from '../support/scripts.ts';
+
+const PLAN: Plan = { ...WHOLE_PLAN, payments: [{ ...PAYMENT, dependsOn: LEG.id }] };
+const ROWS: readonly BatchPayment[] = Array.from({ length: 30 }, (_, index) => [
+  `inv-${index}`,
+  PAYMENT.account,
+  'EUR',
+  `${index + 1}.50`,
+]);
+const BATCH: Plan = {
+  ...PLAN,
+  legs: [],
+  payments: [],
+  batch: {
+    payments: ROWS.length,
+    totals: [],
+    payable: [],
+    heldBy: [],
+    chunks: [],
+    rules: { parallel: 1, stopAfter: null, canary: null, dedupeMs: 0 },
+  },
+};
+
+test('the content has each leg, each payment and each row, and differs where anything of them does', () => {
+  const content = contentOf(BATCH, ROWS);
+  assert.equal(content.filter((line) => line.startsWith('inv-')).length, 30);
+  assert.match(content.at(-1) ?? '', /^The batch: 30 payments, in total 480\.00 EUR\.$/);
+  const whole = contentOf(PLAN, []);
+  assert.equal(differenceOf(whole, contentOf({ ...PLAN, run: { policy: 'p', id: 'another' } }, [])), null);
+  for (const other of [
+    { ...PLAN, policy: { name: 'p', hash: 'another' } },
+    { ...PLAN, credentials: { ...PLAN.credentials, organisation: 'another' } },
+    { ...PLAN, insteadOf: '2026-11-20' },
+    { ...PLAN, legs: [] },
+    { ...PLAN, payments: [{ ...PAYMENT, dependsOn: LEG.id, account: 'wac_Another' }] },
+  ])
+    assert.notEqual(differenceOf(whole, contentOf(other, [])), null);
+  const [first = assert.fail(), ...rest] = ROWS;
+  const changed: readonly BatchPayment[] = [[first[0], first[1], first[2], '1.51'], ...rest];
+  assert.match(
+    differenceOf(content, contentOf(BATCH, changed)) ?? '',
+    /^in line 2 the file has "inv-0: pay 1\.50 EUR .*", and the plan of the run "inv-0: pay 1\.51 EUR/,
+  );
+  assert.match(differenceOf([...content, 'more'], content) ?? '', /the file has "more".* nothing more$/);
+});
+
+test('a file of it is read as it was written', async (t) => {
+  const cwd = await mkdtemp(join(tmpdir(), 'content-'));
+  t.after(() => rm(cwd, { recursive: true }));
+  const content = contentOf(BATCH, ROWS);
+  await writeContent({ cwd }, 'agreed.txt', content);
+  assert.deepEqual(await readContent({ cwd, file: 'agreed.txt' }), content);
+});
