@@ -348,6 +348,7 @@ export class Driver {
   #leaving(heeded: Heeded | null, currencies: readonly string[]): Leaving {
     return {
       signal: ActivityContext.current().cancellationSignal,
+      isOfBatch: this.#call.chunk !== undefined,
       whyNot: async () => {
         await this.#haltsRead();
         const unheeded = await this.#said.whyNotHeeded(heeded);

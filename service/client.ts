@@ -94,6 +94,8 @@ export type Keyed = { readonly idempotencyKey: string };
 export type Leaving = {
   /** Ends the wait. */
   readonly signal: AbortSignal;
+  /** A payment of a batch lets what else waits go before it. Default: false. */
+  readonly isOfBatch?: boolean;
   /** After the wait, just before the request is signed: null, or why it is not to be sent any more. */
   readonly whyNot: () => Promise<string | null>;
   /** Just before its first byte leaves: null, or why it must not leave. */
@@ -196,7 +198,7 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
       turnAtMs = performance.now();
       const reason = leaving === undefined ? null : await leaving.whyNot();
       return reason === null ? attempt(request) : { kind: 'NOT_SENT', reason };
-    }, leaving?.signal);
+    }, leaving);
     const endedAtMs = performance.now();
     const startedAtMs = turnAtMs ?? endedAtMs;
     config.onRequest?.({

@@ -17,6 +17,7 @@ import { heeding } from '../activities/approval-gate.ts';
 import { remembering } from '../activities/words-seen.ts';
 import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
+import { MOST_CHUNKS } from '../domain/batch.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
 import { readChunk } from '../durable/batches/submitted-chunk.ts';
@@ -108,6 +109,12 @@ const BUNDLE = fileURLToPath(
     import.meta.url,
   ),
 );
+
+/**
+ * So many calls are under way at a time. Most of them wait for the service: each chunk of the largest batch has one that
+ * follows its payments, and few that send. So a batch leaves places to others, and further batches are behind them in line.
+ */
+const MOST_CALLS = MOST_CHUNKS + 200;
 
 /** What the write gate reads of runs. It believes nothing of what workflows hand over. */
 function shownBy(client: Client, mode: Mode): Parameters<typeof gateOf>[1]['shown'] {
@@ -255,6 +262,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     // When a worker dies, the runs in its cache wait this long before another worker takes them.
     stickyQueueScheduleToStartTimeout: '2s',
     maxCachedWorkflows: 500,
+    maxConcurrentActivityTaskExecutions: MOST_CALLS,
   });
   const trouble = build === null ? null : await ownTrouble(temporal, taskQueue, build);
   return {
