@@ -61,6 +61,8 @@ limits: { per_run: "1000000.00 USD" }
 /** Longer than a run waits that takes the place of another one: on a stage doubt about a trade lasts two seconds. */
 const SAFETY_MS = 120_000;
 
+/** Recorded before the others. */
+const UNSEEN = 'unseen';
 /** What is recorded side by side; some of it leaves several histories. */
 const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   happy: recordHappy,
@@ -80,17 +82,23 @@ const RECORDINGS: Readonly<Record<string, (name: string) => Promise<void>>> = {
   ...Object.fromEntries(Object.keys(KILLS).map((name) => [name, recordKilled])),
 };
 
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => name !== UNSEEN && RECORDINGS[name] === undefined);
+if (unknown.length > 0)
+  throw new Error(
+    `Not known: ${unknown.join(', ')}. There are ${[UNSEEN, ...Object.keys(RECORDINGS)].join(', ')}.`,
+  );
+
 const stage = await openStage({
   rates: { 'USD/MXN': '17.25' },
   settings: { settlementMs: { T1: 20_000, T2: 3_600_000 } },
 });
 await stage.startWorker({ identity: RECORDER });
-const asked = process.argv.slice(2);
 const recorded = (await readdir(FOLDER)).filter((name) => name.endsWith('.json'));
 if (asked.length === 0) await Promise.all(recorded.map((name) => rm(join(FOLDER, name))));
 try {
   // Alone: what happens to reads happens to all.
-  if (isAsked('unseen')) await recordWaitingPlan();
+  if (isAsked(UNSEEN)) await recordWaitingPlan();
   const wanted = Object.entries(RECORDINGS).filter(([name]) => isAsked(name));
   await Promise.all(wanted.map(([name, work]) => work(name)));
 } finally {

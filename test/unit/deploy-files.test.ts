@@ -39,7 +39,7 @@ const workers = Object.entries(compose.services).filter(([name]) => name.startsW
 
 /** What Temporal's own programs read, and what its controller sets. */
 const NOT_OURS =
-  /^(?:CAMBIST_METRICS|TEMPORAL_(?:ADDRESS|NAMESPACE|CORS_ORIGINS|TLS_CLIENT_(?:CERT|KEY)_PATH|DEPLOYMENT_NAME|WORKER_BUILD_ID))$/;
+  /^TEMPORAL_(?:ADDRESS|NAMESPACE|CORS_ORIGINS|TLS_CLIENT_(?:CERT|KEY)_PATH|DEPLOYMENT_NAME|WORKER_BUILD_ID)$/;
 
 test('every variable is one that workers and commands read', () => {
   const known = new Set(
