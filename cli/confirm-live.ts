@@ -18,6 +18,8 @@ export type LiveQuestion = {
   readonly question: string;
   /** Returns what the person says yes to. Called only when there is a person to read it. */
   readonly tell: () => Promise<readonly string[]>;
+  /** What to do without a yes. Default: the command takes --yes. */
+  readonly fix?: string;
 };
 
 /** @returns the lines that were shown; null when no person was asked. @throws CommandFailure without a yes */
@@ -28,7 +30,15 @@ export function confirmLive(output: Output, of: LiveQuestion): Promise<readonly 
 /** The same in any mode. @param heading stands above what a yes would do */
 export async function confirm(
   output: Output,
-  { isAnswered, place, consequence, otherwise, question, tell }: LiveQuestion,
+  {
+    isAnswered,
+    place,
+    consequence,
+    otherwise,
+    question,
+    tell,
+    fix = 'Answer `yes`, or type the command with --yes.',
+  }: LiveQuestion,
   heading: string,
 ): Promise<readonly string[] | null> {
   if (isAnswered) return null;
@@ -38,7 +48,7 @@ export async function confirm(
         code: 'NOT_CONFIRMED',
         place,
         message: `${message}; ${otherwise}`,
-        fix: 'Answer `yes`, or type the command with --yes.',
+        fix,
       },
     ]);
   };

@@ -1,12 +1,21 @@
 /** Shows what a signature is for, asks the person, and signs. There is no way to sign without having been asked. */
 import { runName, type RunName } from '../domain/references.ts';
-import { signableText, type SignedAs } from '../domain/writes/approvals.ts';
+import { signableText, type Signable, type SignedAs } from '../domain/writes/approvals.ts';
 import { readToApprove, sign, type Asked, type ToApprove } from '../operations/approve/approval.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import type { Place } from '../operations/place.ts';
 import type { Output } from './terminal/output.ts';
 
-type Signer = { readonly as: SignedAs; readonly keyFile: string; readonly by: string; readonly why: string };
+type Signer = {
+  readonly as: SignedAs;
+  readonly keyFile: string;
+  readonly by: string;
+  readonly why: string;
+  /** Called with all that is to be signed, before anything is shown. */
+  readonly look?: (of: ToApprove) => Promise<void>;
+  /** What a person is asked about, as far as it is left; null: the plan. Default: all. */
+  readonly isAsked?: (said: Signable | null) => boolean;
+};
 
 /** What a person has signed. */
 export type SignedNow = { readonly of: ToApprove; readonly signed: readonly Asked[] };
@@ -20,20 +29,18 @@ export function requireTerminal({ io: { ask } }: Output, run: RunName): NonNulla
 /**
  * Asks about the plan, and then about each thing that people have said. What is not answered with a yes, in live with the name of the
  * run, is left.
- * @param look called with all that is to be signed, before anything is shown
  * @throws CommandFailure when nothing was signed, though there was something
  */
 export async function askAndSign(
   output: Output,
   place: Place,
   run: RunName,
-  { as, ...signer }: Signer,
-  look: (of: ToApprove) => Promise<void> = async () => {},
+  { as, look, isAsked = () => true, ...signer }: Signer,
 ): Promise<SignedNow> {
   const ask = requireTerminal(output, run);
   const { keyFile } = signer;
-  const of = await readToApprove(place, run, { as, keyFile, nowMs: output.io.now() });
-  await look(of);
+  const of = await readToApprove(place, run, { as, keyFile, nowMs: output.io.now(), isAsked });
+  await look?.(of);
   const wanted = place.mode === 'LIVE' ? runName(run) : 'yes';
   const signed: Asked[] = [];
   for (const one of of.asked) {

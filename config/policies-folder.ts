@@ -9,7 +9,7 @@
  * in the list, and a folder without `revoked/`.
  */
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   accountsOf,
@@ -39,6 +39,8 @@ const CEILINGS = 'ceilings.yaml';
 const APPROVALS = 'approvals.yaml';
 const ALLOWED_SIGNERS = 'allowed_signers';
 const REVOKED_KEYS = 'revoked_keys';
+/** What editors and deployments leave beside the files: `.one.yaml.swp`, `.#one.yaml`, `allowed_signers~`. It is none of ours. */
+const IS_HIDDEN = /^\.|~$/;
 const IS_POLICY = /\.ya?ml$/;
 const IS_REPLACED = /@([0-9]{4}-[0-9]{2}-[0-9]{2})\.ya?ml$/;
 
@@ -116,13 +118,17 @@ async function readFolder(
   const approvals = await readApprovals(of);
   const replaced = await namesIn(folder, FINISHING, troubles);
   const revoked = await readRevoked(folder, troubles);
-  const reading = { decimals, troubles, revoked: new Set(revoked) };
+  const reading = { decimals, troubles, revoked: new Set(revoked?.map(({ hash }) => hash)) };
   const read = await Promise.all([
     ...current.map((name) => readPolicy(folder, name, null, reading)),
     ...replaced.map((name) => {
       const before = IS_REPLACED.exec(name)?.[1];
       if (before !== undefined && isCalendarDate(before)) return readPolicy(folder, name, before, reading);
-      return { name, trouble: `"${name}" has no date in its name, as in "name@2026-11-28.yaml"` };
+      return {
+        name,
+        named: namedIn(name, ''),
+        trouble: `"${name}" has no date in its name, as in "name@2026-11-28.yaml"`,
+      };
     }),
   ]);
   const policies = read.filter((one) => 'policy' in one);
@@ -137,11 +143,17 @@ async function readFolder(
   // While it cannot be read what binds, who must sign, or what is revoked, nothing is allowed.
   if (ceilings === 'unusable' || approvals === 'unusable' || revoked === null)
     return { policies: [], ceilings: null, approvals: null, troubles };
-  const named = {
+  const told = {
     [CEILINGS]: (ceilings?.all ?? []).flatMap(({ policy }) => policy ?? []),
     [APPROVALS]: (approvals?.rules ?? []).flatMap((rule) => rule.policies ?? []),
   };
-  const unbound = [...unknown, ...unboundOf(named, policies), ...unknownSigners(approvals)];
+  // What allows nothing, since it is revoked or has a mistake, can be named all the same: it must not stop the other policies.
+  const known = [
+    ...policies.map(({ policy }) => policy.name),
+    ...unused.flatMap(({ named }) => named),
+    ...revoked.flatMap(({ named }) => named),
+  ];
+  const unbound = [...unknown, ...unboundOf(told, known), ...unknownSigners(approvals)];
   troubles.push(...unbound);
   if (isStrict && (unbound.length > 0 || !(await isFolder(join(folder, REVOKED))))) {
     if (unbound.length === 0)
@@ -161,7 +173,9 @@ async function namesIn(folder: string, below: string, troubles: string[]): Promi
   try {
     const names = await readdir(join(folder, below));
     return names
-      .filter((name) => IS_POLICY.test(name) && ![CEILINGS, APPROVALS].includes(name))
+      .filter(
+        (name) => IS_POLICY.test(name) && !IS_HIDDEN.test(name) && ![CEILINGS, APPROVALS].includes(name),
+      )
       .map((name) => join(below, name));
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
@@ -170,20 +184,29 @@ async function namesIn(folder: string, below: string, troubles: string[]): Promi
   }
 }
 
-/** The hashes of the policies that are revoked; null: a file of them cannot be read. */
-async function readRevoked(folder: string, troubles: string[]): Promise<readonly string[] | null> {
+type Revoked = { readonly hash: string; readonly named: readonly string[] };
+
+/** The policies that are revoked; null: a file of them cannot be read. */
+async function readRevoked(folder: string, troubles: string[]): Promise<readonly Revoked[] | null> {
   const untold: string[] = [];
   const names = await namesIn(folder, REVOKED, untold);
-  const hashes = await Promise.all(
-    names.map(async (name) => {
+  const revoked = await Promise.all(
+    names.map(async (name): Promise<readonly Revoked[]> => {
       const read = await readTextFile(join(folder, name));
       const hash = read.ok ? policyHash(read.text) : null;
-      if (hash === null) untold.push(`"${name}", which is revoked, cannot be read`);
-      return hash;
+      if (read.ok && hash !== null) return [{ hash, named: namedIn(name, read.text) }];
+      untold.push(`"${name}", which is revoked, cannot be read`);
+      return [];
     }),
   );
   troubles.push(...untold);
-  return untold.length > 0 ? null : hashes.filter((hash) => hash !== null);
+  return untold.length > 0 ? null : revoked.flat();
+}
+
+/** The names that the policy of a file may have, though it cannot be used: the one that it says, and that of its file. */
+function namedIn(file: string, text: string): readonly string[] {
+  const said = /^name[ \t]*:[ \t]*(["']?)([^\s"'#]+)\1[ \t]*(?:#.*)?$/m.exec(text)?.[2];
+  return [basename(file).replace(/(?:@[0-9-]+)?\.ya?ml$/, ''), ...(said === undefined ? [] : [said])];
 }
 
 type Reading = {
@@ -193,8 +216,8 @@ type Reading = {
   readonly revoked: ReadonlySet<string>;
 };
 
-/** A file that is no policy that can be used. */
-type NoPolicy = { readonly name: string; readonly trouble: string };
+/** A file that is no policy that can be used. `named`: what a rule may call it. */
+type NoPolicy = { readonly name: string; readonly named: readonly string[]; readonly trouble: string };
 
 async function readPolicy(
   folder: string,
@@ -203,10 +226,11 @@ async function readPolicy(
   { decimals, troubles, revoked }: Reading,
 ): Promise<AllowedPolicy | NoPolicy> {
   const read = await readTextFile(join(folder, name));
-  if (!read.ok) return { name, trouble: `"${name}": ${read.message}` };
-  if (revoked.has(policyHash(read.text) ?? '')) return { name, trouble: `"${name}" is revoked` };
+  const named = namedIn(name, read.ok ? read.text : '');
+  if (!read.ok) return { name, named, trouble: `"${name}": ${read.message}` };
+  if (revoked.has(policyHash(read.text) ?? '')) return { name, named, trouble: `"${name}" is revoked` };
   const loaded = loadPolicy(read.text, name, decimals);
-  if (!loaded.ok) return { name, trouble: mistakesOf(name, loaded.problems) };
+  if (!loaded.ok) return { name, named, trouble: mistakesOf(name, loaded.problems) };
   const { policy } = loaded;
   const accounts = readDestinations(await textOf(folder, destinationsFileOf(policy), troubles), troubles);
   const rates = readRates(await textOf(folder, referenceFileOf(policy.guard), troubles), troubles);
@@ -287,13 +311,12 @@ async function readBytes(
 
 /** A rule for a policy that is not there binds nothing: most likely its name is a mistake. */
 function unboundOf(
-  named: Readonly<Record<string, readonly string[]>>,
-  policies: readonly AllowedPolicy[],
+  told: Readonly<Record<string, readonly string[]>>,
+  known: readonly string[],
 ): readonly string[] {
-  const known = new Set(policies.map(({ policy }) => policy.name));
-  return Object.entries(named).flatMap(([file, names]) =>
+  return Object.entries(told).flatMap(([file, names]) =>
     [...new Set(names)]
-      .filter((name) => !known.has(name))
+      .filter((name) => !known.includes(name))
       .map((name) => `"${file}" names policy "${name}", which is not in the folder`),
   );
 }
@@ -311,8 +334,8 @@ function unknownSigners(approvals: Approvals | null): readonly string[] {
 const IS_KNOWN = /^(?:policy|accounts|as_of|rates)[ \t]*:/m;
 /** Files that Cambist looks for by their names, and folders. */
 const LOOKED_FOR = [ALLOWED_SIGNERS, REVOKED_KEYS, FINISHING, REVOKED];
-/** Files that nobody takes for rules: notes, what git keeps, and what is being put there. */
-const IS_NO_RULE = /^\.|\.(?:md|new|part)$/;
+/** Files that nobody takes for rules: notes, and what is being put there. */
+const IS_NO_RULE = /\.(?:md|new|part)$/;
 
 /**
  * What in the folder binds nobody, though somebody has put it there: a file that is none of ours, and one that nearly has a name that
@@ -328,7 +351,7 @@ async function unknownIn(folder: string, unused: readonly string[]): Promise<rea
   }
   const other = async (below: string): Promise<readonly string[]> => {
     const names = await readdir(join(folder, below)).catch(() => []);
-    return names.filter((name) => !IS_POLICY.test(name) && !IS_NO_RULE.test(name));
+    return names.filter((name) => ![IS_POLICY, IS_HIDDEN, IS_NO_RULE].some((is) => is.test(name)));
   };
   for (const name of await other('.')) {
     const meant = LOOKED_FOR.includes(name) ? null : nearest(name, LOOKED_FOR);

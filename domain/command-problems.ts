@@ -711,6 +711,12 @@ export const REFUSALS = {
     advice:
       'Compare the two: `npx cambist approve RUN --out FILE` writes the plan of the run. Sign only what you have agreed to.',
   },
+  SIGNED_AS_OTHER: {
+    ending: 'refused by us',
+    sentence:
+      'All that is left to sign, this key has signed in the other role. Who has started, said or resumed something is none of those who approve it, so that a second signature would only void the first. Nothing was signed.',
+    advice: 'Another person signs this: see who is missing with `npx cambist status`.',
+  },
   RUN_ENDED: {
     ending: 'refused by us',
     sentence: 'The run has ended, so that there is nothing to sign.',

@@ -97,6 +97,7 @@ const SIGNED: Fields = {
   signature: (value) => typeof value === 'string' && /^[A-Za-z0-9+/]{1,6000}={0,2}$/.test(value),
 };
 const HALT: Fields = { ...SAID, atMs: isMoment };
+const OF_AN_END: Fields = { word: oneOf('resume', 'approve'), said: isRecord, atMs: isMoment };
 
 const EVERYTHING: HaltScope = { policy: null, currency: null };
 
@@ -123,10 +124,40 @@ export function haltsAfter(words: readonly HaltWord[]): readonly Halt[] {
   return halts;
 }
 
-/** What a new record begins with: the halts that stood when it began, at `atMs`. */
+/**
+ * The halts that may stand for a worker, oldest first, whatever was resumed: only workers know whether a resume counts. A drill's end does.
+ */
+function mayStand(words: readonly HaltWord[]): readonly Halt[] {
+  return haltsAfter(words.filter((word) => resumedBy([], word) === null));
+}
+
+/** The last resume of this halt, whether it counts or not; null: nobody has resumed it. */
+export function lastResumeOf(words: readonly HaltWord[], halt: Halt): Resumed | null {
+  return (
+    words.flatMap((word) => resumedBy(words, word) ?? []).findLast(({ said }) => isNamedBy(said, halt)) ??
+    null
+  );
+}
+
+/** A halt that a new record begins with, or what people have said of the end of one, with its moment. */
+export type Carried = Halt | Pick<HaltWord, 'word' | 'said' | 'atMs'>;
+
+/**
+ * What a command begins a new record with: all that may stand, with the resumes and signatures by which workers judge it. A halt must
+ * not be lost, since somebody has resumed it without the signatures of others; nor may one stand again that was resumed with them.
+ */
+export function carriedFrom(words: readonly HaltWord[]): readonly Carried[] {
+  const halts = mayStand(words);
+  const isOf = ({ word, said }: HaltWord): boolean =>
+    ((word === 'resume' && isResume(said)) || (word === 'approve' && isSigned(said))) &&
+    halts.some((halt) => isNamedBy(said, halt));
+  return [...halts, ...words.filter(isOf).map(({ word, said, atMs }) => ({ word, said, atMs }))];
+}
+
+/** What a new record begins with, at `atMs`. What is no word about the end of a halt is a halt that stood then. */
 export function beginsWith(carried: unknown, atMs: number): readonly HaltWord[] {
-  const halts: readonly unknown[] = Array.isArray(carried) ? carried : [carried];
-  return halts.map((said) => ({ word: 'stands', said, atMs }));
+  const all: readonly unknown[] = Array.isArray(carried) ? carried : [carried];
+  return all.map((one) => (isOfAnEnd(one) ? one : { word: 'stands', said: one, atMs }));
 }
 
 /** A halt that cannot be understood is one of everything. */
@@ -207,21 +238,26 @@ export type Resumed = {
 /** The resume that the word is, with all signatures for the end of its halt; null: it is none, or that of a drill, which stops nothing. */
 export function resumedBy(words: readonly HaltWord[], { word, said, atMs }: HaltWord): Resumed | null {
   if (word !== 'resume' || !isResume(said) || drillOf(said.scope) !== null) return null;
-  const signed = words.flatMap((one) =>
-    one.word === 'approve' &&
-    isSigned(one.said) &&
-    one.said.haltAtMs === said.haltAtMs &&
-    isSameScope(one.said.scope, said.scope)
-      ? [{ ...one.said, atMs: one.atMs }]
-      : [],
-  );
-  return { said, atMs, signed };
+  return { said, atMs, signed: signedFor(words, said) };
 }
 
-/** The last halt of exactly this scope, whether it stands or not; null: there was none. */
-export function lastHaltOf(words: readonly HaltWord[], of: HaltScope): Halt | null {
-  const halts = words.flatMap((word) => (word.word === 'halt' || word.word === 'stands' ? haltIn(word) : []));
-  return halts.findLast((halt) => isSameScope(halt.scope, of)) ?? null;
+/** What people have signed for the end of this halt. */
+export function signedFor(words: readonly HaltWord[], { scope: of, haltAtMs }: HaltName): Resumed['signed'] {
+  return words.flatMap(({ word, said, atMs }) =>
+    word === 'approve' && isSigned(said) && said.haltAtMs === haltAtMs && isSameScope(said.scope, of)
+      ? [{ ...said, atMs }]
+      : [],
+  );
+}
+
+/**
+ * The halts of exactly this scope whose end may wait for signatures. Once its record is gone, a worker may hold several of one scope. Where
+ * nobody has resumed one yet, the last.
+ */
+export function endsToSign(words: readonly HaltWord[], of: HaltScope): readonly Halt[] {
+  const halts = mayStand(words).filter((halt) => isSameScope(halt.scope, of));
+  const resumed = halts.filter((halt) => lastResumeOf(words, halt) !== null);
+  return resumed.length > 0 ? resumed : halts.slice(-1);
 }
 
 /** What the end of a halt waits for that a person has resumed; null: nobody has, or nothing must be signed. */
@@ -257,6 +293,11 @@ export function resumeToSign({
   return `${JSON.stringify(signed, null, 2)}\n`;
 }
 
+/** `unsigned` is none of its fields: only a worker says that. */
+function isOfAnEnd(carried: unknown): carried is HaltWord {
+  return isRecord(carried) && misshapen(carried, OF_AN_END) === null;
+}
+
 function isSigned(said: unknown): said is ResumeSigned {
   return isRecord(said) && misshapen(said, SIGNED) === null;
 }
@@ -274,7 +315,7 @@ function isResume(said: unknown): said is ResumeSaid {
 }
 
 /** What identifies a halt. */
-type HaltName = Pick<ResumeSaid, 'scope' | 'haltAtMs'>;
+export type HaltName = Pick<ResumeSaid, 'scope' | 'haltAtMs'>;
 
 function nameOf({ scope: of, atMs: haltAtMs }: Halt): HaltName {
   return { scope: of, haltAtMs };
@@ -320,6 +361,11 @@ export function haltSentence({ scope: of, by, why, atMs }: Halt): string {
 /** `ben@laptop ended the workflow that keeps what is halted, at 2026-11-23 06:12:03 UTC: "tidying up".` */
 export function endedSentence({ by, why, atMs }: RecordEnd): string {
   return `${by} ended the workflow that keeps what is halted, at ${momentText(atMs)}: "${why}".`;
+}
+
+/** `by dan at 2026-11-23 06:12:03 UTC: "seen"`, of a resume. */
+export function resumedText({ said: { by, why }, atMs }: Pick<Resumed, 'said' | 'atMs'>): string {
+  return `by ${by} at ${momentText(atMs)}: "${why}"`;
 }
 
 function momentText(atMs: number): string {

@@ -76,7 +76,7 @@ async function approve(output: Output, name: string, options: ApproveOptions): P
     if (difference !== null) throw refused(run, 'PLAN_DIFFERS', difference);
   };
   return atPlace(output.caller, mode, async (place): Promise<Ending> => {
-    const { of, signed } = await askAndSign(output, place, run, { as, keyFile, by, why }, look);
+    const { of, signed } = await askAndSign(output, place, run, { as, keyFile, by, why, look });
     const message =
       signed.length === 0
         ? `There is nothing about ${runName(run)} that this key has not signed.`

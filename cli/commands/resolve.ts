@@ -9,6 +9,7 @@ import { runName, workflowIdOf } from '../../domain/references.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import type { Trouble } from '../../language/text/problem.ts';
+import type { Signable } from '../../domain/writes/approvals.ts';
 import { atPlace } from '../../operations/place.ts';
 import { decide, type Decided, type Decision } from '../../operations/decide/resolve.ts';
 import { parseRun } from '../../operations/named-run.ts';
@@ -89,9 +90,22 @@ async function resolve(
     output.remark(remark);
     const { sign, by = loginName() } = asked.options;
     if (sign !== undefined)
-      await askAndSign(output, place, run, { as: 'starter', keyFile: sign, by, why: NO_REASON });
+      await askAndSign(output, place, run, {
+        as: 'starter',
+        keyFile: sign,
+        by,
+        why: NO_REASON,
+        isAsked: (said) => said !== null && isSaying(said, decided),
+      });
     return show(output, decided);
   });
+}
+
+/** True for what this very command has said. Who decides about an item has not started the run, and may have approved its plan. */
+export function isSaying(said: Signable, { item, decision }: Pick<Decided, 'item' | 'decision'>): boolean {
+  if (said.kind === 'pay these again' || said.kind !== decision.kind) return false;
+  const recordOf = (of: object): unknown => ('recordId' in of ? of.recordId : null);
+  return said.item === item && said.by === decision.by && recordOf(said) === recordOf(decision);
 }
 
 /** @throws CommandFailure with every mistake of the options */

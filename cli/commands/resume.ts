@@ -1,10 +1,28 @@
 /** `cambist resume`: takes back the halt of exactly this scope. Other halts stay. */
 import { Option, type Command } from 'commander';
-import { READING_HOLDS_MS, haltSentence, isSameScope, scopeText, type Halt } from '../../domain/halt.ts';
+import {
+  READING_HOLDS_MS,
+  haltSentence,
+  isSameScope,
+  resumedText,
+  scopeOptions,
+  scopeText,
+  type Halt,
+  type HaltScope,
+  type Resumed,
+} from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import type { SignedAs } from '../../domain/writes/approvals.ts';
-import { haltRecord, lastHalt, resume, signResume, wakeAll } from '../../operations/halt/switch.ts';
+import {
+  haltRecord,
+  haltsToEnd,
+  haltsToSign,
+  resume,
+  signResume,
+  wakeAll,
+  type ToEnd,
+} from '../../operations/halt/switch.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { atPlace } from '../../operations/place.ts';
 import { act, teach, type Session } from '../command.ts';
@@ -39,7 +57,7 @@ export function addResume(command: Command, session: Session): void {
     .addOption(
       new Option(
         '--approve <file>',
-        'sign, with this key of OpenSSH, that the last halt of this scope may end, as one of those who approve it; resumes nothing itself',
+        'sign, with this key of OpenSSH, that the halts of this scope may end, as one of those who approve it; resumes nothing itself',
       )
         .argParser(nonEmpty)
         .conflicts(['sign', 'yes']),
@@ -77,28 +95,41 @@ async function letGoOn(output: Output, options: ResumeOptions): Promise<Ending> 
       return showHalts(
         output,
         before,
-        before.halts.length === 0
-          ? `Nothing was halted in ${place.mode}.`
-          : `In ${place.mode}, ${scopeText(scope)} was not halted.`,
+        notHaltedText(place.mode, scope, (await haltsToEnd(place, scope)).at(-1)?.resumed ?? null),
       );
     await askWhetherToLift(output, place.mode, options.yes === true, lifted);
     for (const halt of lifted) output.say(`Takes back: ${haltSentence(halt)}`);
     const [later] = ofScope(await resume(place, lifted, { by, why }));
     if (later !== undefined) throw haltedSince(later);
-    if (sign !== undefined)
-      for (const halt of lifted)
+    if (sign !== undefined) {
+      const toSign = await haltsToSign(place, scope, { as: 'starter', keyFile: sign });
+      for (const { halt } of toSign.filter((one) => lifted.some(({ atMs }) => atMs === one.halt.atMs)))
         // One after the other: mostly there is one.
         await signResume(place, halt, { as: 'starter', keyFile: sign, by, why, nowMs: output.io.now() });
+    }
     // A run that is woken while its worker still uses an older reading would wait once more.
     await new Promise((done) => setTimeout(done, READING_HOLDS_MS));
     await wakeAll(place);
-    return showHalts(output, await haltRecord(place), `Resumed in ${place.mode}: ${scopeText(scope)}.`, {
-      resumed: lifted.map(haltDocument),
-    });
+    const message = `Resumed in ${place.mode}: ${scopeText(scope)}. ${waitsText(scope, sign !== undefined)}`;
+    return showHalts(output, await haltRecord(place), message, { resumed: lifted.map(haltDocument) });
   });
 }
 
-/** Signs that the last halt of the scope may end. Whether enough people have, each worker judges. */
+/** A command cannot know whether the workers ask for signatures. */
+function waitsText(scope: HaltScope, isSigned: boolean): string {
+  const command = `npx cambist resume${scopeOptions(scope)}`;
+  const own = isSigned ? '' : `who has resumed it types \`${command} --sign FILE\`, and `;
+  return `Where workers ask for signatures, it stays halted until they have them: ${own}those who approve it type \`${command} --approve FILE\`.`;
+}
+
+/** @param resumed null: no halt of the scope is known that somebody has resumed */
+export function notHaltedText(mode: Mode, scope: HaltScope, resumed: Resumed | null): string {
+  return resumed === null
+    ? `In ${mode}, ${scopeText(scope)} was not halted.`
+    : `In ${mode}, ${scopeText(scope)} was resumed already, ${resumedText(resumed)}. ${waitsText(scope, false)}`;
+}
+
+/** Signs that the halts of the scope may end. Whether enough people have, each worker judges. */
 async function signEnd(
   output: Output,
   options: ResumeOptions,
@@ -107,27 +138,26 @@ async function signEnd(
   const { by = loginName(), reason: why = NO_REASON } = options;
   const scope = scopeOf(options);
   return atPlace(output.caller, options.mode ?? null, async (place): Promise<Ending> => {
-    const halt = await lastHalt(place, scope);
-    if (halt === null)
-      return showHalts(
-        output,
-        await haltRecord(place),
-        `In ${place.mode}, ${scopeText(scope)} was not halted.`,
-      );
+    const halts = await haltsToSign(place, scope, { as, keyFile });
+    if (halts.length === 0)
+      return showHalts(output, await haltRecord(place), notHaltedText(place.mode, scope, null));
     const question = {
       isAnswered: false,
       place: `${place.mode.toLowerCase()} is halted`,
       consequence: 'this lets money move again',
       otherwise: 'nothing was signed',
-      question: 'Sign that it may end? Type yes: ',
-      tell: () => Promise.resolve([haltSentence(halt)]),
+      question: 'Sign that this may end? Type yes: ',
+      tell: () => Promise.resolve(halts.map(endSentence)),
+      fix: 'Type it at a terminal, read what is shown, and answer `yes`.',
     };
     await confirm(
       output,
       question,
       `In ${place.mode}, this may end, as soon as everybody has signed who must:`,
     );
-    await signResume(place, halt, { as, keyFile, by, why, nowMs: output.io.now() });
+    for (const { halt } of halts)
+      // One after the other: mostly there is one.
+      await signResume(place, halt, { as, keyFile, by, why, nowMs: output.io.now() });
     await new Promise((done) => setTimeout(done, READING_HOLDS_MS));
     await wakeAll(place);
     return showHalts(
@@ -136,6 +166,10 @@ async function signEnd(
       `Signed that ${scopeText(scope)} may go on in ${place.mode}.`,
     );
   });
+}
+
+function endSentence({ halt, resumed }: ToEnd): string {
+  return `${haltSentence(halt)} ${resumed === null ? 'Nobody has resumed it yet.' : `Resumed ${resumedText(resumed)}.`}`;
 }
 
 /**

@@ -91,9 +91,7 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
       pausedIn(place),
       listRuns(place.client, place.mode, { policy: null, onlyOpen: true, limit: null }),
     ]);
-    const standings = await Promise.all(
-      runs.map((facts) => standingOf(place, facts, output.io.now, () => Promise.resolve(record.halts))),
-    );
+    const standings = await Promise.all(runs.map((facts) => standingOf(place, facts, output.io.now)));
     const ending = firstOf(standings.map((each) => each.ending));
     const shown = standings.map((each) => shownOf(each, output.io.now()));
     output.document({

@@ -59,6 +59,10 @@ export function decidedLines({ item, decision, seen, lookedBackToMs }: Decided):
 
 /** What happens now. */
 export function nextText(decided: Decided): string {
+  return `${followedText(decided)} Where workers ask for signatures, the decision counts once they have them: \`status\` then says who is missing.`;
+}
+
+function followedText(decided: Decided): string {
   const { item, decision, isLeg, failedStatus } = decided;
   const goesOn = TAKEN_UP[decided.takenUp];
   switch (decision.kind) {

@@ -1,5 +1,5 @@
 /** Says something in the record of halts (`durable/halts/read.ts`). Needs no worker. */
-import type { Halt, HaltSaid, HaltsHeld, ResumeSaid, ResumeSigned } from '../../domain/halt.ts';
+import type { Carried, Halt, HaltSaid, HaltsHeld, ResumeSaid, ResumeSigned } from '../../domain/halt.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { UNSERVED_QUEUE, HALT_TYPE, haltIdOf, standsSignal } from '../../workflows/names.ts';
 import type { HaltsOf } from './read.ts';
@@ -7,12 +7,12 @@ import type { HaltsOf } from './read.ts';
 /** When Temporal does not answer within this time, it counts as not taken. */
 export const SAY_LIMIT_MS = 10_000;
 
-/** @param before the halts that a new record begins with, where no person has begun one, or a person has ended it */
+/** @param before what a new record begins with, where no person has begun one, or a person has ended it */
 export async function say(
   { client, mode }: HaltsOf,
   signal: string,
   said: HaltSaid | ResumeSaid | ResumeSigned | Halt,
-  before: readonly Halt[],
+  before: readonly Carried[],
 ): Promise<void> {
   await client.withDeadline(Date.now() + SAY_LIMIT_MS, () =>
     client.workflow.signalWithStart(HALT_TYPE, {

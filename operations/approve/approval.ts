@@ -23,10 +23,9 @@ import {
 import { publicKeyOf } from '../../config/ssh-keygen.ts';
 import { hashOfChunk, hashOfList } from '../../language/batch/chunk-hash.ts';
 import { planHash } from '../../language/plan-hash.ts';
-import { keyOfSignature } from '../../language/ssh-signers.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 import { CommandFailure } from '../failure.ts';
-import { signedText } from './signed-text.ts';
+import { isOfKey, signedAsOther, signedText } from './signed-text.ts';
 import { requireRun } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
 import { contentOf, movesShown, rowText, totalText } from './plan-content.ts';
@@ -56,16 +55,24 @@ export type ToApprove = {
 /** So many payments of a batch are shown. */
 const SHOWN = 20;
 
-type Signing = { readonly as: SignedAs; readonly keyFile: string; readonly nowMs: number };
+type Signing = {
+  readonly as: SignedAs;
+  readonly keyFile: string;
+  readonly nowMs: number;
+  /** What a person is asked about, as far as it is left; null: the plan. */
+  readonly isAsked: (said: Signable | null) => boolean;
+};
 
 /**
- * Reads what is to be signed by who has this key.
- * @throws CommandFailure when the run has ended or has no plan, or Temporal does not have the rows of its batch as they were planned
+ * Reads what is to be signed by who has this key. What it has signed in the other role is left out: a starter's signature voids for ever what
+ * the same person has approved.
+ * @throws CommandFailure when the run has ended or has no plan, Temporal does not have the rows of its batch as they were planned, or the key
+ * has signed all that is left in the other role
  */
 export async function readToApprove(
   place: Place,
   run: RunName,
-  { as, keyFile, nowMs }: Signing,
+  { as, keyFile, nowMs, isAsked }: Signing,
 ): Promise<ToApprove> {
   const facts = await requireRun(place, run);
   if (!facts.isOpen)
@@ -77,24 +84,35 @@ export async function readToApprove(
   const rows = plan.batch === null ? [] : await rowsOf(place, plan);
   const kept = await keptAbout(place, run);
   const key = await publicKeyOf(keyFile);
-  const isLeft = isLeftFor(kept, { as, key, nowMs });
-  // A signature for what is never sent any more is of no use.
   const planUntilMs = plan.sendWindows.withdrawalsUntilMs;
+  const { left, mine } = leftToSign(kept, { as, key, nowMs, planUntilMs, isAsked });
+  if (left.length > 0 && mine.length === 0)
+    throw signedAsOther(runName(run), as, 'started or said it', `\`npx cambist status ${runName(run)}\``);
   const asked: Asked[] = [];
-  if (nowMs < planUntilMs && isLeft(null))
-    asked.push({ said: null, expiresAtMs: planUntilMs, lines: planLines(plan, rows, as, planUntilMs) });
-  for (const said of standingIn(kept, nowMs).filter((one) => isLeft(one))) {
-    const expiresAtMs = signedUntilMs(said);
+  for (const said of mine)
     // One after the other: mostly there is one.
-    const payments = await paymentsOf(place, plan, { said, rows });
-    const lines = [
-      `${runName(run)}: ${signableText(said)}`,
-      ...payments,
-      signedLine(as, expiresAtMs, 'said it'),
-    ];
-    asked.push({ said, expiresAtMs, lines });
-  }
+    asked.push(await askedAbout(place, { plan, rows, as }, said));
   return { as, plan, planHash: planHash(plan), content: contentOf(plan, rows), asked };
+}
+
+async function askedAbout(
+  place: Place,
+  { plan, rows, as }: { readonly plan: Plan; readonly rows: readonly BatchPayment[]; readonly as: SignedAs },
+  said: Signable | null,
+): Promise<Asked> {
+  if (said === null) {
+    // A signature for what is never sent any more is of no use.
+    const expiresAtMs = plan.sendWindows.withdrawalsUntilMs;
+    return { said, expiresAtMs, lines: planLines(plan, rows, as, expiresAtMs) };
+  }
+  const expiresAtMs = signedUntilMs(said);
+  const payments = await paymentsOf(place, plan, { said, rows });
+  const lines = [
+    `${runName(plan.run)}: ${signableText(said)}`,
+    ...payments,
+    signedLine(as, expiresAtMs, 'said it'),
+  ];
+  return { said, expiresAtMs, lines };
 }
 
 /** What people have said that must be signed, and that counts for something: of several decisions about an item, only the last. */
@@ -108,17 +126,29 @@ function standingIn({ instructions }: Kept, nowMs: number): readonly Signable[] 
   return all.filter((said, index) => nowMs < signedUntilMs(said) && !isReplaced(said, index));
 }
 
-/** What this key has not signed yet, as who has started or said it, or as one of those who approve it. A signature that is over is none. */
-function isLeftFor(
-  { instructions }: Kept,
-  { as, key, nowMs }: { readonly as: SignedAs; readonly key: string | null; readonly nowMs: number },
-): (said: Signable | null) => boolean {
-  const counting = instructions.flatMap((one) =>
-    one.kind === 'approve' && one.as === as && nowMs < one.expiresAtMs ? [one] : [],
+/**
+ * What this key has not signed yet in this role. A signature that is over is none.
+ * @param planUntilMs a signature for what is never sent any more is of no use
+ * @returns `mine`: the same without what it has signed in the other role
+ */
+export function leftToSign(
+  kept: Kept,
+  {
+    as,
+    key,
+    nowMs,
+    planUntilMs,
+    isAsked,
+  }: Omit<Signing, 'keyFile'> & { readonly key: string | null; readonly planUntilMs: number },
+): { readonly left: readonly (Signable | null)[]; readonly mine: readonly (Signable | null)[] } {
+  const signed = kept.instructions.flatMap((one) =>
+    one.kind === 'approve' && isOfKey(one.signature, key) ? [one] : [],
   );
-  const isMine = (signature: string): boolean => key !== null && keyOfSignature(signature) === key;
-  return (said) =>
-    !counting.some(({ about, signature }) => about === (said?.id ?? null) && isMine(signature));
+  const signedAbout = (said: Signable | null) => signed.filter(({ about }) => about === (said?.id ?? null));
+  const left = [...(nowMs < planUntilMs ? [null] : []), ...standingIn(kept, nowMs)]
+    .filter(isAsked)
+    .filter((said) => !signedAbout(said).some((one) => one.as === as && nowMs < one.expiresAtMs));
+  return { left, mine: left.filter((said) => !signedAbout(said).some((one) => one.as !== as)) };
 }
 
 /** How long a command waits for a plan that is being made. */

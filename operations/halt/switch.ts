@@ -3,15 +3,21 @@
  * on. Needs no worker.
  */
 import {
+  carriedFrom,
   drillOf,
+  endsToSign,
   haltsAfter,
   isSameScope,
+  lastResumeOf,
   type Halt,
   type HaltRecord,
-  lastHaltOf,
+  type HaltWord,
   resumeToSign,
+  scopeText,
+  signedFor,
   type HaltSaid,
   type HaltScope,
+  type Resumed,
   type ResumeSaid,
   type ResumeSigned,
 } from '../../domain/halt.ts';
@@ -27,13 +33,18 @@ import {
   resumeSignal,
   wakeSignal,
 } from '../../workflows/names.ts';
+import type { SignedAs } from '../../domain/writes/approvals.ts';
+import { publicKeyOf } from '../../config/ssh-keygen.ts';
 import { CommandFailure } from '../failure.ts';
-import { signedText } from '../approve/signed-text.ts';
+import { isOfKey, signedAsOther, signedText } from '../approve/signed-text.ts';
 
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;
 
-/** The halts that stand now, for a command. Drills stop nothing, and are left out. */
+/**
+ * The halts that nobody has resumed, for a command. Drills stop nothing, and are left out. A resume may wait for signatures: only workers
+ * know, and each run that waits says so.
+ */
 export async function currentHalts(of: HaltsOf): Promise<readonly Halt[]> {
   return (await haltRecord(of)).halts;
 }
@@ -54,8 +65,8 @@ function asked(of: HaltsOf): Promise<HaltRecord> {
   return of.client.withDeadline(Date.now() + SAY_LIMIT_MS, () => readHalts(of));
 }
 
-async function standing(of: HaltsOf): Promise<readonly Halt[]> {
-  return haltsAfter((await asked(of)).words);
+async function wordsOf(of: HaltsOf): Promise<readonly HaltWord[]> {
+  return (await asked(of)).words;
 }
 
 function isMeant({ scope }: Halt): boolean {
@@ -76,12 +87,14 @@ export async function keepHalt(
   of: HaltsOf,
   said: HaltSaid,
 ): Promise<{ readonly halts: readonly Halt[]; readonly replaced: Halt | null }> {
-  let halts = await standing(of);
+  let words = await wordsOf(of);
+  let halts = haltsAfter(words);
   const isSame = ({ scope }: Halt): boolean => isSameScope(scope, said.scope);
   const replaced = halts.find(isSame) ?? null;
   for (let tries = 1; tries <= TRIES; tries += 1) {
-    await say(of, haltSignal.name, said, halts);
-    halts = await standing(of);
+    await say(of, haltSignal.name, said, carriedFrom(words));
+    words = await wordsOf(of);
+    halts = haltsAfter(words);
     // The signal can be lost only if a person ends the record at this very moment and another command begins a new one.
     if (halts.some(isSame)) return { halts, replaced };
   }
@@ -98,7 +111,7 @@ export async function keepHalt(
 
 /**
  * Takes back halts that the person has seen; other halts stay, also one of the same scope that came later.
- * @returns the halts that still stand
+ * @returns the halts that nobody has resumed then
  */
 export async function resume(
   of: HaltsOf,
@@ -108,14 +121,40 @@ export async function resume(
   for (const { scope, atMs: haltAtMs } of halts) {
     const said: ResumeSaid = { scope, by, why, haltAtMs };
     // One after the other: mostly there is one.
-    await say(of, resumeSignal.name, said, await standing(of));
+    await say(of, resumeSignal.name, said, carriedFrom(await wordsOf(of)));
   }
-  return (await standing(of)).filter(isMeant);
+  return haltsAfter(await wordsOf(of)).filter(isMeant);
 }
 
-/** The last halt of exactly this scope, whether it stands or not; null: there was none. */
-export async function lastHalt(of: HaltsOf, scope: HaltScope): Promise<Halt | null> {
-  return lastHaltOf((await asked(of)).words, scope);
+/** A halt whose end people may have to sign, and the last resume of it; null: nobody has resumed it. */
+export type ToEnd = { readonly halt: Halt; readonly resumed: Resumed | null };
+
+/** The halts of exactly this scope whose end people may have to sign. */
+export async function haltsToEnd(of: HaltsOf, scope: HaltScope): Promise<readonly ToEnd[]> {
+  const words = await wordsOf(of);
+  return endsToSign(words, scope).map((halt) => ({ halt, resumed: lastResumeOf(words, halt) }));
+}
+
+/**
+ * Those of them whose end this key may sign so.
+ * @throws CommandFailure where it has signed them all in the other role: who has resumed a halt is none of those who approve that
+ */
+export async function haltsToSign(
+  of: HaltsOf,
+  scope: HaltScope,
+  { as, keyFile }: { readonly as: SignedAs; readonly keyFile: string },
+): Promise<readonly ToEnd[]> {
+  const words = await wordsOf(of);
+  const key = await publicKeyOf(keyFile);
+  const isOther = (halt: Halt): boolean =>
+    signedFor(words, { scope, haltAtMs: halt.atMs }).some(
+      (one) => one.as !== as && isOfKey(one.signature, key),
+    );
+  const halts = endsToSign(words, scope);
+  const left = halts.filter((halt) => !isOther(halt));
+  if (halts.length > 0 && left.length === 0)
+    throw signedAsOther(`resume ${scopeText(scope)}`, as, 'resumed it', '`npx cambist status`');
+  return left.map((halt) => ({ halt, resumed: lastResumeOf(words, halt) }));
 }
 
 /** So long a signature for a resume may be on its way. Once Temporal has it in time, it counts for good. */
@@ -141,7 +180,7 @@ export async function signResume(
   const text = resumeToSign({ as, mode, namespace, scope, haltAtMs, expiresAtMs });
   const signature = await signedText(keyFile, text);
   const signed: ResumeSigned = { scope, by, why, haltAtMs, as, expiresAtMs, signature };
-  await say(of, approveSignal.name, signed, await standing(of));
+  await say(of, approveSignal.name, signed, carriedFrom(await wordsOf(of)));
 }
 
 /**

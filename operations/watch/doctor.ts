@@ -481,7 +481,7 @@ async function checkHalts(place: Place): Promise<readonly Check[]> {
           : 'What was halted stays halted. Start a worker, or say one of the halts again with `npx cambist halt`: either starts the workflow again.',
       }),
     );
-  return checks.length > 0 ? checks : [ok('halts', 'nothing is halted')];
+  return checks.length > 0 ? checks : [ok('halts', 'there is no halt that nobody has resumed')];
 }
 
 function ok(name: string, says: string): Check {

@@ -179,6 +179,9 @@ test('what was halted goes on once two people have approved that it is resumed',
   const resumes = (...more: readonly string[]) => command(stage, ['resume', ...scope, ...more], { ask: yes });
   assertExit(await resumes('--by', 'dan', '--sign', dan.keyFile), 0);
   await heldFor(run, /dan has resumed it; it needs the signature of 2 of ana, ben/, 'HALTED');
+  const status = await command(stage, ['status', `${names.halted}.${id}`]);
+  assert.match(status.stdout, /is held.*dan has resumed it; it needs the signature of 2 of ana, ben/s);
+  assertExit(await resumes('--approve', dan.keyFile), 4);
   assertNothingMoved(run);
   for (const { keyFile } of [ana, ben]) assertExit(await resumes('--approve', keyFile), 0);
   assertDoneOnce(run, await run.report());

@@ -6,6 +6,8 @@ import { verifySignature, signText } from '../../config/ssh-keygen.ts';
 import {
   HOLDS_NOTHING,
   NO_RECORD,
+  beginsWith,
+  carriedFrom,
   drillScope,
   haltOf,
   halted,
@@ -206,4 +208,10 @@ test('the end of a drill needs no signature', async () => {
 test('a signature is no halt, and what is no signature lifts none', async () => {
   const worker = await readBy([BY_ANA, { word: 'approve', said: 'anything', atMs: NOW }]);
   assert.equal(await worker.why(), 'open');
+});
+
+test('a record that a command begins anew lets go on what was resumed with all signatures, and nothing else', async () => {
+  const anew = (...words: readonly HaltWord[]) => readBy(beginsWith(carriedFrom(words), NOW + 90_000_000));
+  assert.match(await (await anew(HALT, RESUME, START, BY_ANA)).why(), /signature of 1 of ben, chi/);
+  assert.equal(await (await anew(HALT, RESUME, START, BY_ANA, BY_BEN)).why(), 'open');
 });

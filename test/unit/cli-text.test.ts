@@ -2,6 +2,7 @@
 import { totalsOf } from '../../domain/plan/amounts.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { notHaltedText } from '../../cli/commands/resume.ts';
 import { difference } from '../../cli/views/difference.ts';
 import { listText } from '../../cli/commands/list.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
@@ -580,4 +581,18 @@ test('spans of time are told in one or two units', () => {
     [300_000_000, '3 d'],
   ];
   for (const [ms, text] of cases) assert.equal(span(ms), text);
+});
+
+test('a second resume says who has resumed it, and what workers may still wait for', () => {
+  const scope = { policy: 'p', currency: null };
+  assert.equal(notHaltedText('LIVE', scope, null), 'In LIVE, policy "p" was not halted.');
+  const said = { scope, by: 'dan', why: 'seen', haltAtMs: 0 };
+  const text = notHaltedText('LIVE', scope, { said, atMs: Date.parse('2026-11-23T06:12:03Z'), signed: [] });
+  for (const part of [
+    'In LIVE, policy "p" was resumed already, by dan at 2026-11-23 06:12:03 UTC: "seen".',
+    'it stays halted until they have them',
+    '`npx cambist resume --policy p --sign FILE`',
+    '`npx cambist resume --policy p --approve FILE`',
+  ])
+    assert.ok(text.includes(part), text);
 });

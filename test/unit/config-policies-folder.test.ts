@@ -281,6 +281,46 @@ test('in live, what binds nobody allows nothing: an unknown file, a nearly right
   assert.equal((await strict()).policies.length, 1);
 });
 
+test('in live, a policy that a rule names can be revoked, moved away as revoked, or have a mistake, and the others go on', async () => {
+  const strict = policiesFolder(folder, {}, { isStrict: true, pause: async () => {} });
+  await put('one.yaml', named('one'));
+  await put('two.yaml', named('two'));
+  await put('approvals.yaml', RULES.replace('[{ ', '[{ policies: [one], '));
+  await put('ceilings.yaml', 'ceilings: 1\nworkers: 2\npolicies: { one: {} }\n');
+  await put('allowed_signers', `ana ${KEY}\n`);
+  await mkdir(join(folder, 'revoked'));
+  const holding = async (): Promise<readonly string[]> =>
+    (await strict()).policies.map(({ policy }) => policy.name);
+  assert.deepEqual(await holding(), ['one', 'two']);
+  await put('revoked/incident.yaml', named('one'));
+  assert.deepEqual(await holding(), ['two']);
+  await rm(join(folder, 'one.yaml'));
+  assert.deepEqual(await holding(), ['two']);
+  await rm(join(folder, 'revoked/incident.yaml'));
+  for (const [file, text] of [
+    ['first.yaml', `${named('one')}limit: 5\n`],
+    ['first.yaml', named("'one' # the first")],
+    ['one.yaml', 'policy: 1\nnmae: one\n'],
+  ] as const) {
+    // One after the other.
+    await put(file, text);
+    assert.deepEqual((await holding()).slice(-1), ['two'], text);
+    await rm(join(folder, file));
+  }
+  await assertNothing(strict, /names policy "one", which is not in the folder/);
+});
+
+test('in live, what an editor leaves beside the files stops nothing and is no policy', async () => {
+  const strict = policiesFolder(folder, {}, { isStrict: true, pause: async () => {} });
+  await mkdir(join(folder, 'revoked'));
+  await put('one.yaml', named('one'));
+  for (const name of ['allowed_signers~', '.revoked_keys.swp', '.one.yaml', 'one.yaml~', 'revoked/one.yaml~'])
+    await put(name, named('one'));
+  await symlink('ana@laptop.812', join(folder, 'revoked/.#one.yaml'));
+  const { policies, troubles } = await strict();
+  assert.deepEqual([policies.length, troubles], [1, []]);
+});
+
 async function assertNothing(now: ReturnType<typeof policiesFolder>, why: RegExp): Promise<void> {
   const { policies, approvals, troubles } = await now();
   assert.deepEqual([policies, approvals], [[], null]);

@@ -9,6 +9,8 @@ import {
   drillScope,
   haltOf,
   halted,
+  carriedFrom,
+  endsToSign,
   haltsAfter,
   heldAfter,
   scopeOptions,
@@ -83,6 +85,57 @@ test('a halt that is put back stands once, and not when it was taken back or sai
     haltsAfter([halt, again, ...stands]).map(({ atMs }) => atMs),
     [2_000],
   );
+});
+
+test('a record that a command begins anew keeps what somebody has resumed with the resume and its signatures, for workers to judge', () => {
+  const resume = said('resume', OF_P);
+  const signed = { by: 'ben', why: 'w', as: 'approver', expiresAtMs: NOW + 9, signature: 'QUJD' };
+  const approve: HaltWord = {
+    word: 'approve',
+    said: { scope: OF_P, haltAtMs: NOW, ...signed },
+    atMs: NOW + 7,
+  };
+  const drill = drillScope('4f2a');
+  const before = [
+    said('halt', OF_P),
+    resume,
+    approve,
+    said('halt', drill),
+    said('resume', drill),
+    said('halt', ALL),
+  ];
+  const anew = beginsWith(JSON.parse(JSON.stringify(carriedFrom(before))), NOW + 9_000);
+  assert.deepEqual(scopesAfter(...anew), [ALL]);
+  assert.deepEqual(
+    anew.filter(({ word }) => word !== 'stands'),
+    [resume, approve],
+  );
+  // As a worker reads it for which the signatures do not suffice.
+  const judged = anew.map((word) =>
+    word.word === 'resume' ? { ...word, unsigned: 'ben is missing' } : word,
+  );
+  assert.deepEqual(scopesAfter(...judged), [OF_P, ALL]);
+  assert.deepEqual(scopesAfter(...beginsWith([{ ...resume, unsigned: '' }], NOW)), [ALL], 'no word of ours');
+});
+
+test('people sign for the end of every halt of the scope that somebody has resumed, also of those that workers have put back', () => {
+  const putBack = (atMs: number): HaltWord => ({
+    word: 'stands',
+    said: { scope: OF_P, by: 'ana', why: 'w', atMs },
+    atMs: NOW,
+  });
+  const [first, gone] = [putBack(2_000), putBack(1_000)];
+  const [resume, ofGone] = [said('resume', OF_P, 2_000), said('resume', OF_P, 1_000)];
+  const momentsOf = (...words: readonly HaltWord[]) => endsToSign(words, OF_P).map(({ atMs }) => atMs);
+  assert.deepEqual(momentsOf(first, gone, resume, ofGone), [2_000, 1_000]);
+  assert.deepEqual(momentsOf(first, gone, resume), [2_000], 'nobody has resumed the other one');
+  assert.deepEqual(momentsOf(first, gone), [1_000]);
+  assert.deepEqual(
+    momentsOf(first, resume, said('halt', OF_P, 3_000)),
+    [3_000],
+    'it takes the place of the first',
+  );
+  assert.deepEqual(momentsOf(first, resume, said('halt', ALL, 3_000)), [2_000]);
 });
 
 /** A record of one workflow for each list of words, as Temporal has it; all but the last have been ended. */

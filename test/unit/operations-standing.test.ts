@@ -6,12 +6,8 @@ import type { ChunkCounts, ChunkRecord, Unpaid } from '../../domain/run/chunk-st
 import { progressPage, runPage, type RunPage } from '../../domain/run/progress.ts';
 import { newRunState, type RunState } from '../../domain/run/state.ts';
 import type { Place } from '../../operations/place.ts';
-import type { RunView } from '../../operations/follow/read-run.ts';
 import type { RunFacts } from '../../operations/follow/runs.ts';
-import type { Halt, HaltScope } from '../../domain/halt.ts';
-import type { Waiting } from '../../domain/waits.ts';
-import { afterHalts, standingOf } from '../../operations/follow/standing.ts';
-import { makeReportOf } from '../support/cli-reports.ts';
+import { standingOf } from '../../operations/follow/standing.ts';
 import { reportQuery } from '../../workflows/names.ts';
 
 const RUN = { policy: 'p', id: '2026-11-21' };
@@ -102,47 +98,4 @@ test('a batch that failed is asked one question', async () => {
     ['ACCOUNT_NOT_FOUND'],
   );
   assert.deepEqual(asked, [reportQuery.name]);
-});
-
-const waitFor = (reason: Waiting['reason'], code: 'HALTED' | 'IN_DOUBT'): Waiting => ({
-  reason,
-  problem: { code, item: null, message: 'm', fix: 'f' },
-  wakeAtMs: 0,
-});
-const HALTED_WAIT = waitFor('halt', 'HALTED');
-
-/** A run of policy "p" whose leg and payment wait for these. */
-function heldBy(leg: Waiting | null, payment: Waiting | null): RunView {
-  const items = [
-    { id: 'usd-mxn-1', kind: 'leg', step: 'quoting', waiting: leg },
-    { id: 'supplier', kind: 'payment', step: 'to be sent', waiting: payment },
-  ] as const;
-  const facts = { ...factsOf('FAILED'), isOpen: true };
-  return {
-    facts,
-    report: makeReportOf({ status: 'HELD', payment: 'PENDING' }),
-    progress: { status: 'HELD', items, batch: null },
-  };
-}
-
-const haltOf = (scope: HaltScope): Halt => ({ scope, by: 'ana', why: 'w', atMs: 0 });
-
-test('what was halted and is resumed is running at once, unless something else stands in its way', () => {
-  const standing = (view: RunView, halts: readonly Halt[]) => {
-    const { report, progress } = afterHalts(view, halts);
-    return [report.status, ...progress.items.map(({ waiting }) => waiting?.problem.code ?? null)];
-  };
-  const halted = heldBy(HALTED_WAIT, null);
-  assert.deepEqual(standing(halted, []), ['RUNNING', null, null]);
-  const doubtful = heldBy(HALTED_WAIT, waitFor('doubt', 'IN_DOUBT'));
-  assert.deepEqual(standing(doubtful, []), ['HELD', null, 'IN_DOUBT']);
-  assert.deepEqual(standing(halted, [haltOf({ policy: 'other', currency: null })]), ['RUNNING', null, null]);
-  const counts = { ...COUNTS, open: 2, needsHuman: 1 };
-  const standsAs = { counts, totals: [], unpaid: [], held: [], unseen: 0, waiting: HALTED_WAIT };
-  const batch = { ...standsAs, open: [1], others: standsAs, leftOut: [] };
-  const inBatch = { ...halted, progress: { ...halted.progress, batch } };
-  assert.deepEqual(standing(inBatch, []), ['HELD', 'HALTED', null], 'a person is needed behind the halt');
-  for (const policy of ['p', null])
-    for (const currency of ['MXN', null])
-      assert.deepEqual(standing(halted, [haltOf({ policy, currency })]), ['HELD', 'HALTED', null]);
 });
