@@ -26,12 +26,12 @@ export const awaitSettlement =
     const settlement = await poll<Settlement>(
       deps,
       (waitedMs) => {
-        deps.reached('before settlement poll');
+        deps.tell({ kind: 'reached', point: 'before settlement poll' });
         return pollOnce(deps, call, waitedMs);
       },
       (wait) => ({ kind: 'wait', wait }),
     );
-    deps.reached('before result');
+    deps.tell({ kind: 'reached', point: 'before result' });
     return settlement;
   };
 
@@ -40,21 +40,21 @@ async function pollOnce(deps: Deps, call: SettlementCall, waitedMs: number): Pro
   if (foreign !== null) return answer({ kind: 'wait', wait: foreign });
   const read = await readTrade(deps, call, waitedMs);
   if ('kind' in read) return read;
-  const { createdAt: _createdAt, settlementWindow: _settlementWindow, ...record } = read;
+  const record = shown(read);
   const { status } = record;
   const { settled, failed } = deps.facts.tradeStatuses;
   // A failed trade brings no money, however much of it is there from elsewhere.
-  if (failed.includes(status)) return answer({ kind: 'failed', record });
+  if (failed.includes(status)) return ended(deps, 'failed', read);
   // After a reset or a new start, payments may have used the money already: a settled status is enough.
   const { foundRecords, madeFor } = call.plan;
   const maybePaid = foundRecords || madeFor !== ActivityContext.current().info.workflowExecution?.runId;
   const isSettled = settled.includes(status);
   switch (call.until) {
     case 'status':
-      return isSettled ? answer({ kind: 'settled', record }) : waitOn(deps, call, 'a settled status', record);
+      return isSettled ? ended(deps, 'settled', read) : waitOn(deps, call, 'a settled status', record);
     case 'funds':
-      if (maybePaid && isSettled) return answer({ kind: 'settled', record });
-      return awaitFunds(deps, call, { record, maybePaid });
+      if (maybePaid && isSettled) return ended(deps, 'settled', read);
+      return awaitFunds(deps, call, { read, maybePaid });
   }
 }
 
@@ -62,7 +62,7 @@ async function pollOnce(deps: Deps, call: SettlementCall, waitedMs: number): Pro
 async function awaitFunds(
   deps: Deps,
   call: SettlementCall,
-  { record, maybePaid }: { readonly record: ShownTrade; readonly maybePaid: boolean },
+  { read, maybePaid }: { readonly read: Trade; readonly maybePaid: boolean },
 ): Promise<Polled<Settlement>> {
   const balances = told(deps, await deps.reader.balances());
   if (balances.kind !== 'DONE')
@@ -70,13 +70,23 @@ async function awaitFunds(
   const there = balances.value.balances.find((row) => row.currency === call.currency)?.withdrawable ?? '0';
   const unpaid = maybePaid ? await stillUnpaid(deps, call) : call.unpaid;
   const needed = sum([call.owedByBatch, ...unpaid.map((payment) => payment.amount)]);
-  if (compare(there, needed) >= 0) return answer({ kind: 'settled', record });
+  if (compare(there, needed) >= 0) return ended(deps, 'settled', read);
   return waitOn(
     deps,
     call,
     `${moneyText(needed, call.currency)} to be withdrawable (${moneyText(there, call.currency)} are)`,
-    record,
+    shown(read),
   );
+}
+
+/** The trade is settled, or never will be. */
+function ended(deps: Deps, kind: 'settled' | 'failed', read: Trade): Polled<Settlement> {
+  deps.tell({ kind: 'followed', to: kind === 'settled' ? 'SETTLED' : 'NOT_SETTLED', record: read });
+  return answer({ kind, record: shown(read) });
+}
+
+function shown({ createdAt: _createdAt, settlementWindow: _settlementWindow, ...record }: Trade): ShownTrade {
+  return record;
 }
 
 function answer(settlement: Settlement): Polled<Settlement> {

@@ -24,7 +24,7 @@ export const awaitWithdrawals =
     const answer = await poll<News>(
       deps,
       (waitedMs) => {
-        deps.reached('before payment poll');
+        deps.tell({ kind: 'reached', point: 'before payment poll' });
         const joins = joinsOf(call, isFirst);
         isFirst = false;
         return pollOnce(deps, call, { joins, waitedMs });
@@ -32,7 +32,7 @@ export const awaitWithdrawals =
       (wait) => ({ ended: [], wait }),
     );
     const hasToldEnd = isEnd(call, answer) && (await toldEnd(deps, call));
-    deps.reached('before result');
+    deps.tell({ kind: 'reached', point: 'before result' });
     return { ...answer, runId, hasToldEnd };
   };
 
@@ -120,14 +120,18 @@ function ofOneAnswer(ended: WithdrawalsAnswer['ended']): WithdrawalsAnswer['ende
 function newsOf(
   deps: Deps,
   item: WithdrawalsCall['items'][number],
-  { createdAt: _createdAt, ...record }: Withdrawal,
+  { createdAt, ...record }: Withdrawal,
 ): WithdrawalsAnswer['ended'] {
   const { id } = item;
+  const ended = (to: 'PAID' | 'FAILED' | 'CAME_BACK'): WithdrawalsAnswer['ended'] => {
+    deps.tell({ kind: 'followed', to, record: { createdAt } });
+    return [{ id, record, paid: to === 'PAID', isUnknown: false }];
+  };
   const { status } = record;
   const statuses = deps.facts.withdrawalStatuses;
-  if (statuses.failed.includes(status)) return [{ id, record, paid: false, isUnknown: false }];
+  if (statuses.failed.includes(status)) return ended(item.paid ? 'CAME_BACK' : 'FAILED');
   if (item.paid) return [];
-  if (statuses.paid.includes(status)) return [{ id, record, paid: true, isUnknown: false }];
+  if (statuses.paid.includes(status)) return ended('PAID');
   const isUnknown = !isKnown(statuses, status);
   const isNews = status !== item.status || isUnknown !== item.isUnknown;
   return isNews ? [{ id, record, paid: null, isUnknown }] : [];

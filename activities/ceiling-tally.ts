@@ -8,7 +8,14 @@ import { runOf } from '../domain/references.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import type { Trade, Withdrawal } from '../domain/service/records.ts';
 import type { Reply } from '../domain/service/reply.ts';
-import { Totals, whyOverCeiling, type Ceilings, type Spending } from '../domain/writes/ceilings.ts';
+import {
+  Totals,
+  usedOf,
+  whyOverCeiling,
+  type Ceilings,
+  type CeilingUse,
+  type Spending,
+} from '../domain/writes/ceilings.ts';
 import { sidesOf } from '../domain/writes/lookups.ts';
 import { KEY_LIVES_MS, keyOf, type Send } from '../domain/writes/sent-before.ts';
 import { CLOCK_TOLERANCE_MS } from '../domain/writes/step.ts';
@@ -123,6 +130,13 @@ export class CeilingTally {
     if (!counts) return null;
     this.#count(send, nowMs, false);
     return null;
+  }
+
+  /** How much of the ceilings is used today, as far as is known without asking anybody; none before the lists were read once. */
+  used(ceilings: Ceilings): readonly CeilingUse[] {
+    if (this.#wholeAtMs === null) return [];
+    const day = dayOf(this.#options.clock.wallMs());
+    return usedOf(ceilings, { own: on(this.#own, day), foreign: on(this.#foreign, day) });
   }
 
   /** What was sent before leaves once more, whatever the ceilings are. It counts, unless it is counted already. */

@@ -45,7 +45,7 @@ export const createWithdrawals = (deps: Deps) => {
           }
         }),
       );
-      deps.reached('before result');
+      deps.tell({ kind: 'reached', point: 'before result' });
       return { items, evidence: evidenceOf(call, driver), runId: driver.payer };
     });
 };

@@ -18,6 +18,7 @@ import type { GoneNoted, TurnAnswer } from '../domain/turn.ts';
 import type { Others } from '../domain/writes/gone-runs.ts';
 import type { Claims } from '../durable/other-runs/claims.ts';
 import type { FoundPlan } from '../durable/plans.ts';
+import type { Tell } from './events.ts';
 import type { WriteGate } from './write-gate.ts';
 import type { NotNow, ScheduledAnswer, ScheduledCall, TrialAnswer } from '../workflows/calls.ts';
 import type { TrialInput } from '../workflows/names.ts';
@@ -156,11 +157,8 @@ export type Deps = {
   ) => Promise<number | null>;
   /** Whether this worker is asked to end. An activity that only waits then leaves it to another worker. */
   readonly isStopping: () => boolean;
-  /**
-   * Called at named moments, before and after every effect, poll and result. It does nothing, but in tests
-   * that kill the process there.
-   */
-  readonly reached: (point: string) => void;
+  /** Told of the moments that the worker reaches, and of what comes of its work. */
+  readonly tell: Tell;
 };
 
 export type OfBatch = { readonly mode: Mode; readonly run: RunName };

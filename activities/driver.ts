@@ -29,6 +29,8 @@ import {
   type OwnTrade,
   type Steps,
 } from '../domain/writes/step.ts';
+import type { LegStep } from '../domain/writes/leg-state.ts';
+import type { PaymentStep } from '../domain/writes/withdrawal.ts';
 import { withoutStack } from '../domain/without-stack.ts';
 import type { Leaving } from '../service/client.ts';
 import { ServiceInputError } from '../service/errors.ts';
@@ -195,11 +197,11 @@ export class Driver {
     return activityFailed(whatFailed(error), 1);
   }
 
-  /** Runs the steps of one item to their end. */
-  run<Result>(item: string, steps: Steps<Result>): Promise<Result> {
+  /** Runs the steps of one item to their end, and tells what they came to. */
+  async run<Step extends LegStep | PaymentStep>(item: string, steps: Steps<Step>): Promise<Step> {
     let heeded: Heeded | null = null;
-    return drive(steps, async (effect) => {
-      this.#deps.reached(`before ${effect.kind}`);
+    const step = await drive(steps, async (effect) => {
+      this.#deps.tell({ kind: 'reached', point: `before ${effect.kind}` });
       let answer: Answer;
       if (effect.kind === 'read instructions') {
         heeded = await this.#said.read();
@@ -207,9 +209,11 @@ export class Driver {
       } else answer = await this.#perform(effect, heeded);
       const evidence = evidenceOf(item, effect, answer, this.#deps.clock.wallMs());
       if (evidence !== null) this.evidence.push(evidence);
-      this.#deps.reached(`after ${effect.kind}`);
+      this.#deps.tell({ kind: 'reached', point: `after ${effect.kind}` });
       return answer;
     });
+    this.#deps.tell({ kind: 'stepped', step });
+    return step;
   }
 
   async #perform(
@@ -344,6 +348,7 @@ export class Driver {
   #leaving(heeded: Heeded | null, currencies: readonly string[]): Leaving {
     return {
       signal: ActivityContext.current().cancellationSignal,
+      isOfBatch: this.#call.chunk !== undefined,
       whyNot: async () => {
         await this.#haltsRead();
         const unheeded = await this.#said.whyNotHeeded(heeded);

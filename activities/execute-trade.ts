@@ -13,6 +13,6 @@ export const executeTrade =
       const driver = await Driver.open(deps, call);
       const context = driver.context({ ...call, otherWithdrawalIds: [] });
       const answer = await carriedOut(driver, call, () => executeTradeSteps(context, call.leg, call.state));
-      deps.reached('before result');
+      deps.tell({ kind: 'reached', point: 'before result' });
       return answer;
     });

@@ -34,9 +34,9 @@ export const observe =
   (deps: Deps): Activities['observe'] =>
   (input) =>
     beating(async () => {
-      deps.reached('before observation');
+      deps.tell({ kind: 'reached', point: 'before observation' });
       const answer = await observed(deps, input);
-      deps.reached('before result');
+      deps.tell({ kind: 'reached', point: 'before result' });
       return answer;
     });
 

@@ -21,7 +21,7 @@ export const readChunks =
         const read = await deps.chunks.readState(call.mode, call.run, number);
         return { number, state: read?.state ?? null, isClosed: read?.isClosed ?? false };
       });
-      deps.reached('before result');
+      deps.tell({ kind: 'reached', point: 'before result' });
       return { chunks, runId: ownRunId() };
     });
 

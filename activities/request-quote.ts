@@ -15,7 +15,7 @@ export const requestQuote =
     beating(async () => {
       const driver = await Driver.open(deps, call);
       const answer = await ('traded' in call ? judged(driver, call) : quoted(driver, call));
-      deps.reached('before result');
+      deps.tell({ kind: 'reached', point: 'before result' });
       return answer;
     });
 

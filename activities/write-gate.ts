@@ -21,7 +21,7 @@ import {
 import type { Approvals } from '../domain/writes/approval-rules.ts';
 import { leavesInDoubt, type TradedQuote } from '../domain/writes/step.ts';
 import { TakenLegs } from '../domain/writes/taken-legs.ts';
-import type { Spending } from '../domain/writes/ceilings.ts';
+import type { CeilingUse, Spending } from '../domain/writes/ceilings.ts';
 import { SEND_OUTLIVES_MS } from '../domain/writes/doubt.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
@@ -59,6 +59,8 @@ export type WriteGate = {
     /** The chunk of a batch of which the payment is said to be; absent: it is of none. */
     chunk?: number,
   ) => Promise<Reply<Value>>;
+  /** How much of the ceilings of the day is used, as far as is known. */
+  readonly ceilingsUsed: () => Promise<readonly CeilingUse[]>;
 };
 
 type Made = { readonly id: string };
@@ -80,7 +82,11 @@ export type ApprovalGate = (
 ) => Promise<NotApproved | null>;
 
 /** The gate of a worker without a folder of policies. */
-export const OPEN_GATE: WriteGate = { quote: (_, send) => send(), send: (_, send) => send() };
+export const OPEN_GATE: WriteGate = {
+  quote: (_, send) => send(),
+  send: (_, send) => send(),
+  ceilingsUsed: async () => [],
+};
 
 /** So long a reading of the folder counts. */
 const READ_AGAIN_MS = 1_000;
@@ -205,6 +211,10 @@ export function writeGate(options: Options): WriteGate {
   const sealOf = (quoteId: string, { reference, sell, buy }: GatedTrade, sides: Sides): string =>
     seal([quoteId, reference, sell, buy, sides.sellAmount, sides.buyAmount]);
   return {
+    ceilingsUsed: async () => {
+      const { ceilings } = await folder();
+      return ceilings === null ? [] : tally.used(ceilings);
+    },
     quote: async (asked, send) => {
       const refusal = await whyNot(asked, await tradesFor(asked), sendOf(asked, null), null);
       if (refusal !== null) return refusal;

@@ -190,7 +190,7 @@ async function startHandWritten(
         unknown: async () => [],
         keptForMs: async () => 0,
       },
-      reached: () => {},
+      tell: () => {},
       instructions: {
         read: async (mode, run) => {
           const kept = await readInstructions({ client, mode, run });

@@ -1,6 +1,8 @@
 /** The bench: `npm run bench` sets up, then calls this. Loopback only; it ends by itself, within eight minutes. */
 import { startDevServer } from '../worker/dev-server.ts';
+import { measureActions } from './actions.ts';
 import { measureBatches } from './batches.ts';
+import { measureBeside } from './beside.ts';
 import { measureConvert } from './convert.ts';
 import { isRight, tableOf } from './figures.ts';
 import { measureHeld } from './held.ts';
@@ -48,6 +50,8 @@ export async function bench(): Promise<number> {
   const seal = await withServer([], () => measureSeal(1_000, 3));
   say('Batches that wait for their payments …');
   const polls = await withServer([], measurePolls);
+  say('A conversion beside a batch …');
+  const beside = await withServer([], measureBeside);
   say('A run that only waits for money …');
   const held = await withServer([], measureHeld);
   const sections = [
@@ -62,6 +66,7 @@ export async function bench(): Promise<number> {
     journal,
     seal,
     polls,
+    beside,
     held,
   ];
   console.log(tableOf(sections));
@@ -72,6 +77,14 @@ export async function bench(): Promise<number> {
 export async function benchLarge(): Promise<number> {
   say('Batches of 1,000, 10,000 and 100,000 payments …');
   const sections = [await withServer([], () => measureLarge([1_000, 10_000, 100_000]))];
+  console.log(tableOf(sections));
+  return isRight(sections) ? 0 : 1;
+}
+
+/** `npm run bench -- actions`: what runs cost where Temporal is paid by the action, and where it is kept; some minutes. */
+export async function benchActions(): Promise<number> {
+  say('Two batches and a conversion …');
+  const sections = await withServer([], (address) => measureActions(address));
   console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
 }
@@ -88,11 +101,14 @@ export async function benchTests(): Promise<number> {
   return 0;
 }
 
-async function withServer<T>(dynamicConfig: readonly string[], work: () => Promise<T>): Promise<T> {
+async function withServer<T>(
+  dynamicConfig: readonly string[],
+  work: (address: string) => Promise<T>,
+): Promise<T> {
   const server = await startDevServer({ port: 0, headless: true, dynamicConfig });
   process.env['CAMBIST_TEST_TEMPORAL'] = server.address;
   try {
-    return await work();
+    return await work(server.address);
   } finally {
     await server.stop();
   }

@@ -119,6 +119,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/list.ts')).addList,
   },
   {
+    term: 'watch',
+    summary: 'tells a program or a webhook what needs attention',
+    load: async () => (await import('./commands/watch.ts')).addWatch,
+  },
+  {
     term: 'cancel <run>',
     summary: 'cancels a run: what is not sent stays unsent',
     load: async () => (await import('./commands/cancel.ts')).addCancel,

@@ -1,7 +1,7 @@
 /** Shows what a signature is for, asks the person, and signs. There is no way to sign without having been asked. */
 import { runName, type RunName } from '../domain/references.ts';
 import { signableText, type SignedAs } from '../domain/writes/approvals.ts';
-import { readToApprove, sign, type Asked, type ToApprove } from '../operations/approve.ts';
+import { readToApprove, sign, type Asked, type ToApprove } from '../operations/approve/approval.ts';
 import { CommandFailure } from '../operations/failure.ts';
 import type { Place } from '../operations/place.ts';
 import type { Output } from './terminal/output.ts';

@@ -9,7 +9,7 @@ import type { Problem } from '../domain/problems.ts';
 import { loadServiceFacts } from '../language/load-service-facts.ts';
 import { placeOf } from '../language/text/problem.ts';
 import { parseAddress, type ServiceAddress } from '../service/address.ts';
-import { createServiceClient, type ServiceClient } from '../service/client.ts';
+import { createServiceClient, type Requested, type ServiceClient } from '../service/client.ts';
 import { ServiceConfigurationError } from '../service/errors.ts';
 import { readKeyFile, type ApiKey } from '../service/key.ts';
 import { sealerOf } from '../service/quote-seal.ts';
@@ -37,6 +37,8 @@ export type Settings = {
   /** Folder in which a worker keeps its journal; null: it keeps none. */
   readonly auditFolder: string | null;
   readonly taskQueue: string;
+  /** host:port at which a worker shows its metrics; null: it shows none. */
+  readonly metricsAddress: string | null;
   /** The build, by which Temporal tells these workers from those of another build; null: it does not. */
   readonly build: { readonly deployment: string; readonly id: string } | null;
   readonly warnings: readonly string[];
@@ -67,6 +69,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     : null;
   const facts = await readFacts(env['CAMBIST_SERVICE_FILE'], problems);
   const buildId = readBuildId(env['CAMBIST_BUILD_ID'], problems);
+  const metricsAddress = readMetricsAddress(env['CAMBIST_METRICS'], problems);
   if (key !== null && readOnly !== null && readOnly.organisation !== key.organisation)
     problems.push(foreignReadKey(key, readOnly));
   if (mode !== null && buildId !== null) problems.push(...unfitForBuilds(taskQueueOf(env, mode)));
@@ -84,6 +87,7 @@ export async function loadSettings(environment: NodeJS.ProcessEnv, cwd: string):
     haltFile: env['CAMBIST_HALT_FILE'] || null,
     auditFolder: env['CAMBIST_AUDIT'] || null,
     taskQueue: taskQueueOf(env, mode),
+    metricsAddress,
     // The deployment has the same name as its task queue.
     build: buildId === null ? givenBuild(env) : { deployment: taskQueueOf(env, mode), id: buildId },
     warnings,
@@ -95,6 +99,7 @@ export function createClient(
   settings: Settings,
   use: 'write' | 'read',
   timeoutMs = REQUEST_LIMIT_MS,
+  onRequest?: (request: Requested) => void,
 ): ServiceClient {
   return createServiceClient({
     baseUrl: settings.address,
@@ -103,6 +108,7 @@ export function createClient(
     issuer: settings.issuer,
     timeoutMs,
     isDefinitive,
+    ...(onRequest !== undefined && { onRequest }),
   });
 }
 
@@ -135,6 +141,22 @@ function readBuildId(text: string | undefined, problems: ConfigurationProblem[])
     item: null,
     message: `CAMBIST_BUILD_ID is "${text}".`,
     fix: 'Use up to 64 letters, digits, dots and dashes, a letter or digit first: a version such as "1.4.0", or the id of a commit. Or unset it: then workers have no build.',
+  });
+  return null;
+}
+
+/** `9464` is a port of this machine alone. Any other address must be written out. */
+const METRICS_ADDRESS = /^(?:(localhost|[0-9.]+|\[[0-9a-fA-F:]+\]):)?([1-9][0-9]{0,4})$/;
+
+function readMetricsAddress(text: string | undefined, problems: ConfigurationProblem[]): string | null {
+  if (text === undefined || text === '') return null;
+  const [, host = '127.0.0.1', port = ''] = METRICS_ADDRESS.exec(text) ?? [];
+  if (port !== '' && Number(port) <= 65_535) return `${host === 'localhost' ? '127.0.0.1' : host}:${port}`;
+  problems.push({
+    code: 'METRICS_ADDRESS_INVALID',
+    item: null,
+    message: `CAMBIST_METRICS is "${text}".`,
+    fix: 'Write an IP address and a port, such as "127.0.0.1:9464", or a port alone: then only this machine reads it. Or unset it: then the worker shows no metrics.',
   });
   return null;
 }

@@ -517,6 +517,33 @@ export const REFUSALS = {
     sentence: 'A run of a schedule is not started yet, and is tried again.',
     advice: 'See that Temporal, a worker and the service are there; what it waits for stands beside it.',
   },
+  WATCH_RECEIVER: {
+    ending: 'bad input',
+    sentence: 'It is not clear whom `watch` should tell.',
+    advice:
+      'Give either --exec PROGRAM, or --webhook URL with --secret FILE; the URL is https, or of this machine.',
+  },
+  WATCH_SECRET_UNUSABLE: {
+    ending: 'configuration',
+    sentence: 'The file with the secret of a webhook cannot be used.',
+    advice: 'Put at least 32 random characters into a plain file that only you may read (mode 0600).',
+  },
+  WATCH_STATE_UNUSABLE: {
+    ending: 'configuration',
+    sentence: 'The file in which `watch` keeps what it has told cannot be used.',
+    advice: 'Let each `npx cambist watch` have a file of its own (--state), which nobody else writes.',
+  },
+  METRICS_ADDRESS_INVALID: {
+    ending: 'configuration',
+    sentence: 'CAMBIST_METRICS is no address at which a worker could show its metrics.',
+    advice: 'Set it to an IP address and a port, such as `127.0.0.1:9464`, or unset it.',
+  },
+  METRICS_UNSERVED: {
+    ending: 'configuration',
+    sentence: 'A worker cannot show its metrics at the address in CAMBIST_METRICS.',
+    advice:
+      'Give each worker of a machine a port of its own, which no other program uses, and an address that the machine has.',
+  },
   HALT_FOLDER_MISSING: {
     ending: 'configuration',
     sentence:

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bugs } from './bugs.mjs';
+import { cluster, PAYMENTS as CLUSTER_PAYMENTS, REAL_SERVER } from './cluster.mjs';
 import { numberOf, runIfMain, ScriptFailed, textOfCounts } from './lib/main.mjs';
 import { refreshed } from './lib/proof-table.mjs';
 import { isInSlice, numbersIn, readSlice, textOfSlice, WHOLE } from './lib/slice.mjs';
@@ -47,7 +48,9 @@ const IN_EVERY_STORM = [
   'withdrawals',
 ];
 const PAYMENTS = 10_000;
-const REAL_SERVER = 'machines/temporal-server.test.ts';
+const ALERTS = 'machines/alerts.test.ts';
+/** Four workers, two processes of the server, and the database. */
+const CLUSTER_HARMS = 7;
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
 const REPLAYS = ['machines/run-replay.test.ts', 'machines/replays.test.ts'];
 const STRANGERS = ['machines/strangers.test.ts'];
@@ -293,6 +296,38 @@ export const MACHINES = [
   machineOfTests('package', PACKAGE, [
     'tests of the package, installed from its tarball on Node 20, 22 and 24',
   ]),
+  {
+    ...machineOfTests(
+      'alerts',
+      [ALERTS],
+      ['alerts fired and solved on the real Prometheus, each by what it is about'],
+    ),
+    // It is one figure, and the real Prometheus is not on every machine that plays a slice.
+    run: async (part) => (isWhole(part.slice) ? resultOfTests([ALERTS], part) : NOTHING),
+  },
+  {
+    name: 'cluster',
+    figures: [
+      'payments of two batches on a real server over PostgreSQL, each made once',
+      'conversions and a rebalancing beside them, each made once',
+      'workers, processes of the server and connections to the database killed meanwhile',
+      'tests of Pause on that server',
+    ],
+    run: async ({ slice, seed }, load) => {
+      // It is long, and needs what not every machine has.
+      if (!isWhole(slice)) return NOTHING;
+      const played = await cluster({ payments: CLUSTER_PAYMENTS, seed }, load);
+      const { failures, paid, smallRuns, harms, pressed } = played;
+      return {
+        passed: paid + smallRuns + pressed,
+        failures: [
+          ...failures,
+          ...atLeast(CLUSTER_HARMS, harms, 'kills while payments were still to be made'),
+        ],
+        values: [{ part: paid, of: 2 * CLUSTER_PAYMENTS }, smallRuns, harms, pressed],
+      };
+    },
+  },
   {
     name: 'bugs',
     figures: ['planted defects caught'],

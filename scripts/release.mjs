@@ -36,7 +36,10 @@ export function stepsOf(version) {
       what: `these kept for ever: test/machines/histories/releases/${version}`,
       work: async () => keepHistories(version),
     },
-    { what: 'all histories replayed: npm test -- run-replay', work: () => script('test.mjs', 'run-replay') },
+    {
+      what: 'all histories replayed: npm test -- run-replay.test',
+      work: () => script('test.mjs', 'run-replay.test'),
+    },
     {
       what: `a commit of the histories and of docs/proof.md: release: ${version}`,
       work: async () => {

@@ -72,6 +72,19 @@ export type ServiceClientConfig = {
   readonly clock?: { now(): number };
   /** The clock by which requests wait for their turn; the machine's when absent. */
   readonly paceClock?: PaceClock;
+  /** Called with each request once it has come to its end. Must not throw. */
+  readonly onRequest?: (request: Requested) => void;
+};
+
+/** One request, and what came of it. The reply holds amounts and ids: whoever counts requests shows none of these. */
+export type Requested = {
+  readonly operation: Operation;
+  readonly reply: Reply<unknown>;
+  /** Null: of a read. */
+  readonly idempotencyKey: string | null;
+  /** How long it waited for its turn, and how long it took from then on, in milliseconds. */
+  readonly waitedMs: number;
+  readonly tookMs: number;
 };
 
 /** A write's idempotency key, `^[a-zA-Z0-9_-]{1,255}$`: the same for every resend of the same body. */
@@ -81,6 +94,8 @@ export type Keyed = { readonly idempotencyKey: string };
 export type Leaving = {
   /** Ends the wait. */
   readonly signal: AbortSignal;
+  /** A payment of a batch lets what else waits go before it. Default: false. */
+  readonly isOfBatch?: boolean;
   /** After the wait, just before the request is signed: null, or why it is not to be sent any more. */
   readonly whyNot: () => Promise<string | null>;
   /** Just before its first byte leaves: null, or why it must not leave. */
@@ -139,6 +154,9 @@ export type ServiceClient = {
   readonly close: () => Promise<void>;
 };
 
+/** The operations of the service, by the names of the methods that call them. */
+export type Operation = Exclude<keyof ServiceClient, 'organisation' | 'keyName' | 'mode' | 'close'>;
+
 type Write = 'createQuote' | 'createTrade' | 'createWithdrawal';
 
 /** What a key with read scope is enough for; a quote alone would be too. */
@@ -172,12 +190,25 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
   });
 
   /** One attempt to send, in its turn, unless it is not wanted any more by then. */
-  function call<T>(request: Call<T>): Promise<Reply<T>> {
-    const { leaving } = request;
-    return limiter.run<T>(async () => {
+  async function call<T>(request: Call<T>): Promise<Reply<T>> {
+    const { operation, leaving, idempotencyKey = null } = request;
+    const askedAtMs = performance.now();
+    let turnAtMs: number | null = null;
+    const reply = await limiter.run<T>(async () => {
+      turnAtMs = performance.now();
       const reason = leaving === undefined ? null : await leaving.whyNot();
       return reason === null ? attempt(request) : { kind: 'NOT_SENT', reason };
-    }, leaving?.signal);
+    }, leaving);
+    const endedAtMs = performance.now();
+    const startedAtMs = turnAtMs ?? endedAtMs;
+    config.onRequest?.({
+      operation,
+      reply,
+      idempotencyKey,
+      waitedMs: startedAtMs - askedAtMs,
+      tookMs: endedAtMs - startedAtMs,
+    });
+    return reply;
   }
 
   /** One attempt to send: signed once, sent at most once, read once. */
@@ -229,11 +260,12 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
 
   /** A record by its id; a reply with another id is not the record that was asked for. */
   async function fetchById<T extends { readonly id: string }>(
+    operation: Operation,
     path: string,
     id: string,
     schema: z.ZodType<Fetched<T>>,
   ): Promise<Reply<Fetched<T>>> {
-    const reply = await call({ path: `${path}/${id}`, schema });
+    const reply = await call({ operation, path: `${path}/${id}`, schema });
     if (reply.kind !== 'DONE' || reply.value.record.id === id) return reply;
     return {
       kind: 'UNKNOWN',
@@ -244,19 +276,20 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
   }
 
   const list =
-    <T>(path: string, schema: z.ZodType<Page<T>>) =>
+    <T>(operation: Operation, path: string, schema: z.ZodType<Page<T>>) =>
     async (page: PageRequest = {}): Promise<Reply<Page<T>>> =>
-      call({ path, query: pageQuery(page), schema });
+      call({ operation, path, query: pageQuery(page), schema });
 
   return Object.freeze<ServiceClient>({
     organisation: key.organisation,
     keyName: key.name,
     mode,
-    balances: () => call({ path: '/fx/balances', schema: balancesReply }),
-    exposure: () => call({ path: '/fx/exposures', schema: exposureReply }),
-    pairs: () => call({ path: '/fx/pairs', schema: pairsReply }),
+    balances: () => call({ operation: 'balances', path: '/fx/balances', schema: balancesReply }),
+    exposure: () => call({ operation: 'exposure', path: '/fx/exposures', schema: exposureReply }),
+    pairs: () => call({ operation: 'pairs', path: '/fx/pairs', schema: pairsReply }),
     createQuote: async (request, leaving) =>
       call({
+        operation: 'createQuote',
         path: '/fx/quotes',
         body: quoteBody(request),
         idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
@@ -265,6 +298,7 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
       }),
     createTrade: async (request, leaving) =>
       call({
+        operation: 'createTrade',
         path: '/fx/trades',
         body: tradeBody(request),
         idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
@@ -273,6 +307,7 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
       }),
     createWithdrawal: async (request, leaving) =>
       call({
+        operation: 'createWithdrawal',
         path: '/fx/withdrawals',
         body: withdrawalBody(request),
         idempotencyKey: checkIdempotencyKey(request.idempotencyKey),
@@ -281,29 +316,32 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
       }),
     trade: async (id) =>
       fetchById(
+        'trade',
         '/fx/trades',
         checkId(id, /^tde_[A-Za-z0-9]{1,22}$/, 'a trade id like "tde_…"'),
         fetchedTradeReply,
       ),
     withdrawal: async (id) =>
       fetchById(
+        'withdrawal',
         '/fx/withdrawals',
         checkId(id, /^wtd_[A-Za-z0-9]{1,22}$/, 'a withdrawal id like "wtd_…"'),
         fetchedWithdrawalReply,
       ),
-    listTrades: list('/fx/trades', tradePage),
-    listWithdrawals: list('/fx/withdrawals', withdrawalPage),
-    listDeposits: list('/fx/deposits', lenientPage),
-    listWithdrawalAccounts: list('/fx/withdrawal-accounts', lenientPage),
-    listAccounts: list('/common/accounts', lenientPage),
-    listPayoutAddresses: list('/payments/payout-addresses', lenientPage),
-    listPayouts: list('/payments/payouts', lenientPage),
+    listTrades: list('listTrades', '/fx/trades', tradePage),
+    listWithdrawals: list('listWithdrawals', '/fx/withdrawals', withdrawalPage),
+    listDeposits: list('listDeposits', '/fx/deposits', lenientPage),
+    listWithdrawalAccounts: list('listWithdrawalAccounts', '/fx/withdrawal-accounts', lenientPage),
+    listAccounts: list('listAccounts', '/common/accounts', lenientPage),
+    listPayoutAddresses: list('listPayoutAddresses', '/payments/payout-addresses', lenientPage),
+    listPayouts: list('listPayouts', '/payments/payouts', lenientPage),
     close: () => transport.close(),
   });
 }
 
 /** One operation; with a body it is a POST. */
 type Call<T> = {
+  readonly operation: Operation;
   readonly path: string;
   readonly query?: readonly QueryParameter[];
   readonly body?: Uint8Array;

@@ -1,6 +1,7 @@
 /**
- * The pace at which the requests of one API key leave this process: first come first served, only so many side by side, and
- * no faster than the service allows. Nothing is known about its limit until it answers 429 `RATE_LIMIT_EXCEEDED` (interface
+ * The pace at which the requests of one API key leave this process: only so many side by side, and no faster than the service
+ * allows. Of those that wait, the payments of batches let all others go before them, and each group is served in the order in
+ * which it came. Nothing is known about its limit until it answers 429 `RATE_LIMIT_EXCEEDED` (interface
  * heading "Status mapping": quantities and windows are not shown); from then on the rate is learned. The client sends every
  * request through it. It never sends a request twice, and never decides what a reply means.
  *
@@ -52,6 +53,8 @@ const SEARCH = [
 const GROWS_BY_ONE_MS = 39_000;
 /** Timers come late. So much of the time that was lost may be made up for. */
 const CATCH_UP_MS = 100;
+/** Of so many places, the payments of a batch get one at least. So a batch goes on, whatever else there is to send. */
+const LEFT_TO_BATCHES = 5;
 /** With no request for so long, what was accepted before tells nothing about the limit. */
 const IDLE_MS = 500;
 /** Before a limit is known, what was accepted longer ago tells nothing about it. */
@@ -71,7 +74,9 @@ export class RateLimiter {
   readonly #clock: PaceClock;
 
   /** In the order in which they came; each waits equally long, so that the first is the first to give up. */
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = { batches: new Set<Waiting>(), others: new Set<Waiting>() };
+  /** How many others in a row have gone before a payment of a batch. */
+  #wentBefore = 0;
   #underWay = 0;
   #takeBackWake: (() => void) | null = null;
 
@@ -116,9 +121,14 @@ export class RateLimiter {
   /**
    * Calls `send` when its turn has come (at once, where nothing stands in the way), and learns from its reply. `NOT_SENT`
    * without calling it where that would be too late, or once `signal` has ended the wait.
+   *
+   * @param options.isOfBatch a payment of a batch, which has time
    */
-  async run<T>(send: () => Promise<Reply<T>>, signal?: AbortSignal): Promise<Reply<T>> {
-    const refusal = this.#startsNow() ? null : await this.#turn(signal);
+  async run<T>(
+    send: () => Promise<Reply<T>>,
+    options: { readonly signal?: AbortSignal | undefined; readonly isOfBatch?: boolean | undefined } = {},
+  ): Promise<Reply<T>> {
+    const refusal = this.#startsNow() ? null : await this.#turn(options);
     if (refusal !== null) return refusal;
     const startedAtMs = this.#clock.nowMs();
     let reply: Reply<T> | null = null;
@@ -134,7 +144,7 @@ export class RateLimiter {
 
   /** Takes a place, where one is free and no other request waits for it. */
   #startsNow(): boolean {
-    if (this.#waiting.size > 0) return false;
+    if (this.#next() !== null) return false;
     const now = this.#clock.nowMs();
     if (this.#underWay === 0) this.#forgetIdleTime(now);
     if (this.#underWay >= this.#sideBySide || now < this.#startAtMs()) return false;
@@ -143,16 +153,17 @@ export class RateLimiter {
   }
 
   /** Null: now. A `NOT_SENT`: not any more. */
-  #turn(signal: AbortSignal | undefined): Promise<Reply<never> | null> {
+  #turn({ signal, isOfBatch }: Parameters<RateLimiter['run']>[1] = {}): Promise<Reply<never> | null> {
+    const group = isOfBatch === true ? this.#waiting.batches : this.#waiting.others;
     return new Promise((resolve) => {
       const end = (refusal: Reply<never> | null): void => {
-        this.#waiting.delete(waiting);
+        group.delete(waiting);
         signal?.removeEventListener('abort', giveUp);
         resolve(refusal);
       };
       const giveUp = (): void => end(notSent('the call was given up'));
       const waiting: Waiting = { untilMs: this.#clock.nowMs() + this.#waitAtMostMs, end };
-      this.#waiting.add(waiting);
+      group.add(waiting);
       if (signal?.aborted === true) return giveUp();
       // A call may send hundreds of payments.
       if (signal !== undefined) setMaxListeners(0, signal);
@@ -165,22 +176,43 @@ export class RateLimiter {
   #goOn(): void {
     this.#takeBackWake?.();
     this.#takeBackWake = null;
-    for (const first of this.#waiting) {
+    for (;;) {
       const now = this.#clock.nowMs();
+      const untilMs = Math.min(...Object.values(this.#waiting).map((group) => this.#refuseLate(group, now)));
+      const next = this.#next();
+      if (next === null) return;
       const isFree = this.#underWay < this.#sideBySide;
       const startAtMs = this.#startAtMs();
-      if (this.#pausedUntilMs > first.untilMs) first.end(paused(this.#pausedUntilMs - now));
-      else if (now >= first.untilMs) first.end(notSent('too many requests were before it'));
-      else if (isFree && now >= startAtMs) {
+      if (isFree && now >= startAtMs) {
+        const isBefore = this.#waiting.batches.size > 0 && !this.#waiting.batches.has(next);
+        this.#wentBefore = isBefore ? this.#wentBefore + 1 : 0;
         this.#takePlace(now);
-        first.end(null);
+        next.end(null);
       } else {
         this.#isHeldBack = isFree;
-        const wakeAtMs = isFree ? Math.min(startAtMs, first.untilMs) : first.untilMs;
+        const wakeAtMs = isFree ? Math.min(startAtMs, untilMs) : untilMs;
         this.#takeBackWake = this.#clock.wake(wakeAtMs - now, () => this.#goOn());
         return;
       }
     }
+  }
+
+  /** The request whose turn it is; null: none waits. */
+  #next(): Waiting | null {
+    const [ofBatch = null] = this.#waiting.batches;
+    const [other = null] = this.#waiting.others;
+    const isTurnOfBatch = this.#wentBefore >= LEFT_TO_BATCHES - 1;
+    return isTurnOfBatch ? (ofBatch ?? other) : (other ?? ofBatch);
+  }
+
+  /** Answers those that would be too late. When the next one of the group would be. */
+  #refuseLate(group: ReadonlySet<Waiting>, now: number): number {
+    for (const first of group) {
+      if (this.#pausedUntilMs > first.untilMs) first.end(paused(this.#pausedUntilMs - now));
+      else if (now >= first.untilMs) first.end(notSent('too many requests were before it'));
+      else return first.untilMs;
+    }
+    return Number.POSITIVE_INFINITY;
   }
 
   #startAtMs(): number {

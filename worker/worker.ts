@@ -6,22 +6,28 @@ import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions as TemporalWorkerOptions } from '@temporalio/worker';
+import type { MetricMeter } from '@temporalio/common';
 import { auditedService } from '../activities/audited-service.ts';
 import { auditedActivities, wordsIn } from '../activities/audited-words.ts';
 import { InstructionsMissing, machineClock, type TimedClock } from '../activities/deps.ts';
+import { requestsOf, type Tell } from '../activities/events.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { heeding } from '../activities/approval-gate.ts';
 import { remembering } from '../activities/words-seen.ts';
 import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
+import { MOST_CHUNKS } from '../domain/batch.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
 import { readChunk } from '../durable/batches/submitted-chunk.ts';
 import { answerDrills } from '../durable/halts/answer-drills.ts';
 import { haltsOf } from '../durable/halts/read.ts';
 import { puttingBack } from '../durable/halts/say.ts';
+import type { Place } from '../operations/place.ts';
 import { startScheduled, tryScheduled } from '../operations/start/by-schedule.ts';
+import { lookSince, readFailedPayments } from '../operations/watch/look-for-failed.ts';
+import { readFigures } from '../operations/watch/figures.ts';
 import { requireRetention } from '../operations/watch/retention.ts';
 import { claimsOf } from '../durable/other-runs/claims.ts';
 import { findPlan, readEarlierPlan, readPlan, startPlan } from '../durable/plans.ts';
@@ -38,8 +44,11 @@ import { WRITE_LIMITS } from '../workflows/limits.ts';
 import { beginJournal, type AuditJournal } from './audit-journal.ts';
 import { connectWorker } from './connect.ts';
 import { gateOf } from './gate-of-policies.ts';
+import { LOOKING_PACE, keepLookingRound, type LookingPace } from './look-round.ts';
+import { metricsOf, type Metrics } from './metrics.ts';
 import { saidInJournals } from './said-in-journals.ts';
 import { withKeysAskedFor, withSealedFailures } from './sealed-failures.ts';
+import type { Halt } from '../domain/halt.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { readFolderFile } from '../config/files-folder.ts';
 import { haltFileAt } from '../config/halt-file.ts';
@@ -54,6 +63,12 @@ export type WorkerOptions = {
   readonly identity?: string;
   /** Called with trouble for the worker's log: what could not be written to its journal, what of its folder of policies cannot be used. */
   readonly note?: (problem: string) => void;
+  /** Absent: the worker shows no metrics. `meter` is that of the SDK's runtime. `pace`: for tests. */
+  readonly metrics?: {
+    readonly meter: MetricMeter;
+    readonly version: string;
+    readonly pace?: LookingPace;
+  };
   /** For tests. */
   readonly clock?: TimedClock;
   /** For tests that end the process at a named moment. */
@@ -95,6 +110,12 @@ const BUNDLE = fileURLToPath(
   ),
 );
 
+/**
+ * So many calls are under way at a time. Most of them wait for the service: each chunk of the largest batch has one that
+ * follows its payments, and few that send. So a batch leaves places to others, and further batches are behind them in line.
+ */
+const MOST_CALLS = MOST_CHUNKS + 200;
+
 /** What the write gate reads of runs. It believes nothing of what workflows hand over. */
 function shownBy(client: Client, mode: Mode): Parameters<typeof gateOf>[1]['shown'] {
   return {
@@ -108,6 +129,16 @@ function shownBy(client: Client, mode: Mode): Parameters<typeof gateOf>[1]['show
   };
 }
 
+/** Null: the worker shows no metrics. */
+function metricsFor({ metrics, settings }: WorkerOptions, clock: TimedClock): Metrics | null {
+  if (metrics === undefined) return null;
+  const { meter, version } = metrics;
+  const made = metricsOf({ meter, clock });
+  const labels = { version, build: settings.build?.id ?? 'none', mode: settings.mode };
+  made.show('cambist_build_info', [{ labels, value: 1 }]);
+  return made;
+}
+
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
   const { settings, env } = options;
   const temporal = await connectTemporal(env, settings.mode, options.patience);
@@ -116,11 +147,17 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const profile = readProfile(env, settings.mode);
   const connection = await connectWorker(profile);
   const { namespace } = profile;
-  const signed = createClient(settings, 'write');
-  const reader = settings.readKey === null ? signed : createClient(settings, 'read');
   const { client } = temporal;
   const { taskQueue } = settings;
   const clock = options.clock ?? machineClock;
+  const metrics = metricsFor(options, clock);
+  const tell: Tell = (event) => {
+    if (event.kind === 'reached') options.reached?.(event.point);
+    metrics?.take(event);
+  };
+  const signed = createClient(settings, 'write', undefined, requestsOf('write', tell));
+  const reader =
+    settings.readKey === null ? signed : createClient(settings, 'read', undefined, requestsOf('read', tell));
   const identity = options.identity ?? `${process.pid}@${hostname()}`;
   const journal = await journalOf(settings, signed, { identity, clock });
   const note = options.note ?? (() => {});
@@ -135,19 +172,23 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const shown = shownBy(client, settings.mode);
   const approved = await gateOf(settings, { reader, clock, shown, note, namespace });
   const { gate, heard, judged, resumesHeard } = approved;
+  const onMachine = haltFileAt(settings.haltFile);
+  let held: readonly Halt[] = [];
   const halts = new HaltGate({
     read: resumesHeard(haltsOf(halted)),
     putBack: puttingBack(halted),
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
-    onMachine: haltFileAt(settings.haltFile),
-    onChange: (held) => {
-      answerDrills(halted, held.halts, { worker: identity, whyNot: (write) => halts.whyNot(write) });
-      words?.halts(held);
+    onMachine,
+    onChange: (now) => {
+      held = now.halts;
+      answerDrills(halted, now.halts, { worker: identity, whyNot: (write) => halts.whyNot(write) });
+      words?.halts(now);
     },
   });
   await halts.look();
   const looking = new AbortController();
+  const place: Place = { ...temporal, mode: settings.mode, taskQueue, uiUrl: null, say: () => {} };
   const { build } = settings;
   const worker: Worker = await Worker.create({
     connection,
@@ -162,22 +203,14 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       halts,
       gate,
       clock,
-      startScheduled: (call) =>
-        startScheduled(
-          {
-            place: { ...temporal, mode: settings.mode, taskQueue, uiUrl: null, say: () => {} },
-            settings,
-            now: clock.wallMs,
-          },
-          call,
-        ),
+      startScheduled: (call) => startScheduled({ place, settings, now: clock.wallMs }, call),
       tryScheduled: (input) => tryScheduled(settings, input),
       readOwnFile: async (name, mostBytes) =>
         settings.filesFolder === null ? null : readFolderFile(settings.filesFolder, name, mostBytes),
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),
       completedBeside: (of, withinMs) => completedBeside(client, of, withinMs),
       isStopping: () => worker.getState() !== 'RUNNING',
-      reached: options.reached ?? (() => {}),
+      tell,
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
       claims: claimsOf(client, judged),
       instructions: heeding(
@@ -230,6 +263,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     // When a worker dies, the runs in its cache wait this long before another worker takes them.
     stickyQueueScheduleToStartTimeout: '2s',
     maxCachedWorkflows: 500,
+    maxConcurrentActivityTaskExecutions: MOST_CALLS,
   });
   const trouble = build === null ? null : await ownTrouble(temporal, taskQueue, build);
   return {
@@ -240,12 +274,40 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     namespace,
     shutdown: () => worker.shutdown(),
     run: async () => {
-      const looks = halts.keepLooking(looking.signal);
+      const looks = [halts.keepLooking(looking.signal)];
+      const seen = new Map<string, number>();
+      if (metrics !== null)
+        looks.push(
+          keepLookingRound(
+            {
+              metrics,
+              clock,
+              pace: options.metrics?.pace ?? LOOKING_PACE,
+              halts: () => held,
+              onMachine,
+              isUnreadable: () => halts.whyNot({ policy: '', currencies: [] })?.kind === 'unreadable',
+              ceilings: gate.ceilingsUsed,
+              readFailed: () =>
+                readFailedPayments(reader, settings.address.origin, {
+                  facts: settings.facts,
+                  sinceMs: lookSince(clock.wallMs()),
+                }),
+              readFigures: (failed) =>
+                readFigures(place, {
+                  nowMs: clock.wallMs(),
+                  failed,
+                  filesFolder: settings.filesFolder,
+                  seen,
+                }),
+            },
+            looking.signal,
+          ),
+        );
       try {
         await worker.run();
       } finally {
         looking.abort();
-        await looks;
+        await Promise.all(looks);
         await Promise.allSettled([
           service.close(),
           reader.close(),

@@ -10,19 +10,17 @@ import { act, teach, type JsonOption, type Session } from '../command.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { EXIT_CODES } from '../../operations/exit-codes.ts';
 import type { Output } from '../terminal/output.ts';
-import { atPlace } from '../../operations/place.ts';
+import { attentionNow, type AttentionNow } from '../../operations/notify/attention-now.ts';
+import { atPlace, type Place } from '../../operations/place.ts';
 import {
   acknowledge,
   listAll,
-  listAttention,
   needsAttention,
   type Acknowledged,
   type Listed,
 } from '../../operations/watch/attention.ts';
 import { pausedIn } from '../../operations/follow/paused.ts';
-import { currentHalts } from '../../operations/halt/switch.ts';
-import { listMissed } from '../../operations/schedules/starts.ts';
-import { listUnfinished, type Unfinished } from '../../operations/batches/unfinished.ts';
+import type { Unfinished } from '../../operations/batches/unfinished.ts';
 import { parseRun } from '../../operations/named-run.ts';
 import { statement } from '../terminal/options.ts';
 import { NO_REASON, loginName } from '../terminal/login-name.ts';
@@ -91,16 +89,9 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
     const attention = options.attention === true;
     const nowMs = output.io.now();
     const looked = attention ? await lookForFailed(output, place, null) : NOT_LOOKED;
-    const { listed: matching, acknowledged } = attention
-      ? await listAttention(place, nowMs, looked.failed)
-      : { listed: await listAll(place, SHOWN), acknowledged: 0 };
-    const runs = attention ? matching : matching.slice(0, SHOWN);
-    const missed = attention ? await listMissed(place, nowMs) : [];
-    const unfinished = attention ? await listUnfinished(place.client, place.mode, nowMs) : [];
-    const halts = attention ? await currentHalts(place) : [];
-    const { runs: pausedRuns, besideRuns } = await pausedIn(place);
-    // With --attention a paused run says so itself.
-    const paused = attention ? besideRuns : [...pausedRuns, ...besideRuns];
+    const seen = attention ? await attentionNow(place, nowMs, looked.failed) : await newestRuns(place);
+    const { acknowledged, missed, unfinished, halts, paused, pausedRuns } = seen;
+    const runs = seen.runs.slice(0, attention ? undefined : SHOWN);
     const pausedIds = new Set(pausedRuns.map((one) => one.place));
     const others = missed.length + unfinished.length + halts.length + paused.length;
     const ending: Ending = attention && runs.length + others > 0 ? 'needs a human' : looked.ending;
@@ -137,11 +128,19 @@ async function list(output: Output, options: ListOptions): Promise<Ending> {
     output.show(listText(runs, { nowMs, zone, width: output.width, pausedIds }));
     for (const { facts, why } of runs)
       if (why !== null) output.say('', `${runName(facts.run)}: ${retold(toldBy(why))}`);
-    if (matching.length > runs.length) output.say(`… and older ones; the newest ${SHOWN} are shown.`);
+    if (seen.runs.length > runs.length) output.say(`… and older ones; the newest ${SHOWN} are shown.`);
     if (attention)
       output.say('', `${count(runs.length, 'run')}; see \`npx cambist status RUN\` for each.${leftOut}`);
     return ending;
   });
+}
+
+/** Without --attention: the newest runs, and every workflow that is paused. */
+async function newestRuns(place: Place): Promise<AttentionNow> {
+  const runs = await listAll(place, SHOWN);
+  const { runs: pausedRuns, besideRuns } = await pausedIn(place);
+  const paused = [...pausedRuns, ...besideRuns];
+  return { runs, acknowledged: 0, missed: [], unfinished: [], halts: [], paused, pausedRuns };
 }
 
 async function take(output: Output, name: string, options: ListOptions): Promise<Ending> {

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Ending } from '../../domain/endings.ts';
 import type { BatchPayment } from '../../domain/batch.ts';
 import { requireWritable } from '../../operations/new-file.ts';
-import { contentOf, writeContent } from '../../operations/plan-content.ts';
+import { contentOf, writeContent } from '../../operations/approve/plan-content.ts';
 import { nonEmpty } from '../terminal/options.ts';
 import type { CompileInput } from '../../domain/plan/compile-input.ts';
 import type { Plan } from '../../domain/plan/plan.ts';

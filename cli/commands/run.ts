@@ -30,7 +30,7 @@ import {
   type AskedStart,
   type StartVerdict,
 } from '../../operations/start/run-policy.ts';
-import { untilPlanned } from '../../operations/approve.ts';
+import { untilPlanned } from '../../operations/approve/approval.ts';
 import { readRun } from '../../operations/follow/read-run.ts';
 import { readInput, requireRun, type RunFacts } from '../../operations/follow/runs.ts';
 import { startedReport } from '../../operations/start/workflow.ts';

@@ -1,11 +1,13 @@
 /** `cambist worker`: runs one worker until a signal. The worker finishes calls that move money before it ends. */
 import { hostname } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { DefaultLogger, Runtime, type RuntimeOptions } from '@temporalio/worker';
 import type { Command } from 'commander';
 import { loadSettings } from '../../config/config.ts';
+import { ConfigurationError } from '../../config/errors.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
 import { workerIdentity } from '../../operations/watch/worker-identity.ts';
+import { metricsServedAt } from '../../worker/metrics.ts';
 import { startWorker } from '../../worker/worker.ts';
 import { act, teach, type JsonOption, type Session } from '../command.ts';
 import type { Ending } from '../../domain/endings.ts';
@@ -39,6 +41,23 @@ const PATIENCE_MS = 120_000;
  */
 const HEAP_GROWS_BY_PERCENT = 30;
 
+/** @throws ConfigurationError when the address of the metrics cannot be had */
+function installRuntime(options: RuntimeOptions, address: string | null): void {
+  try {
+    Runtime.install(options);
+  } catch (error) {
+    if (address === null) throw error;
+    throw new ConfigurationError([
+      {
+        code: 'METRICS_UNSERVED',
+        item: null,
+        message: `CAMBIST_METRICS is "${address}", and the worker cannot show its metrics there: ${error instanceof Error ? error.message : String(error)}.`,
+        fix: 'Give each worker of this machine a port of its own, which no other program uses.',
+      },
+    ]);
+  }
+}
+
 async function work(output: Output): Promise<Ending> {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWS_BY_PERCENT}`);
   const { io } = output;
@@ -49,7 +68,11 @@ async function work(output: Output): Promise<Ending> {
   const logger = new DefaultLogger('WARN', (entry) => output.log(logLine(entry), logRecord(entry)));
   // The SDK's native part would write to the console by itself, in colours and in a form of its own.
   const logging = { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } as const;
-  Runtime.install({ logger, telemetryOptions: { logging } });
+  const { metricsAddress } = settings;
+  installRuntime(
+    { logger, telemetryOptions: { logging, ...metricsServedAt(metricsAddress) } },
+    metricsAddress,
+  );
   const patience = { ms: PATIENCE_MS, say: (message: string) => logger.warn(message) };
   const identity = workerIdentity(packageVersion(), { pid: process.pid, host: hostname() });
   const worker = await startWorker({
@@ -58,6 +81,9 @@ async function work(output: Output): Promise<Ending> {
     patience,
     identity,
     note: (problem) => logger.warn(`AUDIT_UNWRITABLE: ${problem}`),
+    ...(metricsAddress !== null && {
+      metrics: { meter: Runtime.instance().metricMeter, version: packageVersion() },
+    }),
   });
   const ended = worker.run();
   sayReady(output, 'worker', {
@@ -69,6 +95,7 @@ async function work(output: Output): Promise<Ending> {
     pid: process.pid,
     ...(worker.journal !== null && { journal: worker.journal }),
     ...(settings.build !== null && { build: settings.build.id }),
+    ...(metricsAddress !== null && { metrics: `http://${metricsAddress}/metrics` }),
   });
   if (worker.trouble !== null) {
     const { code, message, fix } = worker.trouble;

@@ -35,9 +35,16 @@ export type Spending = {
 /** The sums of what was moved, by what ceilings ask for. One more spending costs the same however many there are. */
 export class Totals {
   readonly #sums = new Map<string, string>();
+  readonly #accounts = new Set<string>();
+
+  /** The accounts to which something was paid. */
+  get accounts(): ReadonlySet<string> {
+    return this.#accounts;
+  }
 
   /** @param times -1 takes back what was added */
   add({ kind, policy, account, amounts }: Spending, times: 1 | -1 = 1): void {
+    if (account !== null) this.#accounts.add(account);
     for (const { value, currency } of amounts)
       for (const scope of ['', `policy ${policy ?? ''}`, `account ${account ?? ''}`]) {
         const name = `${kind} ${currency} ${scope}`;
@@ -53,6 +60,23 @@ export class Totals {
     // A record that names no account may have gone to any.
     return account === null ? named('') : sum([named(`account ${account}`), named('account ')]);
   }
+}
+
+/** How much of a ceiling is used, 1 when all of it is. A part, never an amount: it is for a dashboard, and decides nothing. */
+export type CeilingUse = Omit<Ceiling, 'most'> & { readonly currency: string; readonly part: number };
+
+/** How much of each ceiling is used. Of ceilings for each account, the account with the most counts. */
+export function usedOf({ workers, all }: Ceilings, { own, foreign }: Spent): readonly CeilingUse[] {
+  return all.map((ceiling) => {
+    const { kind, policy, per, most } = ceiling;
+    const accounts = [...new Set([...own.accounts, ...foreign.accounts])];
+    const partOf = (account: string | null): number => {
+      const used = sum([multiply(own.of(ceiling, account), String(workers)), foreign.of(ceiling, account)]);
+      return isPositive(most.value) ? Number(divide(used, most.value, 6)) : 1;
+    };
+    const parts = per === 'account' ? accounts.map(partOf) : [partOf(null)];
+    return { kind, policy, per, currency: most.currency, part: Math.max(0, ...parts) };
+  });
 }
 
 /** What was moved on the UTC day so far. `own`: by this worker, also what is in doubt. `foreign`: by other tools or people. */

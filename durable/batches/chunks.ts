@@ -214,6 +214,12 @@ async function reopenRun(client: Client, taskQueue: string, mode: Mode, run: Run
   }
 }
 
+/**
+ * Of all that waits for a place in a worker, Temporal gives out the tasks of chunks last. Theirs is the priority of their
+ * workflow tasks and of their calls alike; everything else has 3, Temporal's own.
+ */
+const BEHIND_OTHERS = { priorityKey: 4 };
+
 /** False when the chunk is there already. */
 export async function startChunk(
   client: Client,
@@ -227,6 +233,7 @@ export async function startChunk(
       workflowId: chunkIdOf(mode, run, number),
       taskQueue,
       args: [input],
+      priority: BEHIND_OTHERS,
       workflowIdReusePolicy: reuse,
       workflowIdConflictPolicy: 'FAIL',
       memo: { hash: hashOfChunk(payments), payments: payments.length, items: hashesOfNames(payments) },

@@ -27,8 +27,8 @@ import {
   resumeSignal,
   wakeSignal,
 } from '../../workflows/names.ts';
-import { signedText } from '../approve.ts';
 import { CommandFailure } from '../failure.ts';
+import { signedText } from '../approve/signed-text.ts';
 
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;

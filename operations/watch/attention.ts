@@ -4,7 +4,8 @@ import type { ProblemCode } from '../../domain/problems.ts';
 import { isReplaced } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { MOST_NEEDS, type Need } from '../../domain/people/instructions.ts';
-import { isCovered, needsIn } from '../../domain/run/needs.ts';
+import type { WaitReason } from '../../domain/waits.ts';
+import { isCovered, needsIn, type NeedReason } from '../../domain/run/needs.ts';
 import { CommandFailure } from '../failure.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { endInstructions } from '../../durable/instructions/keep.ts';
@@ -22,6 +23,9 @@ import { listMissed } from '../schedules/starts.ts';
 /** A run that has ended in one of these states needs no attention. */
 const QUIET: readonly string[] = ['COMPLETED'];
 
+/** As a wait of the run says, or as Temporal and the service show it. `ended`: with something undone. */
+export type AttentionReason = WaitReason | 'ended' | 'stuck' | 'came_back' | 'memo';
+
 /** Why a run needs attention. */
 type Why = { readonly code: string; readonly message: string };
 
@@ -31,12 +35,19 @@ export type Listed = {
   readonly why: Why | null;
   /** All that needs a person; `why` is the first of it. */
   readonly needs: readonly Need[];
+  /** The kinds of these needs, each once. `sinceMs`: epoch milliseconds; null: not known. */
+  readonly reasons: readonly NeedReason<AttentionReason>[];
   /** The run is stuck and cannot say so itself. */
   readonly isStuck: boolean;
 };
 
 /** The runs that need attention, without those that a person has acknowledged and that have not changed since. */
-export type Attention = { readonly listed: readonly Listed[]; readonly acknowledged: number };
+export type Attention = {
+  readonly listed: readonly Listed[];
+  readonly acknowledged: number;
+  /** Every run, newest first. */
+  readonly all: readonly RunFacts[];
+};
 
 /** True for a run that needs a person's attention. */
 export function needsAttention({ facts, why }: Listed): boolean {
@@ -64,7 +75,7 @@ export async function listAttention(
   const looked = failed === null ? waiting : await withCameBack(place, waiting, failed);
   const needing = looked.filter(needsAttention);
   const listed = await withoutAcknowledged(place, needing);
-  return { listed, acknowledged: needing.length - listed.length };
+  return { listed, acknowledged: needing.length - listed.length, all: all.map(({ facts }) => facts) };
 }
 
 /** The instructions of this many runs are read side by side: each has a history of its own. */
@@ -125,8 +136,13 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
     const { progress } = await readOutline(place, facts, ANSWER_LIMIT_MS);
     const stuckChunk = await readStuckChunk(place, facts.run, progress.batch?.open ?? [], nowMs);
     if (stuckChunk !== null) return stuckBy(facts, stuckChunk);
-    const { needs, first } = needsIn(progress, nowMs);
-    return { ...odd, why: first?.problem ?? odd.why, needs: [...needs, ...odd.needs] };
+    const { needs, first, reasons } = needsIn(progress, nowMs);
+    return {
+      ...odd,
+      why: first?.problem ?? odd.why,
+      needs: [...needs, ...odd.needs],
+      reasons: [...reasons, ...odd.reasons],
+    };
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     return stuckBy(facts, error.problems[0] ?? null);
@@ -169,19 +185,28 @@ async function addCameBack(place: Place, listed: Listed, failed: FailedPayments)
     ...listed,
     why: listed.why ?? { code: CAME_BACK, message },
     needs: [...listed.needs, ...back.map(({ item: id }): Need => [CAME_BACK, id, 1])],
+    reasons: [...listed.reasons, { reason: 'came_back', sinceMs: null }],
   };
 }
 
 /** The code under which a report tells it. */
 const CAME_BACK: ProblemCode = 'WITHDRAWAL_FAILED';
 
+/** How many payments of the run came back. */
+export function cameBackCount({ needs }: Pick<Listed, 'needs'>): number {
+  return needs.filter(([code]) => code === CAME_BACK).length;
+}
+
 function stuckBy(facts: RunFacts, why: Why | null): Listed {
-  return { facts, why, needs: needsOf(why), isStuck: true };
+  return { facts, why, needs: needsOf(why), reasons: [{ reason: 'stuck', sinceMs: null }], isStuck: true };
 }
 
 function withoutAsking(facts: RunFacts): Listed {
   const why = oddMemo(facts);
-  return { facts, why, needs: needsOf(why), isStuck: false };
+  const ended: Listed['reasons'] =
+    facts.isOpen || QUIET.includes(facts.state) ? [] : [{ reason: 'ended', sinceMs: facts.closedAtMs }];
+  const memo: Listed['reasons'] = why === null ? [] : [{ reason: 'memo', sinceMs: null }];
+  return { facts, why, needs: needsOf(why), reasons: [...ended, ...memo], isStuck: false };
 }
 
 function needsOf(why: Why | null): readonly Need[] {

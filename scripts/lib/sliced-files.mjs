@@ -31,6 +31,7 @@ export async function runSliced(files, { seed, slice }) {
     folder: TESTS,
     environment: {
       CAMBIST_TEST_TEMPORAL: process.env['CAMBIST_TEST_TEMPORAL'],
+      CAMBIST_TEST_REAL_SERVER: process.env['CAMBIST_TEST_REAL_SERVER'],
       CAMBIST_TEST_SLICE: textOfSlice(slice),
       CAMBIST_TEST_SEED: String(seed),
     },

@@ -164,7 +164,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     halts: { whyNot: () => null, settled: async () => {} },
     gate: OPEN_GATE,
     isStopping: () => false,
-    reached: () => {},
+    tell: () => {},
     ...more,
   };
   return { deps, requests, sent: (operation: string) => sentIn(requests, operation) };

@@ -19,6 +19,8 @@ export type BuiltWorkerOptions = {
   readonly movedMs?: number;
   /** Stops as by SIGSTOP when this moment is reached first: `before send trade`. Then every moment is told. */
   readonly freezeAt?: string;
+  /** host:port of its metrics, which it renews every second. */
+  readonly metricsAt?: string;
 };
 
 export type BuiltWorker = {
@@ -39,8 +41,8 @@ process.on('exit', () => {
 });
 
 export function startBuiltWorker(options: BuiltWorkerOptions): BuiltWorker {
-  const { env, build = BUILD, movedMs = 0, freezeAt = null } = options;
-  const child = spawn(process.execPath, [PROGRAM, JSON.stringify({ build, movedMs, freezeAt })], {
+  const { env, build = BUILD, movedMs = 0, freezeAt = null, metricsAt = null } = options;
+  const child = spawn(process.execPath, [PROGRAM, JSON.stringify({ build, movedMs, freezeAt, metricsAt })], {
     env,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });

@@ -248,9 +248,14 @@ export type TemporalProxy = Trap & { readonly calls: () => number };
 
 /**
  * Stands in front of the Temporal server at `target`. What a call says can be packed, and its name is short for what was
- * said before, so that a trap in the bytes would not see it: calls are taken in whole and made again.
+ * said before, so that a trap in the bytes would not see it: calls are taken in whole and made again. `stop`: null: nowhere.
+ * `onCall` hears the name of each call.
  */
-export async function openTemporalProxy(target: string, stop: CallToStopAt): Promise<TemporalProxy> {
+export async function openTemporalProxy(
+  target: string,
+  stop: CallToStopAt | null,
+  onCall: (name: string) => void = () => {},
+): Promise<TemporalProxy> {
   const { promise: sprung, resolve: spring } = standstill();
   let stands = false;
   let calls = 0;
@@ -268,8 +273,13 @@ export async function openTemporalProxy(target: string, stop: CallToStopAt): Pro
     session.on('stream', (stream, headers) => {
       whenWhole(stream, (message) => {
         if (stands || upstream.destroyed) return;
-        const isIt =
-          (headers[':path'] ?? '').endsWith(`/${stop.call}`) && textOf(message).includes(stop.saying);
+        const name = (headers[':path'] ?? '').split('/').at(-1) ?? '';
+        onCall(name);
+        if (stop === null) {
+          passOn(upstream.request(headers), message, stream, () => stands);
+          return;
+        }
+        const isIt = name === stop.call && textOf(message).includes(stop.saying);
         if (isIt) calls += 1;
         if (isIt && stop.goesOn === true && calls === 1) {
           const passed = upstream.request(headers);

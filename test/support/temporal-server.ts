@@ -1,6 +1,7 @@
 /**
- * The real Temporal server, in memory, for tests of what the dev server does not have (pause of workflows, settings of a
- * cluster). It is built on demand and takes about ten minutes the first time, so that only machines ask for it.
+ * The real Temporal server, for tests of what the dev server does not have (pause of workflows, settings of a cluster): in
+ * memory as one process, or over a database as several. It is built on demand and takes about ten minutes the first time, so
+ * that only machines ask for it.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +22,7 @@ export type TemporalServer = {
   kill(): Promise<void>;
 };
 
-/** Settings of the server by name; each holds for everything. */
+/** Settings of a server by name; each holds for everything. */
 type DynamicConfig = Readonly<Record<string, string | number | boolean>>;
 
 const HOST = '127.0.0.1';
@@ -33,6 +34,21 @@ const RETENTION_MS = 86_400_000;
 /** Of what it printed, the end, which tells why it did not start. */
 const KEPT_OUTPUT = 4_000;
 
+/** A store that ends with the process. */
+const MEMORY = {
+  sql: {
+    pluginName: 'sqlite',
+    databaseName: 'default',
+    connectAddr: 'localhost',
+    connectProtocol: 'tcp',
+    connectAttributes: { mode: 'memory', cache: 'private' },
+    maxConns: 1,
+    maxIdleConns: 1,
+    maxConnLifetime: '1h',
+  },
+};
+const IN_MEMORY = { runs: MEMORY, list: MEMORY };
+
 /** What the dev server is given as well: activities start at once, and no timer waits for a second. */
 const BASE: DynamicConfig = {
   'system.enableActivityEagerExecution': true,
@@ -41,55 +57,88 @@ const BASE: DynamicConfig = {
   'system.forceSearchAttributesCacheRefreshOnRead': true,
 };
 
+/** The settings of a server, which all its processes share. */
+export type ServerPlace = { readonly folder: string; readonly address: string };
+
+export type Service = (typeof SERVICES)[number];
+
+/** Some services of a server in one process. */
+export type ServerProcess = {
+  readonly hasEnded: () => boolean;
+  /** Resolves when it is gone, for whatever reason. */
+  readonly exited: Promise<unknown>;
+  /** Of what it printed, the end. */
+  readonly output: () => string;
+  /** Ends it at once. */
+  kill(): Promise<void>;
+};
+
 /**
- * Starts a server with the namespace `default` and resolves when it serves requests.
+ * Starts a server in memory with the namespace `default` and resolves when it serves requests.
  *
  * @param dynamicConfig settings of this server, by the names of Temporal's dynamic configuration
  * @throws Error with the end of its output when it does not come up
  */
 export async function startTemporalServer(dynamicConfig: DynamicConfig = {}): Promise<TemporalServer> {
-  const executable = await ensureTemporalServer();
-  const folder = await mkdtemp(join(tmpdir(), 'cambist-temporal-'));
-  const ports = await freePorts(2 * SERVICES.length);
-  const address = `${HOST}:${ports[0]}`;
-  await mkdir(join(folder, 'config'));
-  await writeFile(join(folder, 'config', 'test.yaml'), stringify(configOf(folder, ports)));
-  await writeFile(join(folder, 'dynamic.yaml'), stringify(dynamicOf({ ...BASE, ...dynamicConfig })));
-  const asked = ['--root', folder, '--config', 'config', '--env', 'test', '--allow-no-auth', 'start'];
-  const child = spawn(executable, asked, { stdio: ['ignore', 'pipe', 'pipe'] });
-  const endWithUs = (): boolean => child.kill('SIGKILL');
-  process.once('exit', endWithUs);
-  const exited = once(child, 'exit');
+  const place = await makePlace({ stores: IN_MEMORY, shards: 1, dynamicConfig });
+  const server = await startServices(place, SERVICES);
   const kill = async (): Promise<void> => {
-    process.removeListener('exit', endWithUs);
-    child.kill('SIGKILL');
-    await exited;
-    await rm(folder, { recursive: true, force: true });
+    await server.kill();
+    await rm(place.folder, { recursive: true, force: true });
   };
-  const output = keepOutput(child);
   try {
-    await untilServing(child, address);
+    await untilServing(place.address, [server]);
   } catch (error) {
     await kill();
-    throw new Error(`The Temporal server did not start: ${String(error)}\n${output()}`, { cause: error });
+    throw error;
   }
-  return { address, kill };
+  return { address: place.address, kill };
 }
 
-/** Four services on loopback, and stores in memory that end with the process. */
-function configOf(folder: string, ports: readonly number[]): object {
-  const store = {
-    sql: {
-      pluginName: 'sqlite',
-      databaseName: 'default',
-      connectAddr: 'localhost',
-      connectProtocol: 'tcp',
-      connectAttributes: { mode: 'memory', cache: 'private' },
-      maxConns: 1,
-      maxIdleConns: 1,
-      maxConnLifetime: '1h',
+/** @param options.stores where it keeps what runs did, and what its list shows */
+export async function makePlace(options: {
+  readonly stores: { readonly runs: object; readonly list: object };
+  readonly shards: number;
+  readonly dynamicConfig: DynamicConfig;
+}): Promise<ServerPlace> {
+  const folder = await mkdtemp(join(tmpdir(), 'cambist-temporal-'));
+  const ports = await freePorts(2 * SERVICES.length);
+  await mkdir(join(folder, 'config'));
+  await writeFile(join(folder, 'config', 'test.yaml'), stringify(configOf(folder, ports, options)));
+  await writeFile(join(folder, 'dynamic.yaml'), stringify(dynamicOf({ ...BASE, ...options.dynamicConfig })));
+  return { folder, address: `${HOST}:${ports[0]}` };
+}
+
+/** Starts some services of a server, which ends with this process. It is not waited for. */
+export async function startServices(
+  { folder }: ServerPlace,
+  services: readonly Service[],
+): Promise<ServerProcess> {
+  const executable = await ensureTemporalServer();
+  const asked = ['--root', folder, '--config', 'config', '--env', 'test', '--allow-no-auth', 'start'];
+  const child = spawn(executable, [...asked, ...services.map((name) => `--service=${name}`)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const endWithUs = (): boolean => child.kill('SIGKILL');
+  process.once('exit', endWithUs);
+  const exited = once(child, 'exit').then(() => process.removeListener('exit', endWithUs));
+  return {
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    exited,
+    output: keepOutput(child),
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
     },
   };
+}
+
+/** Four services on loopback. */
+function configOf(
+  folder: string,
+  ports: readonly number[],
+  { stores, shards }: Pick<Parameters<typeof makePlace>[0], 'stores' | 'shards'>,
+): object {
   const services = SERVICES.map((name, index) => [
     name,
     {
@@ -105,8 +154,8 @@ function configOf(folder: string, ports: readonly number[]): object {
     persistence: {
       defaultStore: 'default',
       visibilityStore: 'visibility',
-      numHistoryShards: 1,
-      datastores: { default: store, visibility: store },
+      numHistoryShards: shards,
+      datastores: { default: stores.runs, visibility: stores.list },
     },
     global: { membership: { maxJoinDuration: '30s', broadcastAddress: HOST } },
     services: Object.fromEntries(services),
@@ -149,11 +198,14 @@ function keepOutput(child: ChildProcess): () => string {
   return () => output;
 }
 
-/** Makes the namespace as soon as it can be made, and waits until it is known. */
-async function untilServing(child: ChildProcess, address: string): Promise<void> {
-  let last: unknown = null;
-  for (let tries = 0; tries < START_TRIES; tries += 1) {
-    if (child.exitCode !== null) throw new Error(`it ended with exit code ${child.exitCode}`);
+/**
+ * Makes the namespace as soon as it can be made, and waits until it is known.
+ *
+ * @throws Error with the end of the output of each process when one of them ends, or none answers
+ */
+export async function untilServing(address: string, processes: readonly ServerProcess[]): Promise<void> {
+  let last: unknown = 'one of its processes ended';
+  for (let tries = 0; tries < START_TRIES && !processes.some((one) => one.hasEnded()); tries += 1) {
     try {
       const connection = await Connection.connect({ address, connectTimeout: 1_000 });
       try {
@@ -168,7 +220,8 @@ async function untilServing(child: ChildProcess, address: string): Promise<void>
     // Nothing tells that it listens.
     await delay(TRY_EVERY_MS);
   }
-  throw new Error(`it does not answer: ${String(last)}`);
+  const output = processes.map((one) => one.output()).join('\n');
+  throw new Error(`The Temporal server does not serve: ${String(last)}\n${output}`, { cause: last });
 }
 
 /** `ALREADY_EXISTS` of gRPC's codes. */

@@ -90,6 +90,7 @@ for (const name of Object.keys(createActivities(worker().deps)))
         gate: {
           quote: async () => ({ kind: 'NOT_SENT', reason: 'not allowed', notAllowed: 'NOT_ALLOWED' }),
           send: async () => ({ kind: 'NOT_SENT', reason: 'not allowed', notAllowed: 'NOT_ALLOWED' }),
+          ceilingsUsed: async () => [],
         },
       },
     );

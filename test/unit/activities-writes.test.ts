@@ -11,10 +11,11 @@ import { turnGivenBack } from '../../activities/leg-calls.ts';
 import { LARGEST_CALL } from '../../domain/batch.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import { InstructionsPaused } from '../../durable/instructions/read.ts';
-import { ask } from '../../domain/writes/step.ts';
+import { ask, type Steps } from '../../domain/writes/step.ts';
+import type { Wait } from '../../domain/waits.ts';
 import { makeProblem } from '../../domain/problems.ts';
 import { NEW_LEG, tradedOf, type LegState } from '../../domain/writes/leg-state.ts';
-import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
+import { NEW_PAYMENT, type PaymentStep } from '../../domain/writes/withdrawal.ts';
 import type { TurnAnswer } from '../../domain/turn.ts';
 import type { LegCall, PaymentsCall } from '../../domain/run/calls.ts';
 import {
@@ -350,8 +351,12 @@ test('a read that is too old for the payments of a call is made anew, and so is 
     },
   );
   const driver = await inActivity({}, () => Driver.open(deps, HEAD));
-  const readInstructions = () =>
-    inActivity({}, () => driver.run('supplier', ask<'read instructions'>({ kind: 'read instructions' })));
+  const wait: Wait = { afterMs: 1, reason: 'service', problem: makeProblem('HALTED', PAYMENT.id) };
+  function* reading(): Steps<PaymentStep> {
+    yield* ask<'read instructions'>({ kind: 'read instructions' });
+    return { kind: 'wait', state: NEW_PAYMENT, wait };
+  }
+  const readInstructions = () => inActivity({}, () => driver.run('supplier', reading()));
   await readInstructions();
   monotonicMs = 5_000;
   await readInstructions();
@@ -438,8 +443,9 @@ for (const [what, more, code] of NOT_ANY_MORE)
         },
         chunks: chunksWith({ readGo: async () => ({ ...GO, mayGo: reads !== 2 || mayGo }) }),
         // What was read of the instructions is too old by then, so that it is read again.
-        reached: (point) => {
-          if (point === 'before send withdrawal' && monotonicMs === 0) monotonicMs = 6_000;
+        tell: (event) => {
+          const isSending = event.kind === 'reached' && event.point === 'before send withdrawal';
+          if (isSending && monotonicMs === 0) monotonicMs = 6_000;
         },
       },
     );

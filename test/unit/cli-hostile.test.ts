@@ -139,12 +139,15 @@ test('no view of a run hands on what a terminal obeys, nor a line that only look
       };
       assertHarmless(drawProgress({ name: `p${HOSTILE}`, ...drawing }));
       assertHarmless(
-        listText([{ facts: FACTS, why: { code: HOSTILE, message: HOSTILE }, needs: [], isStuck: true }], {
-          pausedIds: new Set(),
-          nowMs: NOW_MS,
-          zone: 'UTC',
-          width,
-        }),
+        listText(
+          [{ facts: FACTS, why: { code: HOSTILE, message: HOSTILE }, needs: [], reasons: [], isStuck: true }],
+          {
+            pausedIds: new Set(),
+            nowMs: NOW_MS,
+            zone: 'UTC',
+            width,
+          },
+        ),
       );
     }
     assertHarmless(statusSentence(report, progress, NOW_MS));

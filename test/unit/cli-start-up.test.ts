@@ -29,6 +29,7 @@ const LOADS: Readonly<Record<string, readonly string[]>> = {
   status: [...OUTPUT, 'decimal.js', ...TEMPORAL],
   report: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   list: [...OUTPUT, 'luxon', 'decimal.js', ...TEMPORAL],
+  watch: [...OUTPUT, 'luxon', 'decimal.js', ...TEMPORAL],
   approve: [...OUTPUT, 'decimal.js', ...TEMPORAL],
   cancel: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],
   resolve: [...OUTPUT, ...POLICY, ...SERVICE, ...TEMPORAL],

@@ -170,7 +170,7 @@ for (const width of [80, 60]) {
     } as const;
     const texts = [
       ...REPORTS.map((report) => reportText({ report, uiUrl: null, nowMs: NOW_MS, width, paint: PLAIN })),
-      listText([{ facts, why: null, needs: [], isStuck: false }], {
+      listText([{ facts, why: null, needs: [], reasons: [], isStuck: false }], {
         nowMs: NOW_MS,
         zone: 'UTC',
         width,

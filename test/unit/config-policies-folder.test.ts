@@ -1,6 +1,6 @@
 /** The folder of policies by which a worker sends: what cannot be used is told, and allows nothing. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
@@ -38,6 +38,25 @@ test('policies hold by their names, and those that were replaced for the dates b
     ],
   );
   assert.deepEqual(troubles, []);
+});
+
+test('a folder as Kubernetes mounts it, of links into a folder of its own, is read as any other', async () => {
+  await rm(join(folder, 'finishing'), { recursive: true });
+  await mkdir(join(folder, '..2026_11_29', 'revoked'), { recursive: true });
+  await symlink('..2026_11_29', join(folder, '..data'));
+  await put('..2026_11_29/one.yaml', named('one'));
+  await put('..2026_11_29/two.yaml', named('two'));
+  await put('..2026_11_29/revoked/two.yaml', named('two'));
+  for (const name of ['one.yaml', 'two.yaml', 'revoked'])
+    // One after the other.
+    await symlink(join('..data', name), join(folder, name));
+  const { policies, troubles } = await read();
+  assert.deepEqual(
+    policies.map(({ policy }) => policy.name),
+    ['one'],
+  );
+  assert.equal(troubles.length, 1);
+  assert.match(troubles[0] ?? '', /two/);
 });
 
 test('a file with mistakes, a replaced policy without a date, and a name that stands twice allow nothing, and are told', async () => {

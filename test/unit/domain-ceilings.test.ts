@@ -1,7 +1,13 @@
 /** Ceilings of a day: how much may be paid and traded, whatever runs are started (M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Totals, whyOverCeiling, type Ceilings, type Spending } from '../../domain/writes/ceilings.ts';
+import {
+  Totals,
+  usedOf,
+  whyOverCeiling,
+  type Ceilings,
+  type Spending,
+} from '../../domain/writes/ceilings.ts';
 import { loadCeilings } from '../../language/load-ceilings.ts';
 
 const FILE = `ceilings: 1
@@ -136,4 +142,25 @@ test('a file with mistakes gives no ceilings', () => {
     `${FILE}more: 1\n`,
   ])
     assert.equal(loadCeilings(text, 'ceilings.yaml').ok, false, text);
+});
+
+test('how much of each ceiling is used is told as a part: the shares of all workers, what is foreign, and the account with the most', () => {
+  const own = new Totals();
+  const foreign = new Totals();
+  own.add(paid('150', TO('wac_2')));
+  own.add(paid('30', { policy: 'team', account: 'wac_3' }));
+  foreign.add(paid('100', { policy: null, account: null }));
+  own.add(traded('500', '9000'));
+  const parts = usedOf({ ...ceilings(), workers: 2 }, { own, foreign });
+  assert.deepEqual(
+    parts.map(({ kind, policy, per, currency, part }) => [kind, policy, per, currency, part]),
+    [
+      ['paid', null, 'day', 'EUR', 0.46],
+      ['paid', null, 'day', 'USD', 0],
+      ['paid', null, 'account', 'EUR', 1.33333],
+      ['traded', null, 'day', 'USD', 0.5],
+      ['paid', 'team', 'day', 'EUR', 0.15],
+      ['traded', 'team', 'day', 'USD', 0],
+    ],
+  );
 });

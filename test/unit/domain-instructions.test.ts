@@ -313,8 +313,8 @@ test('a decision that lacks signatures counts as not said, and is told until an 
 test('that a payment is paid again takes back "executed" only where it names the same record as failed, and is signed', () => {
   const again = (recordId: string | null, id = 'again') =>
     recorded({ kind: 'pay again', item: 'supplier', follows: 1, recordId, id });
-  const told = (said: readonly Recorded[], unsigned: Readonly<Record<string, string>> = {}) => {
-    const { decision, eights } = instructionsAbout({ instructions: said, facts: [], unsigned }, 'supplier');
+  const told = (words: readonly Recorded[], unsigned: Readonly<Record<string, string>> = {}) => {
+    const { decision, eights } = instructionsAbout({ instructions: words, facts: [], unsigned }, 'supplier');
     return [
       decision?.id ?? null,
       eights.map(({ first, isSigned, openedBy }) => [first, isSigned, openedBy.id]),
@@ -351,8 +351,8 @@ test('a record stays named for its item while somebody lets the item be paid aga
 
 test('an approved decision takes the place of what it contradicts and nobody has signed', () => {
   const unsigned = { open: 'ana is missing' };
-  const left = (...said: readonly Recorded[]) =>
-    instructionsAbout({ instructions: said, facts: [], unsigned }, 'supplier').unsigned;
+  const left = (...words: readonly Recorded[]) =>
+    instructionsAbout({ instructions: words, facts: [], unsigned }, 'supplier').unsigned;
   const executed = recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_1', id: 'open' });
   const notThis = (recordId: string) => recorded({ kind: 'not this', item: 'supplier', recordId });
   assert.equal(left(executed), 'ana is missing');

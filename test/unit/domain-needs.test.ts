@@ -112,3 +112,23 @@ test('of a batch, an acknowledgement covers as many payments as it saw', () => {
   assert.ok(!covers(three, batchOf({ money: 4, person: 1 })));
   assert.ok(!covers(three, batchOf({ money: 3, person: 2 })));
 });
+
+test('each reason for which a run needs a person is told once, with the moment since which the oldest of it is there', () => {
+  const older = { ...waiting('SHORTFALL', 'two'), sinceMs: NOW - 7_200_000 };
+  const unknown: Waiting = { ...ONE, reason: 'configuration' };
+  const { sinceMs: _sinceMs, ...since } = unknown;
+  const progress = progressOf(
+    waiting('SHORTFALL', 'one'),
+    older,
+    waiting('AWAITING_SETTLEMENT', 'leg'),
+    since,
+  );
+  assert.deepEqual(needsIn(progress, NOW).reasons, [
+    { reason: 'money', sinceMs: NOW - 7_200_000 },
+    { reason: 'configuration', sinceMs: null },
+  ]);
+  assert.deepEqual(needsIn(batchOf({ money: 3, person: 1 }), NOW).reasons, [
+    { reason: 'money', sinceMs: NOW - 3_600_000 },
+    { reason: 'person', sinceMs: null },
+  ]);
+});

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
-import { contentOf, differenceOf, readContent, writeContent } from '../../operations/plan-content.ts';
+import { contentOf, differenceOf, readContent, writeContent } from '../../operations/approve/plan-content.ts';
 import { LEG, PAYMENT, WHOLE_PLAN } from '../support/scripts.ts';
 
 const PLAN: Plan = { ...WHOLE_PLAN, payments: [{ ...PAYMENT, dependsOn: LEG.id }] };

@@ -112,6 +112,54 @@ test('requests leave in the order in which they came, and only so many are under
   assert.equal(most, 3);
 });
 
+/** Requests that wait behind a limit of ten a second, and in which order they left. */
+function inLine(world: World): {
+  readonly left: string[];
+  readonly ask: (name: string, isOfBatch: boolean) => Promise<Reply<object>>;
+} {
+  const limiter = world.limiter();
+  const limit = windows(10, SECOND);
+  const left: string[] = [];
+  const ask = async (name: string, isOfBatch: boolean): Promise<Reply<object>> =>
+    limiter.run(
+      () => {
+        left.push(name);
+        return world.ask(limit);
+      },
+      { isOfBatch },
+    );
+  return { left, ask };
+}
+
+test('no conversion waits for a payment of a batch that waits as well', async () => {
+  const world = new World();
+  const { left, ask } = inLine(world);
+  for (let index = 0; index < 200; index += 1) void ask('payment', true);
+  await world.until(5 * SECOND);
+  for (const name of ['quote', 'trade']) {
+    const before = left.length;
+    const asked = ask(name, false);
+    await world.until(world.agenda.nowMs + 3 * SECOND);
+    assert.equal(left[before], name);
+    await asked;
+    assert.ok(left.length < 200, 'Payments wait.');
+  }
+});
+
+test('a batch goes on, however much else there is to send', async () => {
+  const world = new World();
+  const { left, ask } = inLine(world);
+  for (let index = 0; index < 100; index += 1) void ask('payment', true);
+  await world.until(3 * SECOND);
+  const before = left.length;
+  for (let index = 0; index < 100; index += 1) void ask('poll', false);
+  await world.until(9 * SECOND);
+  const later = left.slice(before);
+  const payments = later.filter((name) => name === 'payment').length;
+  assert.ok(later.length > 20 && later.length < 100, `${later.length} left`);
+  assert.ok(Math.abs(payments - later.length / 5) <= 1, `${payments} of ${later.length}`);
+});
+
 for (const [what, retryAfterMs, pauses] of [
   ['as long as it says', 7 * SECOND, [7, 7]],
   ['a second at least', 0, [1, 1]],
@@ -208,11 +256,11 @@ test('a call that is given up leaves the queue at once, and keeps nobody waiting
     return done({});
   });
   const call = new AbortController();
-  const givenUp = limiter.run(async () => assert.fail('It is sent.'), call.signal);
+  const givenUp = limiter.run(async () => assert.fail('It is sent.'), call);
   const next = limiter.run(async () => done({}));
   call.abort();
   assert.equal((await givenUp).kind, 'NOT_SENT');
-  assert.equal((await limiter.run(async () => assert.fail('It is sent.'), call.signal)).kind, 'NOT_SENT');
+  assert.equal((await limiter.run(async () => assert.fail('It is sent.'), call)).kind, 'NOT_SENT');
   await world.until(SECOND);
   assert.equal((await next).kind, 'DONE');
 });

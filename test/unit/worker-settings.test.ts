@@ -205,6 +205,31 @@ test('a build id is a short plain token, or there is none', async (t) => {
     );
 });
 
+test('the address of metrics is of this machine alone unless it is written out, and anything else is refused', async (t) => {
+  const folder = folderOfUp(t, UP);
+  const addressOf = async (text: string) =>
+    (await loadSettings({ CAMBIST_METRICS: text }, folder)).metricsAddress;
+  assert.equal(await addressOf(''), null);
+  assert.equal(await addressOf('9464'), '127.0.0.1:9464');
+  assert.equal(await addressOf('localhost:9464'), '127.0.0.1:9464');
+  assert.equal(await addressOf('0.0.0.0:9464'), '0.0.0.0:9464');
+  assert.equal(await addressOf('[::1]:9464'), '[::1]:9464');
+  for (const text of [
+    '0',
+    '127.0.0.1',
+    '65536',
+    'host:9464',
+    'http://127.0.0.1:9464',
+    '127.0.0.1:94x',
+    ':9464',
+  ])
+    await assert.rejects(
+      addressOf(text),
+      (error) => error instanceof ConfigurationError && error.problems[0]?.code === 'METRICS_ADDRESS_INVALID',
+      text,
+    );
+});
+
 test('the Temporal Worker Controller names build and deployment; a build id of ours stands above', async (t) => {
   const folder = folderOfUp(t, UP);
   const given = {

@@ -34,7 +34,7 @@ export function workerOf(world: World, temporal: Temporal): Deps {
     facts: world.facts,
     // What workers remember is of one world.
     clock: world.clock,
-    reached: () => {},
+    tell: () => {},
     isStopping: () => false,
     instructions: {
       read: async () => home.kept,

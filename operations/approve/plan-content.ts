@@ -3,16 +3,16 @@
  * it before a run is started, and `approve` holds the plan of the run against it. Two plans with the same lines move the same money by the
  * same policy.
  */
-import type { BatchPayment } from '../domain/batch.ts';
-import { CommandFailure } from './failure.ts';
-import { openBytes, type BatchFile } from './batches/file.ts';
-import { writeNewFile } from './new-file.ts';
-import { moneyText } from '../domain/currencies.ts';
-import { totalsOf } from '../domain/plan/amounts.ts';
-import { movesOf } from '../domain/plan/moves.ts';
-import type { Plan } from '../domain/plan/plan.ts';
-import { placeText } from '../domain/replacement.ts';
-import { movedByRows } from '../domain/writes/approvals.ts';
+import type { BatchPayment } from '../../domain/batch.ts';
+import { CommandFailure } from '../failure.ts';
+import { openBytes, type BatchFile } from '../batches/file.ts';
+import { writeNewFile } from '../new-file.ts';
+import { moneyText } from '../../domain/currencies.ts';
+import { totalsOf } from '../../domain/plan/amounts.ts';
+import { movesOf } from '../../domain/plan/moves.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { placeText } from '../../domain/replacement.ts';
+import { movedByRows } from '../../domain/writes/approvals.ts';
 
 /** @param rows all rows of its batch; none: it has no batch */
 export function contentOf(plan: Plan, rows: readonly BatchPayment[]): readonly string[] {

@@ -5,12 +5,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BatchPayment } from '../domain/batch.ts';
-import type { Kept, Recorded } from '../domain/people/instructions.ts';
-import type { Plan } from '../domain/plan/plan.ts';
-import { runName, type RunName } from '../domain/references.ts';
-import { placeText } from '../domain/replacement.ts';
-import { minuteText } from '../domain/waits.ts';
+import type { BatchPayment } from '../../domain/batch.ts';
+import type { Kept, Recorded } from '../../domain/people/instructions.ts';
+import type { Plan } from '../../domain/plan/plan.ts';
+import { runName, type RunName } from '../../domain/references.ts';
+import { placeText } from '../../domain/replacement.ts';
+import { minuteText } from '../../domain/waits.ts';
 import {
   isSignable,
   movedByRows,
@@ -19,18 +19,19 @@ import {
   textToSign,
   type Signable,
   type SignedAs,
-} from '../domain/writes/approvals.ts';
-import { publicKeyOf, signText } from '../config/ssh-keygen.ts';
-import { hashOfChunk, hashOfList } from '../language/batch/chunk-hash.ts';
-import { planHash } from '../language/plan-hash.ts';
-import { keyOfSignature } from '../language/ssh-signers.ts';
-import { SubmittedBatch } from './batches/submitted.ts';
-import { CommandFailure } from './failure.ts';
-import { requireRun } from './follow/runs.ts';
-import type { Place } from './place.ts';
+} from '../../domain/writes/approvals.ts';
+import { publicKeyOf } from '../../config/ssh-keygen.ts';
+import { hashOfChunk, hashOfList } from '../../language/batch/chunk-hash.ts';
+import { planHash } from '../../language/plan-hash.ts';
+import { keyOfSignature } from '../../language/ssh-signers.ts';
+import { SubmittedBatch } from '../batches/submitted.ts';
+import { CommandFailure } from '../failure.ts';
+import { signedText } from './signed-text.ts';
+import { requireRun } from '../follow/runs.ts';
+import type { Place } from '../place.ts';
 import { contentOf, movesShown, rowText, totalText } from './plan-content.ts';
-import { keepInstruction, keptAbout, wakeRun } from './decide/keep-instruction.ts';
-import { planOf, requirePlan } from './decide/plan-made.ts';
+import { keepInstruction, keptAbout, wakeRun } from '../decide/keep-instruction.ts';
+import { planOf, requirePlan } from '../decide/plan-made.ts';
 
 /** One thing that a person is asked to sign. */
 export type Asked = {
@@ -231,20 +232,6 @@ export async function sign(
   const approval = { kind: 'approve', id: randomUUID(), by, why, as, about, expiresAtMs, signature } as const;
   await keepInstruction(place, run, approval, { seen: null });
   await wakeRun(place, run);
-}
-
-/** @returns the signature, base64. @throws CommandFailure when the key cannot sign */
-export async function signedText(keyFile: string, text: string): Promise<string> {
-  const signed = await signText(keyFile, text);
-  if (signed.ok) return signed.signature;
-  throw new CommandFailure('configuration', [
-    {
-      code: 'NOT_SIGNED',
-      place: keyFile,
-      message: `\`ssh-keygen\` could not sign with it: ${signed.message}`,
-      fix: 'Name a private key of OpenSSH, or its public part where an agent or a hardware key has the rest. OpenSSH 8.2 or later can sign.',
-    },
-  ]);
 }
 
 export function refused(
