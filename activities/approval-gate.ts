@@ -1,21 +1,26 @@
 /**
  * The approvals that a worker asks for, behind what its folder allows (`write-gate.ts`). Where a rule of `approvals.yaml` names the policy
  * of a write, the worker reads the plan of the run, the rows of its batch and what people have signed, each itself. It believes nothing
- * of what a workflow hands over. Without such a rule it reads nothing. A decision of a person that lacks its signatures counts as not
+ * of what a workflow hands over. Without such a rule it reads nothing. What a person has said that lacks its signatures counts as not
  * said, wherever this worker acts by what people have said.
  */
 import pLimit from 'p-limit';
 import { createHash } from 'node:crypto';
 import type { BatchPayment } from '../domain/batch.ts';
 import type { Plan } from '../domain/plan/plan.ts';
-import { eightOf, instructionsAbout, type Kept, type Recorded } from '../domain/people/instructions.ts';
+import {
+  eightOf,
+  instructionsAbout,
+  type Kept,
+  type PaidAgain,
+  type Recorded,
+} from '../domain/people/instructions.ts';
 import { firstReference, generationOf, runName, runOf, type RunName } from '../domain/references.ts';
 import type { PlanState } from '../domain/run/calls.ts';
 import type { Mode } from '../domain/service/records.ts';
 import {
   NOTHING_MOVED,
   isSignable,
-  isSignedDecision,
   movedBefore,
   movedByPlan,
   movedByRows,
@@ -69,13 +74,19 @@ const WORDS_READ_MS = 1_000;
 const ASK_AGAIN_MS = 60_000;
 /** The same while something cannot be read, or is not verified yet. */
 const SOON_MS = 5_000;
-/** Whoever may write to Temporal can say as much as he likes. Of each signer so many of the newest signatures are looked at, */
-const MOST_OF_ONE = 50;
-/** of a run so many that were not verified before at a time, */
+/**
+ * Whoever may write to Temporal can say as much as he likes. So many signatures of a run that were not verified before are verified at
+ * a time: half of them the newest, so that a person who signs once more does not stand behind a flood, and half the oldest, so that a
+ * flood that goes on does not keep back what stood before it.
+ */
 const MOST_AT_ONCE = 16;
-/** and so many results are remembered. A key may begin or cease to be valid, so that they are asked for again. */
-const MOST_RESULTS = 5_000;
-const RESULT_MS = 60_000;
+/**
+ * So many results are remembered. A key may cease to be valid, so that a good one is asked for again soon. It may also begin to be, but
+ * the bad ones of a flood must not take the time of others again and again.
+ */
+const MOST_RESULTS = 20_000;
+const GOOD_MS = 60_000;
+const BAD_MS = 3_600_000;
 /** Chunks whose rows are kept, and whose sums are. */
 const MOST_ROWS = 16;
 const MOST_SUMS = 2_000;
@@ -85,14 +96,23 @@ const ROWS_SIDE_BY_SIDE = 5;
 export type ApprovalsOfWorker = {
   /** Why a write does not leave. */
   readonly whyNot: ApprovalGate;
-  /** The instructions of a run, and which decisions among them count as not said, because people must approve them. */
+  /** The instructions of a run, and which of them count as not said, because people must approve them. */
   readonly heard: (run: RunName, kept: Kept) => Promise<Kept>;
+  /** The same. @throws Error while it cannot be told which of them */
+  readonly judged: (run: RunName, kept: Kept) => Promise<Kept>;
 };
 
 /** @param readFolder reads what the folder says now, for `heard` */
 export function approvalGate(options: Options, readFolder: () => Promise<PoliciesRead>): ApprovalsOfWorker {
   const judge = new Judge(options);
+  const judged = async (run: RunName, kept: Kept): Promise<Kept> => {
+    const all = signableIn(kept);
+    if (all.length === 0) return kept;
+    const unsigned = await judge.unsignedOf(run, { kept, all, folder: await readFolder() });
+    return Object.keys(unsigned).length === 0 ? kept : { ...kept, unsigned };
+  };
   return {
+    judged,
     whyNot: async (write, approvals, versions, chunk) => {
       try {
         return await judge.write(write, approvals, { versions, chunk });
@@ -101,16 +121,12 @@ export function approvalGate(options: Options, readFolder: () => Promise<Policie
       }
     },
     heard: async (run, kept) => {
-      const decisions = kept.instructions.filter((said) => isSignedDecision(said));
-      if (decisions.length === 0) return kept;
-      let unsigned: Readonly<Record<string, string>>;
       try {
-        unsigned = await judge.decisions(run, { kept, decisions, folder: await readFolder() });
+        return await judged(run, kept);
       } catch (error) {
         const reason = `${unread(runName(run), error)}; nothing of the item is sent before that.`;
-        unsigned = Object.fromEntries(decisions.map(({ id }) => [id, reason]));
+        return { ...kept, unsigned: Object.fromEntries(signableIn(kept).map(({ id }) => [id, reason])) };
       }
-      return Object.keys(unsigned).length === 0 ? kept : { ...kept, unsigned };
     },
   };
 }
@@ -174,13 +190,18 @@ class Judge {
     const began = momentOf(clock);
     const eight = eightOf(generationOf(firstReference(write.reference), write.reference) ?? 1);
     // Which payments of a chunk are paid again stands with the chunk.
-    const ofWords = eight === 0 ? null : chunk;
+    const isOfPlan = eight === 0;
+    const ofWords = isOfPlan ? null : chunk;
     const words = this.#words.get(`${runName(run)}/${ofWords ?? ''}`, () => readWords(run, ofWords));
     const byWords = async (kept: Kept): Promise<NotApproved | null> => {
       const theCase = { ...covered, plan, approvals, kept };
-      if (eight === 0) return this.#refusal(theCase, null);
+      if (isOfPlan) return this.#refusal(theCase, null);
       // What a person lets be paid again is no part of what was signed with the plan.
-      const said = openingOf(kept, { item: itemOf(write.reference), eight, chunk });
+      const item = itemOf(write.reference);
+      const ids = new Set(payAgainOf(kept, item).map(({ id }) => id));
+      const all = signableIn(kept).filter(({ id }) => ids.has(id));
+      const unsigned = await this.#unsignedOf(theCase, all);
+      const said = openingOf({ ...kept, unsigned }, { item, eight, chunk });
       return typeof said === 'string' ? notAllowed(said) : this.#refusal(theCase, said);
     };
     const first = words.read(WORDS_READ_MS);
@@ -190,14 +211,14 @@ class Judge {
     return again === first ? refusal : byWords(await again.value);
   }
 
-  /** Why each of the decisions counts as not said, by its id. One that counts is left out. */
-  async decisions(
+  /** Why each of the instructions counts as not said, by its id. One that counts is left out. */
+  async unsignedOf(
     run: RunName,
     {
       kept,
-      decisions,
+      all,
       folder: { approvals, policies },
-    }: { readonly kept: Kept; readonly decisions: readonly Signable[]; readonly folder: PoliciesRead },
+    }: { readonly kept: Kept; readonly all: readonly Signable[]; readonly folder: PoliciesRead },
   ): Promise<Readonly<Record<string, string>>> {
     // A folder that cannot be used, or is just being changed, says nothing of what must be approved.
     if (policies.length === 0) throw new Error('the folder of policies cannot be used');
@@ -207,10 +228,15 @@ class Judge {
     if (plan === null) throw new Error('its plan is another one’s');
     const covered = await this.#covered(plan, { approvals, versions, more: NOTHING_MOVED });
     if (covered.covering.length === 0) return {};
+    return this.#unsignedOf({ ...covered, plan, approvals, kept }, all);
+  }
+
+  async #unsignedOf(theCase: Case, all: readonly Signable[]): Promise<Readonly<Record<string, string>>> {
     const refusals = await Promise.all(
-      decisions.map(async (said) => {
-        const refusal = await this.#refusal({ ...covered, plan, approvals, kept }, said);
-        return refusal === null ? [] : [[said.id, refusal.reason] as const];
+      all.map(async (said) => {
+        const refusal = await this.#refusal(theCase, said);
+        const reason = refusal?.reason ?? whyNotListed(theCase.kept, said);
+        return reason === null ? [] : [[said.id, reason] as const];
       }),
     );
     return Object.fromEntries(refusals.flat());
@@ -258,7 +284,7 @@ class Judge {
     const name = `run ${runName(plan.run)}${said === null ? '' : `, ${signableText(said)}`}`;
     if (version === null)
       return awaiting(
-        `${name}: ${first.why}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for this plan counts: put them back, or start a new run`,
+        `${name}: ${first.why}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
       );
     const rules = covering.map(({ rule }) => rule);
     const signed = await this.#verifying.signedIn(kept, approvals, { plan, hash: hashOf(plan), said, rules });
@@ -283,13 +309,36 @@ function openingOf(
   if (opened === undefined || said === undefined || !isSignable(said))
     return `no person has said that "${item}" is paid again so often`;
   if (said.kind !== 'pay these again') return said;
-  const listed = kept.facts.flatMap((fact) =>
-    fact.kind === 'to pay again' && fact.said === said.id ? fact.items : [],
-  );
   const hash = said.chunks.find(([number]) => number === chunk)?.[2];
-  return hash === hashOfList(listed)
+  return hash === hashOfList(listedBy(kept, said))
     ? said
     : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${said.by} has named`;
+}
+
+/** All that people must approve. What was spelled out of a list is approved with the list. */
+function signableIn({ instructions }: Kept): readonly Signable[] {
+  const lists = new Set(instructions.flatMap(({ kind, id }) => (kind === 'pay these again' ? [id] : [])));
+  return instructions.flatMap((said) =>
+    isSignable(said) && !(said.kind === 'pay again' && lists.has(said.id)) ? [said] : [],
+  );
+}
+
+function payAgainOf({ instructions }: Kept, item: string): readonly Recorded[] {
+  return instructions.filter((said) => said.kind === 'pay again' && said.item === item);
+}
+
+function listedBy({ facts }: Kept, { id }: Signable): readonly PaidAgain[] {
+  return facts.flatMap((fact) => (fact.kind === 'to pay again' && fact.said === id ? fact.items : []));
+}
+
+/** Why what a list of payments says counts as not said though people have approved it; null: it counts. */
+function whyNotListed(kept: Kept, said: Signable): string | null {
+  if (said.kind !== 'pay these again') return null;
+  const listed = listedBy(kept, said);
+  const hash = hashOfList(listed);
+  return listed.length === 0 || said.chunks.some(([, , signed]) => signed === hash)
+    ? null
+    : `the payments that are paid again are not those that ${said.by} has named`;
 }
 
 /** Why it waits, with what is told of it. */
@@ -371,27 +420,23 @@ export class Verifying {
     approvals: Approvals,
     rules: readonly ApprovalRule[],
   ): Promise<SignedSoFar> {
-    const counts = new Map<string, number>();
-    const asked: { readonly said: Signature; readonly of: ToVerify }[] = [];
-    for (const said of entries.toReversed()) {
-      const name = nameOf(said, approvals, rules);
-      if (name === null) continue;
-      const count = (counts.get(name) ?? 0) + 1;
-      counts.set(name, count);
-      if (count > MOST_OF_ONE) continue;
-      const { text, signature } = said;
-      const { allowedSigners, revokedKeys } = approvals;
-      asked.push({ said, of: { text, signature, name, allowedSigners, revokedKeys } });
-    }
-    let left = MOST_AT_ONCE;
+    const { allowedSigners, revokedKeys } = approvals;
+    const folder = hashOfText(JSON.stringify([allowedSigners, revokedKeys]));
+    const asked = entries.flatMap((said) =>
+      namesOf(said, approvals, rules).map((name) => {
+        const { text, signature } = said;
+        const of: ToVerify = { text, signature, name, allowedSigners, revokedKeys };
+        return { said, of, id: hashOfText(JSON.stringify([text, signature, name, folder])) };
+      }),
+    );
+    const unknown = [...new Set(asked.map(({ id }) => id))].filter((id) => this.#isUnknown(id));
+    const half = MOST_AT_ONCE / 2;
+    const now = new Set([...unknown.slice(0, half), ...unknown.slice(half).slice(-half)]);
     const results = await Promise.all(
-      // What was said first is verified first, so that nothing that is said later keeps it from that.
-      asked.toReversed().map(async ({ said, of }) => {
-        const name = createHash('sha256').update(JSON.stringify(of)).digest('hex');
-        const known = this.#known(name) ?? this.#underWay.get(name) ?? null;
-        if (known === null && left <= 0) return { said, of, result: null };
-        if (known === null) left -= 1;
-        return { said, of, result: await (known ?? this.#ask(name, of)) };
+      asked.map(async ({ said, of, id }) => {
+        const known = this.#known(id) ?? this.#underWay.get(id) ?? null;
+        const isLeft = known === null && this.#isUnknown(id) && !now.has(id);
+        return { said, of, result: isLeft ? null : await (known ?? this.#ask(id, of)) };
       }),
     );
     return {
@@ -403,6 +448,12 @@ export class Verifying {
       isMore: results.some(({ result }) => result === null),
       isUnable: results.some(({ result }) => result === 'unable'),
     };
+  }
+
+  /** One that was good is asked for again beside those that were never verified. Nobody else can make such a one. */
+  #isUnknown(name: string): boolean {
+    const isGood = this.#results.get(name)?.result === 'good';
+    return !isGood && this.#known(name) === null && !this.#underWay.has(name);
   }
 
   #known(name: string): Verified | null {
@@ -420,21 +471,25 @@ export class Verifying {
   async #askNow(name: string, of: ToVerify): Promise<Verified> {
     const result: Verified = await this.#verify(of);
     if (result === 'unable') return result;
-    const untilMs = this.#clock.monotonicMs() + RESULT_MS;
+    const untilMs = this.#clock.monotonicMs() + (result === 'good' ? GOOD_MS : BAD_MS);
     return putLast(this.#results, name, { result, untilMs }, MOST_RESULTS).result;
   }
 }
 
-/** The name by whose key a signature claims to be: of several, one that a rule names. Null: nobody’s whom a rule could count. */
-function nameOf(
+/** The names by whose key a signature claims to be: all that a rule names. None: it is nobody’s whom a rule could count. */
+function namesOf(
   { as, signature }: Pick<Signature, 'as' | 'signature'>,
   { signers }: Approvals,
   rules: readonly ApprovalRule[],
-): string | null {
+): readonly string[] {
   const key = keyOfSignature(signature);
-  const names = signers.flatMap((signer) => (signer.key === key ? [signer.name] : []));
-  const named = names.find((name) => rules.some(({ of }) => of.includes(name)));
-  return named ?? (as === 'starter' ? (names[0] ?? null) : null);
+  const names = [...new Set(signers.flatMap((signer) => (signer.key === key ? [signer.name] : [])))];
+  const named = names.filter((name) => rules.some(({ of }) => of.includes(name)));
+  return named.length > 0 || as !== 'starter' ? named : names.slice(0, 1);
+}
+
+function hashOfText(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 /** The rows of batches. What is remembered of them is named by their hash. */

@@ -112,8 +112,11 @@ function unlistedForMs(
   ownTrades: readonly OwnTrade[],
 ): number {
   const listed = new Set(trades.map(({ id }) => id));
+  const now = clock.wallMs();
   const madeMs = ownTrades.flatMap(({ tradeId, createdAtMs }) => (listed.has(tradeId) ? [] : createdAtMs));
-  return Math.max(0, ...madeMs.map((ms) => ms + facts.listLagMs + CLOCK_TOLERANCE_MS - clock.wallMs()));
+  // No trade was made later than now: such a date, which only the history says, holds nothing up until it has come.
+  const possible = madeMs.filter((ms) => ms <= now + CLOCK_TOLERANCE_MS);
+  return Math.max(0, ...possible.map((ms) => ms + facts.listLagMs + CLOCK_TOLERANCE_MS - now));
 }
 
 /**

@@ -170,7 +170,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       : saidInJournals(settings.auditFolder, owner, { nowMs: clock.wallMs, note });
   const halted = { client, mode: settings.mode };
   const shown = shownBy(client, settings.mode);
-  const { gate, heard, resumesHeard } = await gateOf(settings, { reader, clock, shown, note, namespace });
+  const approved = await gateOf(settings, { reader, clock, shown, note, namespace });
+  const { gate, heard, judged, resumesHeard } = approved;
   const onMachine = haltFileAt(settings.haltFile);
   let held: readonly Halt[] = [];
   const halts = new HaltGate({
@@ -211,7 +212,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       isStopping: () => worker.getState() !== 'RUNNING',
       tell,
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
-      claims: claimsOf(client),
+      claims: claimsOf(client, judged),
       instructions: heeding(
         remembering(
           {

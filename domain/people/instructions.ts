@@ -151,7 +151,7 @@ export type Kept = {
   readonly instructions: readonly Recorded[];
   readonly facts: readonly Fact[];
   /**
-   * Decisions that people must approve and have not, by their ids, and what they wait for, as a sentence. Only a worker that
+   * Instructions that people must approve and have not, by their ids, and what they wait for, as a sentence. Only a worker that
    * acts by the instructions knows this: its folder says so. Absent: there are none.
    */
   readonly unsigned?: Readonly<Record<string, string>>;
@@ -224,6 +224,8 @@ export type Eight = {
   /** From this moment on no key of these generations is sent, epoch milliseconds. */
   readonly windowUntilMs: number;
   readonly openedBy: RecordedOf<'pay again'>;
+  /** False: people must approve that instruction, and have not. The write gate lets none of these generations leave then. */
+  readonly isSigned: boolean;
   /**
    * The "not executed" that was the last decision when these were opened. Once it counts, it closes the generations below.
    * Null: there was none.
@@ -236,7 +238,10 @@ export type InstructionsAbout = {
   readonly cancelled: boolean;
   /** Id of the run that has taken the place of this one, for messages; null: no run has. */
   readonly successor: string | null;
-  /** The last decision about the item. A later `pay again` replaces it. */
+  /**
+   * The last decision about the item. A later `pay again` replaces it, but "executed" only where it names the same record as failed
+   * and is approved: otherwise that record may have paid the item.
+   */
   readonly decision: Decision | null;
   /**
    * What a decision about the item waits for that people must approve. It counts as not said yet, and nothing of the item is sent
@@ -396,39 +401,52 @@ export function approvalIn({ instructions }: Kept): LookAlikeApproval | null {
   return lists.at(-1) ?? null;
 }
 
-/** The items for which a person has named this record, where no person has decided otherwise about the item since. */
+/**
+ * The items for which a person has named this record, where no person has decided otherwise about the item since. To pay an item again
+ * leaves the record with it.
+ */
 export function itemsOfRecordIn(kept: Kept, recordId: string): readonly string[] {
   return kept.instructions.flatMap((said) =>
     said.kind === 'executed' &&
     said.recordId === recordId &&
-    instructionsAbout(kept, said.item).decision?.id === said.id
+    instructionsAboutLeg(kept, said.item).decision?.id === said.id
       ? [said.item]
       : [],
   );
 }
 
-/** The records that had failed when a person let the item be paid again. */
+/** The records that had failed when a person let the item be paid again, as that person says. */
 export function closedIdsOf(eights: readonly Pick<Eight, 'openedBy'>[]): readonly string[] {
   return eights.flatMap(({ openedBy }) => openedBy.recordId ?? []);
+}
+
+/** The eights by instructions that need no approval, or have it. */
+export function signedOf<One extends Pick<Eight, 'isSigned'>>(eights: readonly One[]): readonly One[] {
+  return eights.filter(({ isSigned }) => isSigned);
+}
+
+/** The same of a leg. No leg is paid again, whatever somebody has written past the commands. */
+export function instructionsAboutLeg(kept: Kept, item: string): InstructionsAbout {
+  const instructions = kept.instructions.filter(({ kind }) => kind !== 'pay again');
+  return instructionsAbout({ ...kept, instructions }, item);
 }
 
 /** Combines everything that is kept into what it says about one item. */
 export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   let decision: Decision | null = null;
   const eights: Eight[] = [];
-  const followed = new Set<number>();
   const causeGone: RecordedOf<'go-on'>[] = [];
   const acceptedIds: string[] = [];
   const notThisIds: string[] = [];
-  let unsigned: string | null = null;
+  let waiting: readonly { readonly said: SaidOfItem; readonly waitsFor: string }[] = [];
   let unsignedAcceptance: string | null = null;
   for (const each of kept.instructions) {
     const said = saidOf(each, item);
     if (said === null) continue;
     const waitsFor = kept.unsigned?.[said.id] ?? null;
-    if (waitsFor !== null) {
+    if (waitsFor !== null && said.kind !== 'pay again') {
       if (said.kind === 'accept') unsignedAcceptance = waitsFor;
-      else unsigned = waitsFor;
+      else waiting = [...waiting, { said, waitsFor }];
       continue;
     }
     switch (said.kind) {
@@ -437,29 +455,44 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         break;
       case 'executed':
         // That record had failed when a person let the item be paid again, so it can be no later payment of it.
-        if (!closedIdsOf(eights).includes(said.recordId)) decision = said;
-        unsigned = null;
+        if (!closedIdsOf(signedOf(eights)).includes(said.recordId)) decision = said;
+        waiting = [];
         break;
       case 'not executed':
         decision = said;
-        unsigned = null;
+        waiting = [];
         break;
       case 'accept':
         acceptedIds.push(said.recordId);
         break;
       case 'not this':
         notThisIds.push(said.recordId);
+        // It contradicts that the record is the item's, and says once more what was said of this record before.
+        waiting = waiting.filter((one) => !('recordId' in one.said && one.said.recordId === said.recordId));
         break;
       case 'pay again': {
-        // A second instruction about the same generations changes nothing, not even what was decided since.
-        if (followed.has(eightOf(said.follows))) break;
-        const windowUntilMs = withdrawalsUntil(said.date);
-        const closedBy: RecordedOf<'not executed'> | null =
-          decision !== null && decision.kind === 'not executed' ? decision : null;
-        decision = null;
-        followed.add(eightOf(said.follows));
-        const first = (eights.length + 1) * GENERATIONS_AT_ONCE + 1;
-        eights.push({ first, windowUntilMs, openedBy: said, closedBy });
+        const isSigned = waitsFor === null;
+        const index = eights.findIndex(({ openedBy }) => eightOf(openedBy.follows) === eightOf(said.follows));
+        const before = eights[index];
+        // A second instruction about the same generations changes nothing, not even what was decided since. But one that is approved
+        // takes the place of one that is not.
+        if (before !== undefined && (before.isSigned || !isSigned)) break;
+        // One that follows generations that nobody has opened is of no use, and would stand before a later one.
+        if (!isSigned && eightOf(said.follows) !== eights.length) break;
+        const last: Decision | null = decision;
+        const closedBy = last?.kind === 'not executed' ? last : null;
+        const isOver = last?.kind === 'executed' && last.recordId === said.recordId;
+        if (closedBy !== null || (isSigned && isOver)) decision = null;
+        const eight = {
+          first: before?.first ?? (eights.length + 1) * GENERATIONS_AT_ONCE + 1,
+          windowUntilMs: withdrawalsUntil(said.date),
+          openedBy: said,
+          isSigned,
+          closedBy: closedBy ?? before?.closedBy ?? null,
+        };
+        // What was noted of these generations goes on counting, so each keeps its place whoever signs.
+        if (before === undefined) eights.push(eight);
+        else eights[index] = eight;
       }
     }
   }
@@ -467,7 +500,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     cancelled: isCancelled(kept.instructions),
     successor: successorIn(kept.instructions),
     decision,
-    unsigned,
+    unsigned: waiting.at(-1)?.waitsFor ?? null,
     unsignedAcceptance,
     eights,
     causeGone,

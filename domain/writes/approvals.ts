@@ -51,7 +51,7 @@ export function isSignable(said: Recorded): said is Signable {
 }
 
 /** Without its signatures such an instruction counts as not said. One that pays again stops where its payment leaves. */
-export function isSignedDecision(
+function isSignedDecision(
   said: Recorded,
 ): said is Exclude<Signable, { readonly kind: 'pay again' | 'pay these again' }> {
   return ['executed', 'not executed', 'not this', 'accept'].includes(said.kind);

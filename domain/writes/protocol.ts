@@ -14,6 +14,8 @@ import {
   type InstructionsAbout,
   type Kept,
   type RecordedOf,
+  closedIdsOf,
+  instructionsAboutLeg,
 } from '../people/instructions.ts';
 import { cancelledItem } from '../replacement.ts';
 import { CREATED_SLACK_MS, type Look } from './lookups.ts';
@@ -119,7 +121,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   // 1. Is it still wanted?
   const saidAtMs = context.nowMs();
   const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
-  const said = instructionsAbout(kept, item);
+  const said = saidAbout(subject, kept);
   const { decision } = said;
 
   // 2. Is it ours to send?
@@ -135,7 +137,11 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   // 4. Unless it is fresh, look up.
   const recalled = recalledBy(subject, before);
   const isPlain =
-    otherKeys.length === 0 && decision === null && said.unsigned === null && before.doubt === null;
+    otherKeys.length === 0 &&
+    decision === null &&
+    said.unsigned === null &&
+    closedIdsOf(said.eights).length === 0 &&
+    before.doubt === null;
   const keyIsLookup = recalled === 'known' && !subject.looksAlways;
   const looked =
     isPlain && (recalled === 'fresh' || keyIsLookup) ? null : yield* lookUp(subject, said, before);
@@ -184,6 +190,11 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   if (looked === null || otherKeys.length === 0) return ready;
   const proven = yield* provenForThisKey(subject, state, looked, { kept, otherKeys });
   return proven.kind === 'wait' ? proven : { ...ready, state: proven.state };
+}
+
+/** What people have said about the item. */
+function saidAbout({ call, item }: Pick<Subject<never, never, never>, 'call' | 'item'>, kept: Kept) {
+  return call === 'withdrawal' ? instructionsAbout(kept, item) : instructionsAboutLeg(kept, item);
 }
 
 /** What this call may have forgotten. A doubt that this history already has stays, whatever is proven. */
@@ -289,7 +300,7 @@ export function* mayStillLeave<
   if (apart !== null) return waitLonger(state, configurationWait({ ...apart, item }, state.tries));
   if (context.nowMs() - saidAtMs <= SAID_AGE_MS) return null;
   const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
-  const now = instructionsAbout(kept, item);
+  const now = saidAbout(subject, kept);
   const isSame =
     now.cancelled === said.cancelled &&
     now.decision?.id === said.decision?.id &&

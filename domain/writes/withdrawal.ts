@@ -22,6 +22,7 @@ import {
   eightOf,
   type Eight,
   type InstructionsAbout,
+  signedOf,
 } from '../people/instructions.ts';
 import {
   LOOK_BACK_MS,
@@ -292,7 +293,14 @@ function identityOf(
   const { amount, alike, said, state } = known;
   const closedIds = [...closedIdsOf(said.eights), ...state.closedIds];
   const namedId = said.decision?.kind === 'executed' ? said.decision.recordId : null;
-  const ownIds = [...(namedId === null ? [] : [namedId]), ...said.recordIds, ...closedIds];
+  // Nobody has approved what the others name: it makes no record the payment's own, and closes no generation.
+  const signed = signedOf(said.eights);
+  const ownIds = [
+    ...(namedId === null ? [] : [namedId]),
+    ...said.recordIds,
+    ...closedIdsOf(signed),
+    ...state.closedIds,
+  ];
   // What a person says of a record does not count against what the service has said.
   const notThisIds = said.notThisIds.filter((id) => !ownIds.includes(id));
   return {
@@ -306,7 +314,7 @@ function identityOf(
     otherIds: [...context.otherWithdrawalIds, ...said.otherRecordIds, ...notThisIds],
     fromGeneration: said.eights.at(-1)?.first ?? 1,
     closedIds,
-    follows: said.eights.map(({ openedBy }) => ({
+    follows: signed.map(({ openedBy }) => ({
       generation: openedBy.follows,
       recordId: openedBy.recordId,
     })),

@@ -5,7 +5,7 @@
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { nameOfPayment } from '../../domain/batch.ts';
-import { itemsOfRecordIn } from '../../domain/people/instructions.ts';
+import { itemsOfRecordIn, type Kept } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import {
   Answers,
@@ -70,11 +70,17 @@ const SLACK_MS = 120_000;
 
 export type Claims = ReturnType<typeof claimsOf>;
 
-/** What activities and commands are given of this file. Names of payments are those of `nameOfPayment`. */
-export function claimsOf(client: Client) {
+/** What people have said of a run, without what they must approve and have not. @throws Error while that cannot be told */
+type Judged = (run: RunName, kept: Kept) => Promise<Kept>;
+
+/**
+ * What activities and commands are given of this file. Names of payments are those of `nameOfPayment`.
+ * @param judged as the worker judges it; a command does not know who has signed
+ */
+export function claimsOf(client: Client, judged: Judged = async (_run, kept) => kept) {
   return {
     whose: whose.bind(null, client),
-    named: isNamedElsewhere.bind(null, client),
+    named: isNamedElsewhere.bind(null, { client, judged }),
     rival: rivalOf.bind(null, client),
     suspects: suspectsOf.bind(null, client),
     holders: holdersOf.bind(null, client),
@@ -129,10 +135,11 @@ async function newestSince(
 
 /**
  * Whether people have named this record for another item, of this run or another one, that may still take it. What they say of
- * the payments of a batch is kept with its run. Null: what people have said of some run could not be read in time.
+ * the payments of a batch is kept with its run. A word that must be approved counts for both sides alike: once it is, and not before.
+ * Null: what people have said of some run could not be read or judged in time.
  */
 async function isNamedElsewhere(
-  client: Client,
+  { client, judged }: { readonly client: Client; readonly judged: Judged },
   { mode, run, item }: Of & { readonly item: string },
   record: Unnamed,
   withinMs: number,
@@ -144,15 +151,25 @@ async function isNamedElsewhere(
     .flatMap(({ workflowId }) => runOfWorkflowId(workflowId) ?? []);
   const told = await fewAtOnce([run, ...others], AT_ONCE.runs, async (each) => {
     if (performance.now() > untilMs) return null;
-    const kept = await readInstructions({ client, mode, run: each }).catch(() => undefined);
-    if (kept === undefined) return null;
-    const items = kept === null ? [] : itemsOfRecordIn(kept, record.id);
+    const items = await readInstructions({ client, mode, run: each })
+      .then((kept) => (kept === null ? [] : itemsNaming({ run: each, kept, recordId: record.id }, judged)))
+      .catch(() => null);
+    if (items === null) return null;
     const rivals = items.filter((named) => each !== run || named !== item);
     return rivals.length === 0 ? [] : [{ run: each, items: rivals }];
   });
   for (const { run: other, items } of told.flatMap((each) => each ?? []))
     if (await mayOneTake(client, { mode, run: other }, items, record, untilMs)) return true;
   return told.includes(null) ? null : false;
+}
+
+/** Few runs name the record at all, and only those are judged. */
+export async function itemsNaming(
+  { run, kept, recordId }: { readonly run: RunName; readonly kept: Kept; readonly recordId: string },
+  judged: Judged,
+): Promise<readonly string[]> {
+  const isNamed = kept.instructions.some((said) => said.kind === 'executed' && said.recordId === recordId);
+  return isNamed ? itemsOfRecordIn(await judged(run, kept), recordId) : [];
 }
 
 /** Whether one of these items of a run, or of its chunks, may still take the record. Whoever does not answer proves nothing. */

@@ -311,13 +311,21 @@ export async function checkPayAgain(
   const verdict = judgePayAgain(history, records);
   if (verdict.kind !== 'may') return verdict;
   if (book.stopped !== null) return { kind: 'unreadable', reply: book.stopped };
-  const { withdrawalId } = reported;
-  if (withdrawalId === null || records.some((record) => record.id === withdrawalId)) return verdict;
-  // The list does not show the record that the report names, so the record is asked for by its id.
-  const reply = await reader.withdrawal(withdrawalId);
-  if (reply.kind !== 'DONE') return { kind: 'unreadable', reply };
-  const { id, status } = reply.value.record;
-  return identity.failedWords.includes(status) ? verdict : { kind: 'stands', id, status };
+  for (const known of new Set([reported.withdrawalId, recordNamedIn(history)])) {
+    if (known === null || records.some((record) => record.id === known)) continue;
+    // The list does not show the record that the report or a person names, so the record is asked for by its id.
+    const reply = await reader.withdrawal(known);
+    if (reply.kind !== 'DONE') return { kind: 'unreadable', reply };
+    const { id, status } = reply.value.record;
+    if (!identity.failedWords.includes(status)) return { kind: 'stands', id, status };
+  }
+  return verdict;
+}
+
+/** The record that a person has named as the payment; null: none has. */
+function recordNamedIn({ reported, kept }: Pick<PaymentHistory, 'reported' | 'kept'>): string | null {
+  const { decision } = instructionsAbout(kept, reported.id);
+  return decision?.kind === 'executed' ? decision.recordId : null;
 }
 
 /**
@@ -348,7 +356,9 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
   if (next.kind === 'opened before') return next;
   const tagged = ours.find((record) => generationIn(record.tag) === follows);
   const recordId =
-    tagged?.id ?? (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
+    recordNamedIn(history) ??
+    tagged?.id ??
+    (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
   return { kind: 'may', follows, recordId, generation: next.generation, failed: ours };
 }
 

@@ -12,10 +12,12 @@ import type { Trade, Withdrawal } from '../../domain/service/records.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { LegOutcome, PaymentOutcome } from '../../domain/run/items.ts';
 import { isWorseThanPlanned, type Report } from '../../domain/run/report.ts';
+import { isSignable } from '../../domain/writes/approvals.ts';
 import { minuteText, type Waiting, type WaitReason } from '../../domain/waits.ts';
 import {
   closedIdsOf,
   instructionsAbout,
+  itemsNamedIn,
   newestSaid,
   type Instruction,
   type Kept,
@@ -213,7 +215,7 @@ async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOut
     return refuse(theCase, 'ITEM_ENDED', `it has ended as ${outcome} already`, 'There is nothing to decide.');
   if (!facts.isOpen || outcome === 'NEEDS_HUMAN') return;
   const waiting = await readWaiting(theCase);
-  if (waiting !== null && OPEN_QUESTIONS.includes(waiting.reason)) return;
+  if (waiting !== null && isOpenQuestion(waiting, theCase)) return;
   const what =
     waiting === null ? 'it is still to be sent, or is being sent now' : `it waits (${waiting.problem.code})`;
   refuse(
@@ -222,6 +224,20 @@ async function requireInQuestion(theCase: Case, outcome: LegOutcome | PaymentOut
     `${what}, and there is nothing to decide about it`,
     `It goes on by itself. To stop what is not sent yet: npx cambist cancel ${runName(facts.run)}.`,
   );
+}
+
+/**
+ * Whether a person may decide about an item that waits. What people have said of it and others must approve may be replaced; the plan of
+ * the run may not. Pure.
+ */
+export function isOpenQuestion(
+  { reason }: Pick<Waiting, 'reason'>,
+  { kept, item }: Pick<Case, 'kept' | 'item'>,
+): boolean {
+  if (OPEN_QUESTIONS.includes(reason)) return true;
+  if (reason === 'approval')
+    return kept.instructions.some((said) => isSignable(said) && itemsNamedIn(said).includes(item));
+  return false;
 }
 
 /** What the item waits for now. For a payment of a batch, only its chunk knows this. */

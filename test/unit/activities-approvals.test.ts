@@ -520,7 +520,7 @@ test('what cannot be read now is told as that, not as people who must sign', asy
   }
 });
 
-test('payments side by side share each verification, and what was no signature is asked about again after a minute', async () => {
+test('payments side by side share each verification, and what was good is asked about again after a minute, what was not after an hour', async () => {
   const second = { ...PLAN, run: { policy: 'p', id: '2026-11-21-b' } };
   const foreign = await signedBy(ben, second);
   const one = gated({ words: () => [START, BY_ANA, foreign] });
@@ -532,7 +532,10 @@ test('payments side by side share each verification, and what was no signature i
   assert.equal(one.verified(), 3);
   one.passes(2_000);
   await pays(one);
-  assert.equal(one.verified(), 6);
+  assert.equal(one.verified(), 5);
+  one.passes(HOUR_MS);
+  await pays(one);
+  assert.equal(one.verified(), 8);
 });
 
 test('a flood of signatures delays what counts and never forges it, and each is verified once', async () => {
@@ -551,17 +554,37 @@ test('a flood of signatures delays what counts and never forges it, and each is 
   const one = gated({ words: () => said });
   await assertHeld(one, /not all signatures are verified yet/);
   assert.equal(one.verified(), 16);
+  // Who signs once more stands before the flood.
   const again = gated({ words: () => [...said, BY_BEN] });
-  for (let nth = 0; nth < 2; nth += 1) {
-    // One after the other.
-    again.passes(1_001);
-    await pays(again);
-  }
+  await pays(again);
   assert.equal(again.sent(), 1);
+  again.passes(1_001);
+  await pays(again);
   const count = again.verified();
   again.passes(1_001);
   await pays(again);
   assert.equal(again.verified(), count);
+});
+
+test('a flood behind good signatures keeps none of them back, also when they are asked about once more', async () => {
+  const forged = Array.from({ length: 70 }, (_, index) => ({
+    ...BY_BEN,
+    id: `forged-${index}`,
+    expiresAtMs: BY_BEN.expiresAtMs + index + 1,
+  }));
+  const verify: typeof verifySignature = async (asked) =>
+    forged.some(({ expiresAtMs }) => asked.text.includes(new Date(expiresAtMs).toISOString()))
+      ? 'bad'
+      : verifySignature(asked);
+  const one = gated({ words: () => [START, BY_ANA, BY_BEN, ...forged], verify });
+  await pays(one);
+  assert.equal(one.sent(), 1);
+  for (let minutes = 1; minutes < 5; minutes += 1) {
+    // One after the other.
+    one.passes(61_000);
+    await pays(one);
+    assert.equal(one.sent(), 1 + minutes);
+  }
 });
 
 test('a worker without an ssh-keygen that can verify says so, and asks again each time', async () => {
@@ -718,6 +741,46 @@ test('payments of a batch are paid again as they were listed when people signed;
     'NOT_ALLOWED',
   );
   assert.equal((await paysAgain(of(listed), 9, 'a-1', 1)).kind, 'DONE');
+});
+
+/** The record that people have named and signed is the payment's, and nothing is sent. */
+async function assertAdopted(given: Given): Promise<void> {
+  const one = gated({ ...given, isHeard: true });
+  assert.deepEqual([(await pays(one))?.kind, one.sent()], ['accepted', 0]);
+}
+
+test('somebody who writes first that a payment is paid again keeps out nobody whom others have approved', async () => {
+  const forged = { ...AGAIN, id: 'forged', number: 0, recordId: 'wtd_7' };
+  const words = await approved(AGAIN);
+  assert.equal((await paysAgain(gated({ words: () => [forged, ...words] }))).kind, 'DONE');
+  await assertNotPaidAgain(paysAgain(gated({ words: () => [forged, AGAIN] })), /of who has said it and of 2/);
+});
+
+test('who writes that a payment is paid again without signatures takes back no decision that people have signed (M1)', async () => {
+  const executed: Signable = { ...SAID, kind: 'executed', item: 'supplier', recordId: 'wtd_9' };
+  const signed = [START, BY_ANA, BY_BEN, ...(await approved(executed))];
+  for (const recordId of [null, 'wtd_9']) {
+    const forged: Recorded = { ...AGAIN, id: 'forged', number: 99, recordId };
+    // One after the other.
+    await assertAdopted({ words: () => [...signed, forged] });
+  }
+  const list: Recorded = { ...SAID, id: 'list', kind: 'pay these again', chunks: [[1, 1, hashOfList([])]] };
+  const facts: readonly Fact[] = [{ kind: 'to pay again', said: 'list', items: [['supplier', 1, 'wtd_9']] }];
+  await assertAdopted({
+    words: () => spelledOut({ instructions: [...signed, list], facts }).instructions,
+    facts,
+  });
+});
+
+test('names are added to a list of payments after people have signed it: it takes back no decision', async () => {
+  const listed: readonly PaidAgain[] = [['other', 1, null]];
+  const chunks = [[1, 1, hashOfList(listed)]] as const;
+  const executed: Signable = { ...SAID, id: 'first', kind: 'executed', item: 'supplier', recordId: 'wtd_9' };
+  const list: Signable = { ...SAID, kind: 'pay these again', chunks };
+  const signed = [START, BY_ANA, BY_BEN, ...(await approved(executed)), ...(await approved(list))];
+  const items: readonly PaidAgain[] = [...listed, ['supplier', 1, 'wtd_9']];
+  const facts: readonly Fact[] = [{ kind: 'to pay again', said: list.id, items }];
+  await assertAdopted({ words: () => spelledOut({ instructions: signed, facts }).instructions, facts });
 });
 
 const DECISIONS: readonly Signable[] = [

@@ -7,7 +7,7 @@ import type { PlanInput } from '../../domain/run/calls.ts';
 import type { Deps } from '../../activities/deps.ts';
 import { runName } from '../../domain/references.ts';
 import type { OwnTurn } from '../../domain/turn.ts';
-import type { Demand } from '../../domain/writes/step.ts';
+import type { Demand, OwnTrade } from '../../domain/writes/step.ts';
 import { NO_OTHER_RUNS, OUR_TURN, inActivity, planInputOf, page, worker } from '../support/activities.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { LEG, NO_ANSWER, RUN, TRADE, done } from '../support/scripts.ts';
@@ -47,6 +47,7 @@ type DemandCase = {
   readonly reserved?: readonly Reserved[];
   readonly scripted?: Parameters<typeof worker>[0];
   readonly claims?: Deps['claims'];
+  readonly ownTrades?: readonly OwnTrade[];
 };
 
 /** What the run is told; `requests` is what the service was asked. */
@@ -55,6 +56,7 @@ async function asked({
   turn = OURS,
   usd = '1500',
   reserved = [],
+  ownTrades = [],
   ...more
 }: DemandCase) {
   const input = planInputOf(policyText);
@@ -86,7 +88,7 @@ async function asked({
     },
   );
   const told = await inActivity({}, () =>
-    readDemand(deps, { mode: 'SANDBOX', run: RUN, leg: SOLD, ownTrades: [], turn }),
+    readDemand(deps, { mode: 'SANDBOX', run: RUN, leg: SOLD, ownTrades, turn }),
   );
   return { told, requests };
 }
@@ -188,4 +190,12 @@ test('where nobody knows what the run was told to do, nothing of the leg is aske
   assert.equal(amountOf((await asked({ input: null })).told), '0');
   assert.equal(amountOf((await asked({ policyText: 'not a policy' })).told), '0');
   assert.equal(amountOf((await asked({ policyText: SELL_ALL.replace('USD', 'EUR') })).told), '0');
+});
+
+test('a trade of the run that the lists do not show yet holds its next leg up while lists may lag; one with a date to come does not', async () => {
+  const beside = (createdAtMs: number) => asked({ ownTrades: [{ tradeId: 'tde_9', createdAtMs }] });
+  const now = worker().deps.clock.wallMs();
+  assert.equal(amountOf((await beside(now)).told), 'LISTS_MAY_LAG');
+  assert.equal(amountOf((await beside(now - 86_400_000)).told), '1000');
+  assert.equal(amountOf((await beside(now + 30 * 86_400_000)).told), '1000');
 });

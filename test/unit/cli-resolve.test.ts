@@ -8,11 +8,12 @@ import { main } from '../../cli/main.ts';
 import { statement } from '../../cli/terminal/options.ts';
 import { payAgainRequest } from '../../cli/commands/run.ts';
 import { statusSentence } from '../../cli/views/report-text.ts';
-import { whyNotAccepted } from '../../operations/decide/resolve.ts';
+import { isOpenQuestion, whyNotAccepted } from '../../operations/decide/resolve.ts';
 import { clockOf } from '../../domain/clock.ts';
 import { instructionLines } from '../../cli/views/instruction-text.ts';
 import { evidenceOf } from '../../operations/follow/instruction-evidence.ts';
 import type { PaymentIdentity } from '../../domain/writes/lookups.ts';
+import type { WaitReason } from '../../domain/waits.ts';
 import type { Page, Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import type { ReportPayment } from '../../domain/run/report.ts';
@@ -137,6 +138,18 @@ test('a trade that came out worse than planned is accepted by its own id only', 
   assert.match(whyNotAccepted(worse, 'supplier', TRADED) ?? '', /only trades can be accepted/);
   const fine = makeReportOf({ status: 'COMPLETED' });
   assert.match(whyNotAccepted(fine, 'usd-mxn-1', TRADED) ?? '', /nothing is wrong with its trade/);
+});
+
+test('a word that waits for signatures may be replaced; an item whose run alone waits for them goes on by itself', () => {
+  const may = (reason: WaitReason, item: string) =>
+    isOpenQuestion(
+      { reason },
+      { kept: kept({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' }), item },
+    );
+  assert.equal(may('approval', 'supplier'), true);
+  assert.equal(may('approval', 'another'), false);
+  assert.equal(may('doubt', 'another'), true);
+  assert.equal(may('money', 'supplier'), false);
 });
 
 test('the status of a run that waits for an acceptance says what to type', () => {
@@ -424,6 +437,9 @@ test('paying again names the generation that it follows, and the record of that 
   // Sent and refused: it has no record, and what failed before it is not its record.
   const refused = { ...kept(again(1)), facts: [opened(9)] };
   assert.deepEqual(follows([FAILED], { kept: refused }), [9, null]);
+  // What a person has named counts until it is named as failed.
+  const byHand = kept({ kind: 'executed', item: PAYMENT.id, recordId: 'wtd_9' });
+  assert.deepEqual(follows([FAILED], { kept: byHand }), [1, 'wtd_9']);
 });
 
 /** As the command looks: by one scan, and by the id of a record that it does not show. */

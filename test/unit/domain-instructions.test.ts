@@ -5,6 +5,7 @@ import { explain } from '../../domain/writes/step.ts';
 import {
   NOTHING_KEPT,
   instructionsAbout,
+  instructionsAboutLeg,
   isCancelled,
   itemsOfRecordIn,
   keptPage,
@@ -307,4 +308,55 @@ test('a decision that lacks signatures counts as not said, and is told until an 
   const more = recorded({ kind: 'not executed', item: 'supplier', id: 'fourth' }, instructions);
   const after = instructionsAbout({ instructions: [...instructions, more], facts, unsigned }, 'supplier');
   assert.deepEqual([after.decision?.id, after.unsigned], ['fourth', null]);
+});
+
+test('that a payment is paid again takes back "executed" only where it names the same record as failed, and is signed', () => {
+  const again = (recordId: string | null, id = 'again') =>
+    recorded({ kind: 'pay again', item: 'supplier', follows: 1, recordId, id });
+  const told = (words: readonly Recorded[], unsigned: Readonly<Record<string, string>> = {}) => {
+    const { decision, eights } = instructionsAbout({ instructions: words, facts: [], unsigned }, 'supplier');
+    return [
+      decision?.id ?? null,
+      eights.map(({ first, isSigned, openedBy }) => [first, isSigned, openedBy.id]),
+    ];
+  };
+  const missing = { again: 'ana is missing' };
+  assert.deepEqual(told([EXECUTED, again('wtd_1')]), [null, [[9, true, 'again']]]);
+  assert.deepEqual(told([EXECUTED, again(null)]), [EXECUTED.id, [[9, true, 'again']]]);
+  assert.deepEqual(told([EXECUTED, again('wtd_2')]), [EXECUTED.id, [[9, true, 'again']]]);
+  assert.deepEqual(told([EXECUTED, again('wtd_1')], missing), [EXECUTED.id, [[9, false, 'again']]]);
+  assert.deepEqual(told([again('wtd_1'), EXECUTED], missing), [EXECUTED.id, [[9, false, 'again']]]);
+  // An approved one takes the place of one that is not, and the other way round nothing changes.
+  assert.deepEqual(told([EXECUTED, again(null), again('wtd_1', 'later')], missing), [
+    null,
+    [[9, true, 'later']],
+  ]);
+  assert.deepEqual(told([again(null, 'first'), again('wtd_1')], missing), [null, [[9, true, 'first']]]);
+  const far = recorded({ kind: 'pay again', item: 'supplier', follows: 41, recordId: null, id: 'again' });
+  assert.deepEqual(told([far], missing), [null, []]);
+});
+
+test('no leg is paid again: what was decided about it stands', () => {
+  const decision = recorded({ kind: 'not executed', item: 'usd-mxn-1' });
+  const again = recorded({ kind: 'pay again', item: 'usd-mxn-1', follows: 1, recordId: null });
+  const told = instructionsAboutLeg({ instructions: [decision, again], facts: [] }, 'usd-mxn-1');
+  assert.deepEqual([told.decision, told.eights], [decision, []]);
+});
+
+test('a record stays named for its item while somebody lets the item be paid again', () => {
+  assert.deepEqual(itemsOfRecordIn({ instructions: [EXECUTED, PAY_AGAIN], facts: [] }, 'wtd_1'), [
+    'supplier',
+  ]);
+});
+
+test('an approved decision takes the place of what it contradicts and nobody has signed', () => {
+  const unsigned = { open: 'ana is missing' };
+  const left = (...words: readonly Recorded[]) =>
+    instructionsAbout({ instructions: words, facts: [], unsigned }, 'supplier').unsigned;
+  const executed = recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_1', id: 'open' });
+  const notThis = (recordId: string) => recorded({ kind: 'not this', item: 'supplier', recordId });
+  assert.equal(left(executed), 'ana is missing');
+  assert.equal(left(executed, notThis('wtd_2')), 'ana is missing');
+  assert.equal(left(executed, notThis('wtd_1')), null);
+  assert.equal(left(executed, NOT_EXECUTED), null);
 });

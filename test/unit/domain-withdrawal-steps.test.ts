@@ -428,6 +428,18 @@ test('while a decision lacks signatures, a payment is neither sent nor ended, an
   }
 });
 
+test('a record that a word to pay again names makes no record the payment’s own before that word is signed', () => {
+  const words = kept({ kind: 'pay again', item: PAYMENT.id, follows: 1, recordId: 'wtd_9', id: 'word' });
+  const after = (unsigned: Readonly<Record<string, string>>) =>
+    play(createWithdrawalSteps(context(), PAYMENT, WANTED, DOUBTFUL), {
+      'read instructions': [{ ...words, unsigned }],
+      'scan withdrawals': [seen({ ...WITHDRAWAL, id: 'wtd_9', tag: null })],
+    });
+  // The key that is in doubt leaves once more, and the service answers it as it did.
+  assert.deepEqual(sentAs(after({}).effects), []);
+  assert.deepEqual(sentAs(after({ word: 'ben has not signed.' }).effects), [PAYMENT.reference]);
+});
+
 test('a record that a person says is not the payment’s stops it no more; the service’s own word counts all the same', () => {
   const twin: Withdrawal = { ...WITHDRAWAL, id: 'wtd_9', tag: null };
   const notThis = (recordId: string) =>
