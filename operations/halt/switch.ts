@@ -132,7 +132,7 @@ export type ToEnd = { readonly halt: Halt; readonly resumed: Resumed | null };
 /** The halts of exactly this scope whose end people may have to sign. */
 export async function haltsToEnd(of: HaltsOf, scope: HaltScope): Promise<readonly ToEnd[]> {
   const words = await wordsOf(of);
-  return endsToSign(words, scope).map((halt) => ({ halt, resumed: lastResumeOf(words, halt) }));
+  return endsToSign(words, scope).map((one) => ({ halt: one, resumed: lastResumeOf(words, one) }));
 }
 
 /**
@@ -146,15 +146,15 @@ export async function haltsToSign(
 ): Promise<readonly ToEnd[]> {
   const words = await wordsOf(of);
   const key = await publicKeyOf(keyFile);
-  const isOther = (halt: Halt): boolean =>
-    signedFor(words, { scope, haltAtMs: halt.atMs }).some(
+  const isOther = (one: Halt): boolean =>
+    signedFor(words, { scope, haltAtMs: one.atMs }).some(
       (one) => one.as !== as && isOfKey(one.signature, key),
     );
   const halts = endsToSign(words, scope);
-  const left = halts.filter((halt) => !isOther(halt));
+  const left = halts.filter((one) => !isOther(one));
   if (halts.length > 0 && left.length === 0)
     throw signedAsOther(`resume ${scopeText(scope)}`, as, 'resumed it', '`npx cambist status`');
-  return left.map((halt) => ({ halt, resumed: lastResumeOf(words, halt) }));
+  return left.map((one) => ({ halt: one, resumed: lastResumeOf(words, one) }));
 }
 
 /** So long a signature for a resume may be on its way. Once Temporal has it in time, it counts for good. */
