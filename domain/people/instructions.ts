@@ -244,6 +244,10 @@ export type InstructionsAbout = {
    */
   readonly decision: Decision | null;
   /**
+   * A `pay again` has taken back that a record had paid the item. Whether that record has failed is looked up before anything is sent.
+   */
+  readonly isTakenBack: boolean;
+  /**
    * What a decision about the item waits for that people must approve. It counts as not said yet, and nothing of the item is sent
    * before it is approved, or an approved one replaces it. Null: there is none.
    */
@@ -440,6 +444,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   const notThisIds: string[] = [];
   let waiting: readonly { readonly said: SaidOfItem; readonly waitsFor: string }[] = [];
   let unsignedAcceptance: string | null = null;
+  let isTakenBack = false;
   for (const each of kept.instructions) {
     const said = saidOf(each, item);
     if (said === null) continue;
@@ -481,8 +486,9 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         if (!isSigned && eightOf(said.follows) !== eights.length) break;
         const last: Decision | null = decision;
         const closedBy = last?.kind === 'not executed' ? last : null;
-        const isOver = last?.kind === 'executed' && last.recordId === said.recordId;
-        if (closedBy !== null || (isSigned && isOver)) decision = null;
+        const isOver = isSigned && last?.kind === 'executed' && last.recordId === said.recordId;
+        if (closedBy !== null || isOver) decision = null;
+        isTakenBack ||= isOver;
         const eight = {
           first: before?.first ?? (eights.length + 1) * GENERATIONS_AT_ONCE + 1,
           windowUntilMs: withdrawalsUntil(said.date),
@@ -500,6 +506,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     cancelled: isCancelled(kept.instructions),
     successor: successorIn(kept.instructions),
     decision,
+    isTakenBack,
     unsigned: waiting.at(-1)?.waitsFor ?? null,
     unsignedAcceptance,
     eights,

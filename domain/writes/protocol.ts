@@ -14,7 +14,6 @@ import {
   type InstructionsAbout,
   type Kept,
   type RecordedOf,
-  closedIdsOf,
   instructionsAboutLeg,
 } from '../people/instructions.ts';
 import { cancelledItem } from '../replacement.ts';
@@ -140,7 +139,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
     otherKeys.length === 0 &&
     decision === null &&
     said.unsigned === null &&
-    closedIdsOf(said.eights).length === 0 &&
+    !said.isTakenBack &&
     before.doubt === null;
   const keyIsLookup = recalled === 'known' && !subject.looksAlways;
   const looked =

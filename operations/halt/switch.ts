@@ -148,7 +148,7 @@ export async function haltsToSign(
   const key = await publicKeyOf(keyFile);
   const isOther = (one: Halt): boolean =>
     signedFor(words, { scope, haltAtMs: one.atMs }).some(
-      (one) => one.as !== as && isOfKey(one.signature, key),
+      (signed) => signed.as !== as && isOfKey(signed.signature, key),
     );
   const halts = endsToSign(words, scope);
   const left = halts.filter((one) => !isOther(one));
