@@ -182,16 +182,13 @@ describe('whatever is begun again, each movement happens once', AT_ONCE, () => {
       assertNothingMoved(run);
     });
 
-    cell(
-      'a cancel in the middle of a write takes effect after it: what was sent is followed to its end',
-      async () => {
-        const { run, release } = await stage.startHeld(convertPolicy(), 'createWithdrawal', {
-          when: 'before',
-        });
-        await run.handle.cancel();
-        release();
-        assertDoneOnce(run, await run.report());
-      },
-    );
+    test('a cancel in the middle of a write takes effect after it: what was sent is followed to its end', async () => {
+      const { run, release } = await stage.startHeld(convertPolicy(), 'createWithdrawal', {
+        when: 'before',
+      });
+      await run.handle.cancel();
+      release();
+      assertDoneOnce(run, await run.report());
+    });
   });
 });

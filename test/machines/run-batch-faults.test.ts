@@ -165,24 +165,21 @@ describe('the service or the worker fails for a while', AT_ONCE, () => {
     }
   });
 
-  cell(
-    'it is away when the batch is to be planned: status says how many payments were submitted',
-    async () => {
-      const stage = await open();
-      try {
-        await stage.closeSandbox();
-        const batch = await startBatch(stage, ROWS, SIZE);
-        await batch.until(({ status }) => status === 'HELD');
-        const { stdout } = await command(stage, ['status', runName(batch.name)]);
-        assert.match(flat(stdout), / is held \(no plan yet, 180 payments submitted\) by /);
-        await stage.reopenSandbox();
-        await batch.wake();
-        assertPaidOnce(batch, await untilAllEnded(stage, batch));
-      } finally {
-        await stage.close();
-      }
-    },
-  );
+  test('it is away when the batch is to be planned: status says how many payments were submitted', async () => {
+    const stage = await open();
+    try {
+      await stage.closeSandbox();
+      const batch = await startBatch(stage, ROWS, SIZE);
+      await batch.until(({ status }) => status === 'HELD');
+      const { stdout } = await command(stage, ['status', runName(batch.name)]);
+      assert.match(flat(stdout), / is held \(no plan yet, 180 payments submitted\) by /);
+      await stage.reopenSandbox();
+      await batch.wake();
+      assertPaidOnce(batch, await untilAllEnded(stage, batch));
+    } finally {
+      await stage.close();
+    }
+  });
 });
 
 function hitsOf({ sandbox }: Stage, fault: string): number {

@@ -216,7 +216,7 @@ for (const metadataInLists of ['always', 'never'] as const)
       assert.deepEqual(payout.booked(), ['a']);
     });
 
-    play('what appears after the approval holds its own payment, until it is approved as well', async () => {
+    test('what appears after the approval holds its own payment, until it is approved as well', async () => {
       const approvedId = await payByAnotherTool(stage, '131.00');
       const payout = await putPayout(stage, [
         ['a', '131.00'],
@@ -359,7 +359,7 @@ describe('where time passes between a withdrawal by another tool and the batch',
   });
   after(() => stage.close());
 
-  cell('a person says that the payment is not to be paid, because the other tool has paid it', async () => {
+  test('a person says that the payment is not to be paid, because the other tool has paid it', async () => {
     await payByAnotherTool(stage, '137.00');
     // A record of the last ten minutes could still be the payment: the clock of the service may be wrong.
     stage.time.pass(10 * 60_000);

@@ -156,7 +156,7 @@ describe('while it pays,', AT_ONCE, () => {
     assertPaidOnce(batch, await untilAllEnded(stage, batch));
   });
 
-  cell('a cancel of the run ends it with the rest not paid, which a person lets go on', async () => {
+  test('a cancel of the run ends it with the rest not paid, which a person lets go on', async () => {
     const name = uniqueName('b');
     const id = `${todayIn('UTC', Date.now())}-weekly`;
     const of = { client: stage.temporal.client, mode: 'SANDBOX' } as const;

@@ -282,50 +282,47 @@ describe('a run in the place of another one', () => {
     old.assertMovedOnceAs(loser);
   });
 
-  cell(
-    'is refused in the place of a run that has traded, is open, or has no plan, and under the id of another run',
-    async () => {
-      const refusedOf = async (policy: PolicyOnStage, id: string): Promise<string> => {
-        const ended = await command(stage, ['run', policy.file, '--id', id, '--instead-of', policy.run.id]);
-        assertExit(ended, 4);
-        return flat(ended.stderr);
-      };
-      const done = await putPolicy(stage);
-      assertExit(await command(stage, ['run', done.file]), 0);
-      assert.match(await refusedOf(done, `${done.run.id}-b`), /INSTEAD_REFUSED.*"usd-mxn-1" is TRADED/);
-      const open = await putPolicy(
-        stage,
-        ['shortfall: skip', 'shortfall: hold'],
-        ['"1000.00"', '"90000000.00"'],
-      );
-      await command(stage, ['run', open.file, '--detach']);
-      assert.match(await refusedOf(open, `${open.run.id}-b`), /INSTEAD_REFUSED.*it has not ended/);
-      await stage.temporal.client.workflow.getHandle(open.workflowId).terminate('the test is over');
-      const unplanned = await putPolicy(stage, [/wac_7Hk2mQ9vT4xR/, 'wac_Missing12345']);
-      await command(stage, ['run', unplanned.file]);
-      assert.match(await refusedOf(unplanned, `${unplanned.run.id}-b`), /INSTEAD_REFUSED.*it has no plan/);
-      const old = await failed();
-      assertExit(await command(stage, ['run', old.policy.file, '--id', old.next('b').id]), 4);
-      const taken = await command(stage, [
-        'run',
-        old.policy.file,
-        '--id',
-        old.next('b').id,
-        '--instead-of',
-        old.policy.run.id,
-      ]);
-      assertExit(taken, 4);
-      assert.match(flat(taken.stderr), /INSTEAD_REFUSED.*is there already, and does not take the place/);
-      const itself = await command(stage, [
-        'run',
-        old.mended,
-        '--id',
-        old.policy.run.id,
-        '--instead-of',
-        old.policy.run.id,
-      ]);
-      assertExit(itself, 2);
-      assert.match(flat(itself.stderr), /cannot take its own place/);
-    },
-  );
+  test('is refused in the place of a run that has traded, is open, or has no plan, and under the id of another run', async () => {
+    const refusedOf = async (policy: PolicyOnStage, id: string): Promise<string> => {
+      const ended = await command(stage, ['run', policy.file, '--id', id, '--instead-of', policy.run.id]);
+      assertExit(ended, 4);
+      return flat(ended.stderr);
+    };
+    const done = await putPolicy(stage);
+    assertExit(await command(stage, ['run', done.file]), 0);
+    assert.match(await refusedOf(done, `${done.run.id}-b`), /INSTEAD_REFUSED.*"usd-mxn-1" is TRADED/);
+    const open = await putPolicy(
+      stage,
+      ['shortfall: skip', 'shortfall: hold'],
+      ['"1000.00"', '"90000000.00"'],
+    );
+    await command(stage, ['run', open.file, '--detach']);
+    assert.match(await refusedOf(open, `${open.run.id}-b`), /INSTEAD_REFUSED.*it has not ended/);
+    await stage.temporal.client.workflow.getHandle(open.workflowId).terminate('the test is over');
+    const unplanned = await putPolicy(stage, [/wac_7Hk2mQ9vT4xR/, 'wac_Missing12345']);
+    await command(stage, ['run', unplanned.file]);
+    assert.match(await refusedOf(unplanned, `${unplanned.run.id}-b`), /INSTEAD_REFUSED.*it has no plan/);
+    const old = await failed();
+    assertExit(await command(stage, ['run', old.policy.file, '--id', old.next('b').id]), 4);
+    const taken = await command(stage, [
+      'run',
+      old.policy.file,
+      '--id',
+      old.next('b').id,
+      '--instead-of',
+      old.policy.run.id,
+    ]);
+    assertExit(taken, 4);
+    assert.match(flat(taken.stderr), /INSTEAD_REFUSED.*is there already, and does not take the place/);
+    const itself = await command(stage, [
+      'run',
+      old.mended,
+      '--id',
+      old.policy.run.id,
+      '--instead-of',
+      old.policy.run.id,
+    ]);
+    assertExit(itself, 2);
+    assert.match(flat(itself.stderr), /cannot take its own place/);
+  });
 });

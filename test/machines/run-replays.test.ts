@@ -100,22 +100,19 @@ async function runsOf({ workflowId }: PolicyOnStage): Promise<number> {
 
 describe('a run that has ended', AT_ONCE, () => {
   describe('replay', AT_ONCE, () => {
-    cell(
-      'of a run without a plan, once its account is verified, pays and says what has changed',
-      async () => {
-        const { policy, mend } = await failed();
-        mend();
-        const ended = await replay(policy);
-        assertExit(ended, 0);
-        assert.match(flat(ended.stdout), /COMPLETED/);
-        assert.match(
-          flat(ended.stdout),
-          /What changed: usd-mxn-1: not planned -> TRADED, [\d,]+\.\d\d MXN supplier: not planned -> PAID, [\d,]+\.\d\d MXN/,
-        );
-        assertMovedOnce(policy);
-        assert.equal(await runsOf(policy), 2);
-      },
-    );
+    test('of a run without a plan, once its account is verified, pays and says what has changed', async () => {
+      const { policy, mend } = await failed();
+      mend();
+      const ended = await replay(policy);
+      assertExit(ended, 0);
+      assert.match(flat(ended.stdout), /COMPLETED/);
+      assert.match(
+        flat(ended.stdout),
+        /What changed: usd-mxn-1: not planned -> TRADED, [\d,]+\.\d\d MXN supplier: not planned -> PAID, [\d,]+\.\d\d MXN/,
+      );
+      assertMovedOnce(policy);
+      assert.equal(await runsOf(policy), 2);
+    });
 
     test('of a run without a plan pays, whatever event is chosen', async () => {
       const { policy: one } = await failed();
@@ -181,7 +178,7 @@ describe('a run that has ended', AT_ONCE, () => {
       assertMovedOnce(policy);
     });
 
-    cell('of a run that was cancelled is refused, and names what takes the cancel back', async () => {
+    test('of a run that was cancelled is refused, and names what takes the cancel back', async () => {
       const { policy, account } = await tradedAndNotPaid({ cancel: true });
       account.put('LIVE');
       const ended = await replay(policy);
@@ -578,7 +575,7 @@ describe('a run that has ended', AT_ONCE, () => {
       );
     });
 
-    cell('says of a run that is cancelled that nothing goes on, and who said so', async () => {
+    test('says of a run that is cancelled that nothing goes on, and who said so', async () => {
       const { policy } = await tradedAndNotPaid({ cancel: true });
       const said = await explained(policy);
       assert.deepEqual(fatesOf(said), [

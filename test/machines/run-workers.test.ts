@@ -86,7 +86,7 @@ describe('a worker that is frozen', AT_ONCE, () => {
       freezeBefore(place, operation, () => Promise.resolve()));
   }
 
-  cell('is waited for when it is asked something: it may just be busy', async () => {
+  test('is waited for when it is asked something: it may just be busy', async () => {
     const [place] = places;
     assert.ok(place !== undefined);
     const queue = uniqueName('queue');

@@ -1,7 +1,7 @@
 /** The metrics of a real worker process, from the endpoint of Temporal's SDK: ours beside its own. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { freePort } from '../../worker/dev-server.ts';
+import { freePort, startDevServer } from '../../worker/dev-server.ts';
 import { startBuiltWorker } from '../support/built-worker.ts';
 import { startCommand } from '../support/commands.ts';
 import { scrape } from '../support/metrics.ts';
@@ -9,13 +9,20 @@ import { eventually } from '../support/patience.ts';
 import { MXN_ACCOUNT, convertPolicy } from '../support/policies.ts';
 import { assertDoneOnce, openStage } from '../support/stage.ts';
 
-const stage = await openStage({ rates: { 'USD/MXN': '17.25' }, balances: { USD: '5000', EUR: '0' } });
+// A server of its own: a worker shows the figures of all runs, and of many policies only some.
+const server = await startDevServer({ port: 0, headless: true, shortTimers: true });
+const stage = await openStage({
+  rates: { 'USD/MXN': '17.25' },
+  balances: { USD: '5000', EUR: '0' },
+  temporalAddress: server.address,
+});
 const metricsAt = `127.0.0.1:${await freePort()}`;
 const worker = startBuiltWorker({ env: stage.env, metricsAt });
 await worker.ready;
 after(async () => {
   await worker.kill();
   await stage.close();
+  await server.stop();
 });
 
 test('a worker process shows what it sends, what waits and for how long, and names no account, run or amount', async () => {
