@@ -386,9 +386,8 @@ export type RunTold = {
 };
 
 /**
- * A moment ago, a person has completed a call that may write in its place, or a history has ended that may have been at one, as the event
- * of this number tells. `againAfterMs`: then the
- * lists show whatever its worker may still have sent.
+ * Somebody has completed a call that may write in the place of its worker, or a history has ended that may have been at one, a moment ago;
+ * the event of this number tells it. `againAfterMs`: after so long the lists show whatever that worker may still have sent.
  */
 export type Beside = { readonly eventId: number; readonly againAfterMs: number };
 

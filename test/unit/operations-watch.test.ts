@@ -206,7 +206,7 @@ const NEWS: News = {
   mode: 'SANDBOX',
   change: 'new',
   kind: 'run',
-  name: '$(touch /tmp/canary) `id` "quoted"',
+  name: '$(touch canary) `id` "quoted"',
   code: 'SHORTFALL',
   message: 'It lacks money.',
 };
