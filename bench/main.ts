@@ -4,7 +4,7 @@ import { measureActions } from './actions.ts';
 import { measureBatches } from './batches.ts';
 import { measureBeside } from './beside.ts';
 import { measureConvert } from './convert.ts';
-import { isRight, tableOf } from './figures.ts';
+import { isRight, tableOf, type Section } from './figures.ts';
 import { measureHeld } from './held.ts';
 import { measureJournal } from './journal.ts';
 import { measureLarge } from './large.ts';
@@ -26,79 +26,95 @@ const TURNS = 30;
  */
 const UNTHROTTLED = ['history.transferProcessorMaxPollRPS=1000'];
 
-/** Measures, prints one table on stdout, and resolves with the exit code: 1 when a count is wrong. */
-export async function bench(): Promise<number> {
-  say('How long commands take to start …');
-  const startUp = await measureStartUp();
-  say('Policies: a large plan, and a thousand files …');
-  const policies = measurePolicies();
-  say('Batch files of 100,000 payments …');
-  const batches = await measureBatches();
-  say('Rate limits of a service …');
-  const pace = await measurePace();
-  say('Signed requests …');
-  const signing = await measureSigning();
-  say('A worker process: start, quote to trade, requests …');
-  const worker = await withServer([], measureWorker);
-  say('One convert run, by the interpreter and by hand …');
-  const convert = await withServer(UNTHROTTLED, () => measureConvert(TURNS));
-  say('Batches, against one workflow for each payment and a bare script …');
-  const payouts = await withServer([], () => measurePayouts([1_000, 10_000]));
-  say('Batches with a journal and without …');
-  const journal = await withServer([], () => measureJournal(1_000, 3));
-  say('Batches sealed and plain …');
-  const seal = await withServer([], () => measureSeal(1_000, 3));
-  say('Batches that wait for their payments …');
-  const polls = await withServer([], measurePolls);
-  say('A conversion beside a batch …');
-  const beside = await withServer([], measureBeside);
-  say('A run that only waits for money …');
-  const held = await withServer([], measureHeld);
-  const sections = [
-    startUp,
-    policies,
-    batches,
-    pace,
-    signing,
-    ...worker,
-    convert,
-    payouts,
-    journal,
-    seal,
-    polls,
-    beside,
-    held,
-  ];
-  console.log(tableOf(sections));
+type Measure = {
+  readonly title: string;
+  /** Takes a quarter of an hour, or measures what few ask for: it is played by its name alone. */
+  readonly isExtra?: true;
+  readonly measure: () => Promise<readonly Section[]>;
+};
+
+const MEASURES: Readonly<Record<string, Measure>> = {
+  'start-up': { title: 'How long commands take to start', measure: async () => [await measureStartUp()] },
+  policies: {
+    title: 'Policies: a large plan, and a thousand files',
+    measure: async () => [measurePolicies()],
+  },
+  files: { title: 'Batch files of 100,000 payments', measure: async () => [await measureBatches()] },
+  limits: { title: 'Rate limits of a service', measure: async () => [await measurePace()] },
+  signing: { title: 'Signed requests', measure: async () => [await measureSigning()] },
+  worker: {
+    title: 'A worker process: start, quote to trade, requests',
+    measure: () => withServer([], measureWorker),
+  },
+  convert: {
+    title: 'One convert run, by the interpreter and by hand',
+    measure: () => withServer(UNTHROTTLED, async () => [await measureConvert(TURNS)]),
+  },
+  payouts: {
+    title: 'Batches, against one workflow for each payment and a bare script',
+    measure: () => withServer([], async () => [await measurePayouts([1_000, 10_000])]),
+  },
+  journal: {
+    title: 'Batches with a journal and without',
+    measure: () => withServer([], async () => [await measureJournal(1_000, 3)]),
+  },
+  seal: {
+    title: 'Batches sealed and plain',
+    measure: () =>
+      withServer([], (plain) =>
+        withServer([], async (sealed) => [await measureSeal({ plain, sealed }, 1_000, 3)]),
+      ),
+  },
+  polls: {
+    title: 'Batches that wait for their payments',
+    measure: () => withServer([], async () => [await measurePolls()]),
+  },
+  beside: {
+    title: 'A conversion beside a batch',
+    measure: () => withServer([], async () => [await measureBeside()]),
+  },
+  held: {
+    title: 'A run that only waits for money',
+    measure: () => withServer([], async () => [await measureHeld()]),
+  },
+  large: {
+    title: 'Batches of 1,000, 10,000 and 100,000 payments; a quarter of an hour and more',
+    isExtra: true,
+    measure: () => withServer([], async () => [await measureLarge([1_000, 10_000, 100_000])]),
+  },
+  actions: {
+    title: 'What runs cost where Temporal is paid by the action, and where it is kept',
+    isExtra: true,
+    measure: () => withServer([], (address) => measureActions(address)),
+  },
+  tests: {
+    title: 'Whether the tests keep to their ten minutes',
+    isExtra: true,
+    measure: async () => [await measureTests()],
+  },
+};
+
+/** What can be measured by its name. */
+export const NAMES: readonly string[] = Object.keys(MEASURES);
+
+/**
+ * Measures, prints one table on stdout, and resolves with the exit code: 1 when a count is wrong.
+ * @param names of {@link NAMES}; none: all but what takes long
+ */
+export async function bench(names: readonly string[]): Promise<number> {
+  const wanted = Object.entries(MEASURES).filter(([name, { isExtra }]) =>
+    names.length === 0 ? isExtra !== true : names.includes(name),
+  );
+  const sections: Section[] = [];
+  try {
+    for (const [, { title, measure }] of wanted) {
+      process.stderr.write(`${title} …\n`);
+      sections.push(...(await measure()));
+    }
+  } finally {
+    console.log(tableOf(sections));
+  }
   return isRight(sections) ? 0 : 1;
-}
-
-/** `npm run bench -- large`: what may not grow with a batch, up to 100,000 payments; a quarter of an hour and more. */
-export async function benchLarge(): Promise<number> {
-  say('Batches of 1,000, 10,000 and 100,000 payments …');
-  const sections = [await withServer([], () => measureLarge([1_000, 10_000, 100_000]))];
-  console.log(tableOf(sections));
-  return isRight(sections) ? 0 : 1;
-}
-
-/** `npm run bench -- actions`: what runs cost where Temporal is paid by the action, and where it is kept; some minutes. */
-export async function benchActions(): Promise<number> {
-  say('Two batches and a conversion …');
-  const sections = await withServer([], (address) => measureActions(address));
-  console.log(tableOf(sections));
-  return isRight(sections) ? 0 : 1;
-}
-
-/** `npm run bench -- start-up`: how long a command takes to start, on the Node that runs this. */
-export async function benchStartUp(): Promise<number> {
-  console.log(tableOf([await measureStartUp()]));
-  return 0;
-}
-
-/** `npm run bench -- tests`: whether the tests keep to their ten minutes. A missed goal fails nothing. */
-export async function benchTests(): Promise<number> {
-  console.log(tableOf([await measureTests()]));
-  return 0;
 }
 
 async function withServer<T>(
@@ -112,8 +128,4 @@ async function withServer<T>(
   } finally {
     await server.stop();
   }
-}
-
-function say(line: string): void {
-  process.stderr.write(`${line}\n`);
 }

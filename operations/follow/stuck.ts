@@ -34,14 +34,15 @@ const MANY_ATTEMPTS = 4;
 /** An activity that waits fails with this type, so that Temporal calls it again later. Nothing is wrong. */
 const NOT_YET = 'NOT_YET';
 
-/** A worker that has much to do takes a task of an open run later, but by then. */
-const BUSY_MS = 60_000;
+/** Workers that have much to do take a task later, but by then. Those of chunks come last in line. */
+const BUSY_MS = { run: 60_000, chunk: 300_000 } as const;
+type Kind = keyof typeof BUSY_MS;
 
-/** Why an open run is stuck; null when it is not stuck, or says so itself. Pure. */
-export function stuckBy(outside: Outside): Stuck | null {
+/** Why an open run, or an open chunk of a run that goes on, is stuck; null when it is not, or says so itself. Pure. */
+export function stuckBy(outside: Outside, kind: Kind): Stuck | null {
   const isOfKeys = [outside.taskFailure, ...outside.pendingActivities.map((call) => call.lastFailure)];
   if (isOfKeys.includes(SEAL_KEY_MISSING)) return { code: SEAL_KEY_MISSING, message: KEY_MISSING_TEXT };
-  const message = stuckText(outside);
+  const message = stuckText(outside, kind);
   return message === null ? null : { code: 'STUCK', message };
 }
 
@@ -51,12 +52,19 @@ export type Stuck = { readonly code: 'STUCK' | typeof SEAL_KEY_MISSING; readonly
 const KEY_MISSING_TEXT =
   'Its worker does not have the key that has sealed what Temporal has of it, so nothing is sent. Put the newest file of keys (CAMBIST_SEAL_KEYS) at every worker; it then goes on by itself.';
 
-function stuckText(outside: Outside): string | null {
+const LOST_TASK_TEXT = {
+  run: 'No worker has taken it. Start one with `npx cambist worker`. If that changes nothing, Temporal has lost its task: reset it in Temporal to its last workflow task or, where Temporal refuses that, terminate it and start it again. Both are safe.',
+  chunk:
+    'No worker has taken it for five minutes, although its run goes on. If other chunks go on too, Temporal has lost its task: reset it in Temporal to its last workflow task or, where Temporal refuses that, terminate it, and its run begins it anew. Both are safe.',
+} as const;
+
+function stuckText(outside: Outside, kind: Kind): string | null {
   const { pendingWorkflowTask: task, pendingActivities, historyLength } = outside;
   if (task !== null && task.attempt >= MANY_ATTEMPTS)
     return `Its workflow task has failed ${task.attempt - 1} times: this version of the worker cannot go on with it. See the failure in the Temporal UI; a reset is safe.`;
-  if (task?.isStarted === false && task.waitsMs >= (historyLength <= 2 ? UNTAKEN_MS : BUSY_MS))
-    return 'No worker has taken it. Start one with `npx cambist worker`. If that changes nothing, terminate the run in Temporal and start it again.';
+  const isFirst = kind === 'run' && historyLength <= 2;
+  if (task?.isStarted === false && task.waitsMs >= (isFirst ? UNTAKEN_MS : BUSY_MS[kind]))
+    return LOST_TASK_TEXT[kind];
   const call = pendingActivities.find(
     ({ attempt, lastFailure }) => attempt >= MANY_ATTEMPTS && lastFailure !== null && lastFailure !== NOT_YET,
   );
@@ -67,7 +75,7 @@ function stuckText(outside: Outside): string | null {
 /** `stuckBy` for a run as it is in Temporal now; null also when the run has ended in the meantime, or is paused. */
 export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<Stuck | null> {
   const outside = await readOutside(client, facts.workflowId, facts.temporalRunId, nowMs);
-  return outside === null ? null : stuckBy(outside);
+  return outside === null ? null : stuckBy(outside, 'run');
 }
 
 /** This many chunks of a batch are asked about side by side. */
@@ -82,9 +90,7 @@ export async function readStuckChunk(
 ): Promise<Stuck | null> {
   const found = await fewAtOnce(chunks, CHUNKS_AT_ONCE, async (number) => {
     const outside = await readOutside(client, chunkIdOf(mode, run, number), undefined, nowMs);
-    const task = outside?.pendingWorkflowTask ?? null;
-    // Many chunks may wait for workers that have much to do. Where there is none, their run says so.
-    return outside && stuckBy({ ...outside, pendingWorkflowTask: task && { ...task, isStarted: true } });
+    return outside && stuckBy(outside, 'chunk');
   });
   const first = found.findIndex((stuck) => stuck !== null);
   const stuck = found[first] ?? null;

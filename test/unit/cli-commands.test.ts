@@ -383,7 +383,7 @@ const STUCK: readonly (readonly [name: string, more: Partial<Outside>, why: RegE
 ];
 for (const [name, more, why] of STUCK) {
   test(`a run that ${name} ${why === null ? 'needs nobody' : 'is stuck, and list --attention says why'}`, () => {
-    const said = stuckBy({ ...QUIET, ...more });
+    const said = stuckBy({ ...QUIET, ...more }, 'run');
     if (why === null) assert.equal(said, null);
     else assert.match(said?.message ?? '', why);
   });

@@ -75,26 +75,43 @@ test('what cannot be read in Temporal stands as such, and does not end the readi
   assert.deepEqual(read.map(told), [...strange.map(() => ({ ...UNREADABLE })), { a: '1' }]);
 });
 
-test('of the open chunks of a batch the first one is named whose task fails again and again', async () => {
-  const attempts = new Map([
-    ['sandbox/batch.2026-11-21/chunk-0003', 5],
-    ['sandbox/batch.2026-11-21/chunk-0007', 9],
-  ]);
-  const getHandle = (workflowId: string) => ({
-    describe: async () => ({
+const NOW_MS = 1_795_960_000_000;
+/** Of a chunk whose task was made so long ago, and has not been taken. */
+type Task = { readonly attempt: number; readonly waitsMs: number };
+
+/** The first of some chunks that is stuck, of which Temporal shows these tasks. */
+async function stuckOf(numbers: readonly number[], tasks: Readonly<Record<string, Task>>) {
+  const getHandle = (workflowId: string) => {
+    const { attempt, waitsMs } = tasks[workflowId.slice(-4)] ?? { attempt: 1, waitsMs: 0 };
+    const pendingWorkflowTask = { attempt, scheduledTime: { seconds: (NOW_MS - waitsMs) / 1_000 } };
+    const shown = {
       status: { name: 'RUNNING' },
       runId: 'r',
       historyLength: 40,
-      raw: { pendingWorkflowTask: { attempt: attempts.get(workflowId) ?? 1, scheduledTime: { seconds: 1 } } },
-    }),
-  });
+      raw: { pendingWorkflowTask },
+    };
+    return { describe: async () => shown };
+  };
   const workflowService = { getWorkflowExecutionHistoryReverse: async () => ({ history: { events: [] } }) };
   const client = { workflow: { getHandle }, workflowService, options: { namespace: 'default' } };
   const place = { client, mode: 'SANDBOX' } as unknown as Place;
-  const run = { policy: 'batch', id: '2026-11-21' };
-  const stuck = await readStuckChunk(place, run, [1, 2, 3, 7], Date.now());
+  return readStuckChunk(place, { policy: 'batch', id: '2026-11-21' }, numbers, NOW_MS);
+}
+
+test('of the open chunks of a batch the first one is named whose task fails again and again', async () => {
+  const stuck = await stuckOf([1, 2, 3, 7], {
+    '0003': { attempt: 5, waitsMs: 1_000 },
+    '0007': { attempt: 9, waitsMs: 1_000 },
+  });
   assert.equal(stuck?.code, 'STUCK');
   assert.match(stuck.message, /^Chunk 3: Its workflow task has failed 4 times: this version of the worker /);
-  // Those that no worker has taken for long are told of their run.
-  assert.equal(await readStuckChunk(place, run, [1, 2], Date.now()), null);
+});
+
+test('a chunk whose task Temporal has lost is named after five minutes, since busy workers take those of chunks late', async () => {
+  assert.equal(await stuckOf([1, 2], { '0002': { attempt: 1, waitsMs: 299_000 } }), null);
+  const stuck = await stuckOf([1, 2], { '0002': { attempt: 1, waitsMs: 300_000 } });
+  assert.match(
+    stuck?.message ?? '',
+    /^Chunk 2: No worker has taken it for five minutes, .* reset it in Temporal/,
+  );
 });
