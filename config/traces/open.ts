@@ -9,7 +9,12 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { Resource, detectResourcesSync, envDetectorSync } from '@opentelemetry/resources';
-import { BasicTracerProvider, BatchSpanProcessor, RandomIdGenerator } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  RandomIdGenerator,
+  type SpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
 import type { WorkflowClientInterceptor } from '@temporalio/client';
 import { sendingShown } from './shown-spans.ts';
 import { tracedStarts } from './starts.ts';
@@ -38,9 +43,14 @@ const CLOSE_MS = 1_000;
 const TRACE_ID = createContextKey('cambist trace id');
 
 export function newTraces({ say, timeoutMs }: TracesOptions): Traces {
+  const exporter = new OTLPTraceExporter(timeoutMs === undefined ? {} : { timeoutMillis: timeoutMs });
+  return tracesBy(new BatchSpanProcessor(sendingShown(exporter, say)));
+}
+
+/** @param processor what is done with each span that has ended */
+export function tracesBy(processor: SpanProcessor): Traces {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager());
   propagation.setGlobalPropagator(new W3CTraceContextPropagator());
-  const exporter = new OTLPTraceExporter(timeoutMs === undefined ? {} : { timeoutMillis: timeoutMs });
   const ids = new RandomIdGenerator();
   const provider = new BasicTracerProvider({
     resource: new Resource({ 'service.name': 'cambist' }).merge(
@@ -53,7 +63,7 @@ export function newTraces({ say, timeoutMs }: TracesOptions): Traces {
       },
       generateSpanId: () => ids.generateSpanId(),
     },
-    spanProcessors: [new BatchSpanProcessor(sendingShown(exporter, say))],
+    spanProcessors: [processor],
   });
   const tracer = provider.getTracer('cambist');
   return {

@@ -5,12 +5,24 @@ import { test } from 'node:test';
 import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import { ExportResultCode, type ExportResult } from '@opentelemetry/core';
 import { Resource } from '@opentelemetry/resources';
-import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
-import { defaultPayloadConverter, type Headers } from '@temporalio/common';
+import {
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  type ReadableSpan,
+  type SpanExporter,
+} from '@opentelemetry/sdk-trace-base';
+import {
+  ApplicationFailure,
+  ApplicationFailureCategory,
+  defaultPayloadConverter,
+  type Headers,
+} from '@temporalio/common';
+import type { Reply } from '../../domain/service/reply.ts';
 import { openTraces, openedTraces } from '../../config/traces.ts';
 import { SPAN_ATTRIBUTES, sendingShown, shown } from '../../config/traces/shown-spans.ts';
 import { TRACE_HEADER, traceHeaderIn } from '../../workflows/trace-header.ts';
-import { spanName } from '../../worker/traces.ts';
+import { tracesBy } from '../../config/traces/open.ts';
+import { spanName, tracesOfWorker } from '../../worker/traces.ts';
 import { codes, readPage } from '../support/docs-tables.ts';
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -148,3 +160,120 @@ for (const [what, env, says] of OFF)
     assert.equal(said.length, says);
     assert.ok(!said.join().includes('secret'));
   });
+
+const memory = new InMemorySpanExporter();
+const worker = tracesOfWorker(tracesBy(new SimpleSpanProcessor(sendingShown(memory, () => {}))));
+
+/** What an activity of this workflow leaves in spans, the first that ended first. */
+async function spansOf(
+  work: () => Promise<unknown>,
+  { workflowId = 'sandbox/p.2026-11-21', headers = {} }: { workflowId?: string; headers?: Headers } = {},
+): Promise<readonly ReadableSpan[]> {
+  memory.reset();
+  const info = {
+    activityType: 'executeTrade',
+    activityId: '5',
+    attempt: 2,
+    inWorkflow: true,
+    workflowNamespace: 'default',
+    workflowExecution: { workflowId, runId: 'r' },
+  };
+  const [make] = worker.around({}).activity ?? [];
+  type Made = Parameters<NonNullable<typeof make>>[0];
+  const inbound = make?.({ info } as unknown as Made).inbound;
+  await inbound?.execute?.({ args: [{ leg: { id: 'usd-mxn-1' } }], headers }, work).catch(() => {});
+  return memory.getFinishedSpans();
+}
+
+const FACTS = { status: 200, traceId: 'abc', replayed: null, retryAfterMs: null, serviceTimeMs: null };
+const request = (reply: Reply<unknown>) => ({
+  operation: 'trade' as const,
+  reply,
+  requestId: 'q',
+  idempotencyKey: null,
+  waitedMs: 1,
+  tookMs: 2,
+});
+const tell = (reply: Reply<unknown>): void =>
+  worker.take({ kind: 'requested', key: 'write', request: request(reply) });
+
+test('an activity goes on in the trace of its header, and one with a header that nobody can read in that of its run', async () => {
+  const [handed] = await spansOf(async () => {}, {
+    headers: { [TRACE_HEADER]: json({ traceparent: TRACEPARENT }) },
+  });
+  assert.deepEqual(
+    [handed?.spanContext().traceId, handed?.parentSpanId],
+    ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'],
+  );
+  const traceOf = async (workflowId: string, headers: Headers = {}): Promise<unknown> => {
+    const [only] = await spansOf(async () => {}, { workflowId, headers });
+    assert.equal(only?.parentSpanId, undefined);
+    return only?.spanContext().traceId;
+  };
+  const ofRun = await traceOf('sandbox/p.2026-11-21');
+  for (const [, header] of FORGED)
+    assert.equal(await traceOf('sandbox/p.2026-11-21', { [TRACE_HEADER]: header as Headers[string] }), ofRun);
+  assert.equal(await traceOf('sandbox/p.2026-11-21/chunk-0001'), ofRun);
+  const others = [
+    'sandbox/p.2026-11-22',
+    'live/p.2026-11-21',
+    'sandbox/schedule/p-1',
+    'sandbox/schedule/p-2',
+    'any',
+  ];
+  const seen = new Set([ofRun]);
+  for (const other of others) seen.add(await traceOf(other));
+  assert.equal(seen.size, 1 + others.length);
+});
+
+test('of a failed attempt its code is told, of a poll that goes on later no error, and of none its words', async () => {
+  const failed = async (error: Error): Promise<unknown> => {
+    const [only] = await spansOf(() => Promise.reject(error));
+    assert.ok(!JSON.stringify([only?.attributes, only?.events, only?.status]).includes('Ana Canary'));
+    return [only?.attributes['cambist.failure'], only?.status.code === SpanStatusCode.ERROR];
+  };
+  const message = 'Ana Canary gets 1,000.00 USD';
+  assert.deepEqual(await failed(ApplicationFailure.retryable(message, 'ACTIVITY_FAILED')), [
+    'ACTIVITY_FAILED',
+    true,
+  ]);
+  assert.deepEqual(await failed(ApplicationFailure.retryable(message, message)), ['OTHER', true]);
+  assert.deepEqual(await failed(new Error(message)), ['OTHER', true]);
+  const category = ApplicationFailureCategory.BENIGN;
+  assert.deepEqual(await failed(ApplicationFailure.create({ message, type: 'NOT_YET', category })), [
+    'NOT_YET',
+    false,
+  ]);
+});
+
+test('a request is a span below its activity, without the id that it asks for', async () => {
+  const [sent, activity] = await spansOf(async () => tell({ kind: 'DONE', value: {}, facts: FACTS }));
+  assert.deepEqual([activity?.name, activity?.attributes['cambist.attempt']], ['Trade: usd-mxn-1', 2]);
+  assert.equal(sent?.parentSpanId, activity?.spanContext().spanId);
+  assert.equal(sent?.name, 'GET /fx/trades/{id}');
+  assert.deepEqual(sent?.attributes, {
+    'http.request.method': 'GET',
+    'url.template': '/fx/trades/{id}',
+    'http.response.status_code': 200,
+    'cambist.operation': 'trade',
+    'cambist.reply': 'done',
+    'cambist.request_id': 'q',
+    'cambist.service_trace_id': 'abc',
+  });
+});
+
+test('a refused request has its code and no words, and a trace id as long as a signature is none', async () => {
+  const error = { code: 'TRADE_X', type: 'X', message: 'Ana Canary', retryStrategy: 'TERMINAL', details: {} };
+  const facts = { ...FACTS, status: 400, traceId: 'x'.repeat(86) };
+  const [sent] = await spansOf(async () => tell({ kind: 'UNKNOWN', reason: 'x', error, facts }));
+  assert.equal(sent?.attributes['cambist.code'], 'TRADE_X');
+  assert.equal(sent?.attributes['cambist.service_trace_id'], undefined);
+  assert.ok(!JSON.stringify(sent?.attributes).includes('Ana Canary'));
+});
+
+test('what was never sent, and what a worker asks for itself, is no span', async () => {
+  assert.equal((await spansOf(async () => tell({ kind: 'NOT_SENT', reason: 'halted' }))).length, 1);
+  memory.reset();
+  tell({ kind: 'DONE', value: {}, facts: FACTS });
+  assert.deepEqual(memory.getFinishedSpans(), []);
+});
