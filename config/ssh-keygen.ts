@@ -97,15 +97,28 @@ export async function signText(keyFile: string, text: string, program = 'ssh-key
   };
 }
 
-/** The public key of such a file, base64: that which stands beside a private key, or the file itself. Null: there is none. */
-export async function publicKeyOf(keyFile: string): Promise<string | null> {
+/**
+ * The public key of such a file, as `ssh-ed25519 AAAA…`: that which stands beside a private key, or the file itself, or what the private
+ * key tells where it has no passphrase. Null: none of these.
+ */
+export async function publicKeyOf(keyFile: string, program = 'ssh-keygen'): Promise<string | null> {
   for (const path of [`${keyFile}.pub`, keyFile]) {
     // The second is read only where the first is none.
     const read = await readTextFile(path);
-    const [, key] = read.ok ? (/^[a-z0-9@.-]+ ([A-Za-z0-9+/]+={0,2})(?:\s|$)/.exec(read.text) ?? []) : [];
-    if (key !== undefined) return Buffer.from(key, 'base64').toString('base64');
+    const key = read.ok ? publicKeyIn(read.text) : null;
+    if (key !== null) return key;
   }
-  return null;
+  // With a passphrase that is given it asks for none.
+  const args = ['-y', '-P', '', '-f', keyFile];
+  const { code, output } = await run(program, args, { input: '', limitMs: VERIFY_MS });
+  return code === 0 ? publicKeyIn(output) : null;
+}
+
+function publicKeyIn(text: string): string | null {
+  const [, type, key] = /^([a-z0-9@.-]+) ([A-Za-z0-9+/]+={0,2})(?:\s|$)/.exec(text) ?? [];
+  return type === undefined || key === undefined
+    ? null
+    : `${type} ${Buffer.from(key, 'base64').toString('base64')}`;
 }
 
 type Ended = { readonly code: number | null; readonly output: string; readonly trouble: string };

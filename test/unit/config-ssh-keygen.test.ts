@@ -1,10 +1,12 @@
 /** Signing and verifying by `ssh-keygen`: whatever goes wrong is no valid signature, and a machine that cannot verify is told from a bad one. */
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { canVerify, signText, verifySignature } from '../../config/ssh-keygen.ts';
+import { promisify } from 'node:util';
+import { canVerify, publicKeyOf, signText, verifySignature } from '../../config/ssh-keygen.ts';
 import { allowedSigners, signersNamed } from '../support/signers.ts';
 
 const { people, close } = await signersNamed('ana', 'ben');
@@ -73,6 +75,20 @@ test('a verification whose process was killed tells nothing about the signature'
   await writeFile(killed, `#!/bin/sh\n${known}\nkill -9 $$\n`, { mode: 0o755 });
   assert.equal(await canVerify(killed), true);
   assert.equal(await verifySignature(OF, killed), 'unable');
+});
+
+test('the public key is told by the file beside it, by the file itself, or by the private key; with a passphrase nobody is asked', async () => {
+  const [type = '', base64 = ''] = ana.publicKey.split(' ');
+  const key = `${type} ${base64}`;
+  assert.equal(await publicKeyOf(ana.keyFile), key);
+  assert.equal(await publicKeyOf(`${ana.keyFile}.pub`), key);
+  const alone = join(folder, 'alone');
+  await copyFile(ana.keyFile, alone);
+  await chmod(alone, 0o600);
+  assert.equal(await publicKeyOf(alone), key);
+  await promisify(execFile)('ssh-keygen', ['-q', '-p', '-P', '', '-N', 'secret', '-f', alone]);
+  assert.equal(await publicKeyOf(alone), null);
+  assert.equal(await publicKeyOf(join(folder, 'none')), null);
 });
 
 test('a key that is not there is told in words', async () => {
