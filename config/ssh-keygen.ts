@@ -37,6 +37,11 @@ export async function canVerify(program = 'ssh-keygen'): Promise<boolean> {
   return works;
 }
 
+/** How `ssh-keygen` ends where a signature is not good, and what it says then. */
+const CODE_OF_BAD = 255;
+const SAYS_BAD = 'Could not verify signature.';
+const IS_OF_MACHINE = /unable to open|couldn't read|no such file|too many open files|cannot allocate/i;
+
 async function askProgram(
   { text, signature, name, allowedSigners, revokedKeys }: ToVerify,
   program: string,
@@ -66,9 +71,11 @@ async function askProgram(
       armored,
       ...revoked,
     ];
-    const { code } = await run(program, args, { input: text, limitMs: VERIFY_MS });
-    if (code === null) return 'unable';
-    return code === 0 ? 'good' : 'bad';
+    const { code, output, trouble } = await run(program, args, { input: text, limitMs: VERIFY_MS });
+    if (code === 0) return 'good';
+    // It could not be started, was killed, or had no library, memory or file: that says nothing of the signature.
+    const hasJudged = code === CODE_OF_BAD && output.includes(SAYS_BAD) && !IS_OF_MACHINE.test(trouble);
+    return hasJudged ? 'bad' : 'unable';
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

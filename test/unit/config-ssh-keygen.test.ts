@@ -77,9 +77,25 @@ test('a verification whose process was killed tells nothing about the signature'
   assert.equal(await verifySignature(OF, killed), 'unable');
 });
 
+test('only an end that says so is a bad signature; any other one tells nothing about it', async () => {
+  const failing = join(folder, 'failing-ssh-keygen');
+  const known = 'case "$*" in *" -I cambist "*) exec ssh-keygen "$@";; esac';
+  const ends: readonly (readonly [string, 'bad' | 'unable'])[] = [
+    ['echo "Could not verify signature."; exit 255', 'bad'],
+    ['echo "error while loading shared libraries: libcrypto.so.3" >&2; exit 127', 'unable'],
+    ['exit 255', 'unable'],
+    ['echo "Could not verify signature."; echo "Too many open files" >&2; exit 255', 'unable'],
+  ];
+  for (const [end, verified] of ends) {
+    // One after the other.
+    await writeFile(failing, `#!/bin/sh\n${known}\n${end}\n`, { mode: 0o755 });
+    assert.equal(await verifySignature(OF, failing), verified, end);
+  }
+});
+
 test('the public key is told by the file beside it, by the file itself, or by the private key; with a passphrase nobody is asked', async () => {
-  const [type = '', base64 = ''] = ana.publicKey.split(' ');
-  const key = `${type} ${base64}`;
+  const [type = '', bytes = ''] = ana.publicKey.split(' ');
+  const key = `${type} ${bytes}`;
   assert.equal(await publicKeyOf(ana.keyFile), key);
   assert.equal(await publicKeyOf(`${ana.keyFile}.pub`), key);
   const alone = join(folder, 'alone');

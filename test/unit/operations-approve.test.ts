@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { Buffer } from 'node:buffer';
 import { after, test } from 'node:test';
+import { isOfCommand } from '../../cli/commands/run.ts';
 import { isSaying } from '../../cli/commands/resolve.ts';
 import { publicKeyOf, signText } from '../../config/ssh-keygen.ts';
 import { resumeToSign, type HaltWord } from '../../domain/halt.ts';
@@ -71,6 +72,14 @@ test('who has just decided is asked about that decision alone', async () => {
   const another = decided('tax');
   assert.deepEqual(await asked('starter', [another, DECIDED], isAsked), [[DECIDED.id], [DECIDED.id]]);
   assert.deepEqual(await asked('starter', [another, decided('supplier', 'ben')], isAsked), [[], []]);
+});
+
+test('who starts a run signs its plan, who pays again signs that, and neither what others have said', async () => {
+  const again = (id: string): Recorded =>
+    recorded({ kind: 'pay again', id, item: 'supplier', follows: 1, recordId: null, atMs: NOW });
+  const said = [again('of-ben'), again('own'), DECIDED];
+  assert.deepEqual(await asked('starter', said, isOfCommand(null)), [[null], [null]]);
+  assert.deepEqual(await asked('starter', said, isOfCommand(['own'])), [['own'], ['own']]);
 });
 
 test('a signature that only names a key, or that the key has made of something else, keeps nobody from signing', async () => {
