@@ -252,7 +252,7 @@ function untilJudged<State extends SendState, Found extends Trade | Withdrawal, 
   message: string,
 ): Waits<State> {
   const afterMs = Math.min(backoffMs(before.tries), ASK_AGAIN_MS);
-  const wait = { afterMs, reason: 'approval', problem: unsignedDecision(subject.item, message) } as const;
+  const wait = { afterMs, reason: 'approval', problem: awaitingApproval(subject.item, message) } as const;
   return waitLonger(untold(subject, before), wait);
 }
 
@@ -630,12 +630,11 @@ export function waits<State>(
 
 /** The wait for people who must approve what was said about the item. @param waitsFor as a sentence */
 export function awaitsApproval<State>(state: State, item: string, waitsFor: string): Waits<State> {
-  return waits(
-    state,
-    'approval',
-    ASK_AGAIN_MS,
-    makeProblem('AWAITING_APPROVAL', item, { message: waitsFor }),
-  );
+  return waits(state, 'approval', ASK_AGAIN_MS, awaitingApproval(item, waitsFor));
+}
+
+function awaitingApproval(item: string, waitsFor: string): Problem {
+  return makeProblem('AWAITING_APPROVAL', item, { message: waitsFor });
 }
 
 /** The wait of a doubt that only time ends. It tells when that is, and that there is nothing to do. */
