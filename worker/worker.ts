@@ -175,7 +175,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const halted = { client, mode: settings.mode };
   const shown = shownBy(client, settings.mode);
   const approved = await gateOf(settings, { reader, clock, shown, note, namespace });
-  const { gate, heard, judged, resumesHeard } = approved;
+  const { gate, heard, resumesHeard } = approved;
   const onMachine = haltFileAt(settings.haltFile);
   let held: readonly Halt[] = [];
   const halts = new HaltGate({
@@ -219,7 +219,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       isStopping: () => worker.getState() !== 'RUNNING',
       tell,
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
-      claims: claimsOf(client, judged),
+      claims: claimsOf(client, heard),
       instructions: heeding(
         remembering(
           {
