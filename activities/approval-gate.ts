@@ -313,7 +313,8 @@ function openingOf(
   kept: Kept,
   { item, eight, chunk }: { readonly item: string; readonly eight: number; readonly chunk: number | null },
 ): Signable | string {
-  const opened = instructionsAbout(kept, item).eights[eight - 1]?.openedBy;
+  const { eights, awaited } = instructionsAbout(kept, item);
+  const opened = [...eights, awaited].find((one) => one !== null && eightOf(one.first) === eight)?.openedBy;
   const said = kept.instructions.find(({ id }) => id === opened?.id);
   if (opened === undefined || said === undefined || !isSignable(said))
     return `no person has said that "${item}" is paid again so often`;

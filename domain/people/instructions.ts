@@ -133,8 +133,6 @@ export type Fact =
       readonly generation: number;
       readonly atMs: number;
     }
-  /** The record that the service gave for an item. */
-  | { readonly kind: 'record'; readonly item: string; readonly recordId: string }
   /**
    * Payments of a chunk that the plan has ended, by their places in it, can be paid now, and the chunk is about to hear so. A
    * payment that the plan has ended and that no such fact names was never sent.
@@ -218,16 +216,16 @@ export type RecordedOf<Kind extends Instruction['kind']> = Extract<Instruction, 
 
 export type Decision = RecordedOf<'executed' | 'not executed'>;
 
-/**
- * The generations `first` to `first + 7` of a payment. A person has opened them, and they have a send window of their own.
- */
-export type Eight = {
+/** The generations `first` to `first + 7` of a payment, of which a person has said that they may be sent. */
+type Opening = {
   readonly first: number;
   /** From this moment on no key of these generations is sent, epoch milliseconds. */
   readonly windowUntilMs: number;
   readonly openedBy: RecordedOf<'pay again'>;
-  /** False: people must approve that instruction, and have not. The write gate lets none of these generations leave then. */
-  readonly isSigned: boolean;
+};
+
+/** Generations that a person has opened. They have a send window of their own. */
+export type Eight = Opening & {
   /**
    * The "not executed" that was the last decision when these were opened. Once it counts, it closes the generations below.
    * Null: there was none.
@@ -263,8 +261,13 @@ export type InstructionsAbout = {
   readonly unjudged: string | null;
   /** The same as `unsigned`, for the acceptance of a trade. */
   readonly unsignedAcceptance: string | null;
-  /** The generations that people opened above the plan's own eight, in order. */
+  /** The generations that people opened above the plan's own eight, in order, by instructions that need no approval or have it. */
   readonly eights: readonly Eight[];
+  /**
+   * The last `pay again` that people must approve and have not, and that no decision or approved `pay again` has overtaken. It
+   * opens nothing and closes nothing. `waitsFor`: as `unsigned` says it. Null: there is none.
+   */
+  readonly awaited: (Opening & { readonly waitsFor: string }) | null;
   /** Every `go-on` that says that this item's cause is gone. */
   readonly causeGone: readonly RecordedOf<'go-on'>[];
   /** Records of this item that a person accepted as they are. */
@@ -278,9 +281,6 @@ export type InstructionsAbout = {
   readonly approvedUntilMs: number | null;
   /** Generations above the first that a worker was about to send, in the order in which they were noted. */
   readonly opened: readonly Extract<Fact, { kind: 'opened' }>[];
-  /** Records that the service gave for the item, and records that it gave for other items of the run. */
-  readonly recordIds: readonly string[];
-  readonly otherRecordIds: readonly string[];
 };
 
 /** A plan has this many generations of its own, and each `pay again` opens as many. */
@@ -291,12 +291,18 @@ export function eightOf(generation: number): number {
   return Math.floor((generation - 1) / GENERATIONS_AT_ONCE);
 }
 
-/** The end of the send window for withdrawals of a date (`2026-11-21`): 00:00 UTC of the date plus 5 days 12 h. */
-export function withdrawalsUntil(date: string): number {
-  return Date.parse(`${date}T00:00:00Z`) + WINDOW_MS;
+/** The first generation of the eight that a `pay again` opens which follows this one. */
+function firstAfter(follows: number): number {
+  return (eightOf(follows) + 1) * GENERATIONS_AT_ONCE + 1;
 }
 
-const WINDOW_MS = (5 * 24 + 12) * 3_600_000;
+/** The end of the send window of what a person opens at this moment: 00:00 UTC of its date plus 5 days 12 h. */
+export function openUntilMs(atMs: number): number {
+  return Math.floor(atMs / DAY_MS) * DAY_MS + WINDOW_MS;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const WINDOW_MS = 5 * DAY_MS + DAY_MS / 2;
 
 /**
  * True when unsent items stay unsent. `instructions` are in the order in which people said them. A `go-on` takes back the
@@ -432,11 +438,6 @@ export function closedIdsOf(eights: readonly Pick<Eight, 'openedBy'>[]): readonl
   return eights.flatMap(({ openedBy }) => openedBy.recordId ?? []);
 }
 
-/** The eights by instructions that need no approval, or have it. */
-export function signedOf<One extends Pick<Eight, 'isSigned'>>(eights: readonly One[]): readonly One[] {
-  return eights.filter(({ isSigned }) => isSigned);
-}
-
 /** The same of a leg. No leg is paid again, whatever somebody has written past the commands. */
 export function instructionsAboutLeg(kept: Kept, item: string): InstructionsAbout {
   const instructions = kept.instructions.filter(({ kind }) => kind !== 'pay again');
@@ -454,6 +455,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   let unsignedAcceptance: string | null = null;
   let unjudged: string | null = null;
   let isTakenBack = false;
+  let awaited: InstructionsAbout['awaited'] = null;
   for (const each of kept.instructions) {
     const said = saidOf(each, item);
     if (said === null) continue;
@@ -470,12 +472,14 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         break;
       case 'executed':
         // That record had failed when a person let the item be paid again, so it can be no later payment of it.
-        if (!closedIdsOf(signedOf(eights)).includes(said.recordId)) decision = said;
+        if (!closedIdsOf(eights).includes(said.recordId)) decision = said;
         waiting = [];
+        awaited = null;
         break;
       case 'not executed':
         decision = said;
         waiting = [];
+        awaited = null;
         break;
       case 'accept':
         acceptedIds.push(said.recordId);
@@ -486,29 +490,24 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         waiting = waiting.filter((one) => !('recordId' in one.said && one.said.recordId === said.recordId));
         break;
       case 'pay again': {
-        const isSigned = waitsFor === null;
-        const index = eights.findIndex(({ openedBy }) => eightOf(openedBy.follows) === eightOf(said.follows));
-        const before = eights[index];
-        // A second instruction about the same generations changes nothing, not even what was decided since. But one that is approved
-        // takes the place of one that is not.
-        if (before !== undefined && (before.isSigned || !isSigned)) break;
-        // One that follows generations that nobody has opened is of no use, and would stand before a later one.
-        if (!isSigned && eightOf(said.follows) !== eights.length) break;
+        const opening = {
+          first: firstAfter(said.follows),
+          windowUntilMs: openUntilMs(said.atMs),
+          openedBy: said,
+        };
+        // A second instruction about the same generations changes nothing, not even what was decided since.
+        if (opening.first <= (eights.at(-1)?.first ?? 1)) break;
+        if (waitsFor !== null) {
+          awaited = { ...opening, waitsFor };
+          break;
+        }
         const last: Decision | null = decision;
         const closedBy = last?.kind === 'not executed' ? last : null;
-        const isOver = isSigned && last?.kind === 'executed' && last.recordId === said.recordId;
+        const isOver = last?.kind === 'executed' && last.recordId === said.recordId;
         if (closedBy !== null || isOver) decision = null;
         isTakenBack ||= isOver;
-        const eight = {
-          first: before?.first ?? (eights.length + 1) * GENERATIONS_AT_ONCE + 1,
-          windowUntilMs: withdrawalsUntil(said.date),
-          openedBy: said,
-          isSigned,
-          closedBy: closedBy ?? before?.closedBy ?? null,
-        };
-        // What was noted of these generations goes on counting, so each keeps its place whoever signs.
-        if (before === undefined) eights.push(eight);
-        else eights[index] = eight;
+        awaited = null;
+        eights.push({ ...opening, closedBy });
       }
     }
   }
@@ -522,17 +521,12 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     unjudged,
     unsignedAcceptance,
     eights,
+    awaited,
     causeGone,
     acceptedIds,
     notThisIds,
     approvedUntilMs: approvalIn(kept)?.untilMs ?? null,
     opened: kept.facts.flatMap((fact) => (fact.kind === 'opened' && fact.item === item ? [fact] : [])),
-    recordIds: kept.facts.flatMap((fact) =>
-      fact.kind === 'record' && fact.item === item ? [fact.recordId] : [],
-    ),
-    otherRecordIds: kept.facts.flatMap((fact) =>
-      fact.kind === 'record' && fact.item !== item ? [fact.recordId] : [],
-    ),
   };
 }
 
@@ -590,5 +584,5 @@ export function nextOpening({ eights }: InstructionsAbout, follows: number): Nex
   const last = eights.at(-1);
   if (last !== undefined && follows < last.first)
     return { kind: 'opened before', by: last.openedBy.by, generation: last.first };
-  return { kind: 'opens', generation: (eights.length + 1) * GENERATIONS_AT_ONCE + 1 };
+  return { kind: 'opens', generation: firstAfter(follows) };
 }

@@ -9,7 +9,7 @@ import {
   NOTHING_KEPT,
   isCancelled,
   newestSaid,
-  withdrawalsUntil,
+  openUntilMs,
   type Fact,
   type Instruction,
   type PaidAgain,
@@ -98,7 +98,7 @@ export async function judgeOpenings(
     request.items === ALL_FAILED ? await allFailed(known) : await named(known, [...new Set(request.items)]);
   const openings = {
     list,
-    windowUntilMs: withdrawalsUntil(new Date(now()).toISOString().slice(0, 10)),
+    windowUntilMs: openUntilMs(now()),
     others: goesOnWith(
       nextAsRead(view, { takesCancelBack: true }),
       new Set(list.map(({ payment }) => payment.id)),

@@ -505,10 +505,9 @@ test('a record that a person says is not the payment’s stops it no more; the s
   );
   // It carries the payment's tag, or the service gave it for the payment.
   assert.equal(said([notThis(WITHDRAWAL.id)], [WITHDRAWAL]).kind, 'accepted');
-  const given = { kind: 'record', item: PAYMENT.id, recordId: twin.id } as const;
-  const noted = { ...kept(notThis(twin.id)), facts: [given] };
-  const { result } = play(createWithdrawalSteps(late, PAYMENT, WANTED, NEW_PAYMENT), {
-    'read instructions': [noted],
+  const given = { ...NEW_PAYMENT, closedIds: [twin.id] };
+  const { result } = play(createWithdrawalSteps(late, PAYMENT, WANTED, given), {
+    'read instructions': [kept(notThis(twin.id))],
     'scan withdrawals': [seen(twin)],
   });
   assert.equal(result.kind, 'accepted');
