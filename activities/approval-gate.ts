@@ -24,6 +24,7 @@ import {
   movedBefore,
   movedByPlan,
   movedByRows,
+  quoted,
   signableText,
   standingBy,
   standingText,
@@ -321,7 +322,7 @@ function openingOf(
   const hash = said.chunks.find(([number]) => number === chunk)?.[2];
   return hash === hashOfList(listedBy(kept, said))
     ? said
-    : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${said.by} has named`;
+    : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${quoted(said.by)} has named`;
 }
 
 /** All that people must approve. What was spelled out of a list is approved with the list. */
@@ -347,7 +348,7 @@ function whyNotListed(kept: Kept, said: Signable): string | null {
   const hash = hashOfList(listed);
   return listed.length === 0 || said.chunks.some(([, , signed]) => signed === hash)
     ? null
-    : `the payments that are paid again are not those that ${said.by} has named`;
+    : `the payments that are paid again are not those that ${quoted(said.by)} has named`;
 }
 
 /** `isJudged`: false where signatures may be there that this worker cannot judge now. */

@@ -73,7 +73,6 @@ const ApprovalsSchema = z.strictObject({
           }),
         }),
       )
-      .min(1)
       .max(100),
     {
       description: 'Each rule that covers a run must be met.',

@@ -7,6 +7,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
+import { loadApprovals } from '../../language/load-approvals.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { WRITE_LIMITS } from '../../workflows/limits.ts';
 import { readPage } from '../support/docs-tables.ts';
@@ -129,10 +130,13 @@ type Pod = {
   };
 };
 
-test('every file of YAML can be read, and the example is a policy', () => {
+test('every file of YAML can be read, and the example is a policy with rules of approvals beside it, as live wants it', () => {
   for (const file of files.filter((name) => /\.ya?ml$/.test(name)))
     for (const document of parseAllDocuments(read(file), { merge: true }))
       assert.deepEqual('errors' in document ? document.errors : [], [], file);
   const name = 'kubernetes/config/policies/salaries.yaml';
   assert.ok(loadPolicy(read(name), name).ok);
+  const rules = 'kubernetes/config/policies/approvals.yaml';
+  assert.ok(loadApprovals(read(rules), rules).ok);
+  assert.match(read('kubernetes/config/kustomization.yaml'), /policies\/approvals\.yaml/);
 });
