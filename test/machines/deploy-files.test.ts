@@ -4,12 +4,17 @@
  * are, and names a mistake that is put into them. `npm run proof -- deploy` plays it.
  */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
+import { stringify } from 'yaml';
+import { convertPolicy } from '../support/policies.ts';
 import { ROOT } from '../support/root.ts';
+import { assertDoneOnce, openStage } from '../support/stage.ts';
 
 const DEPLOY = join(ROOT, 'deploy');
 const UNIT = 'systemd/cambist-worker@.service';
@@ -27,7 +32,7 @@ function run(program: string, args: readonly string[], cwd = folder): Said {
   // A machine that plays nothing fails: it is no proof.
   if (error !== undefined)
     assert.fail(
-      `${program} cannot be started here (${error.message}). It needs Go, systemd-analyze and promtool: on Debian apt-get install systemd prometheus.`,
+      `${program} cannot be started here (${error.message}). These tests need Go, systemd-analyze, strace and promtool: on Debian apt-get install systemd strace prometheus.`,
     );
   return { status, said: stdout + stderr };
 }
@@ -124,6 +129,77 @@ test('systemd finds little that a worker of the unit could reach, and more witho
     run('systemd-analyze', ['security', '--offline=true', `--threshold=${EXPOSURE}`, file]);
   assert.equal(security(unitFile((text) => text)).status, 0);
   assert.equal(security(unitFile((text) => text.replace(/^SystemCallFilter=.*$/m, ''))).status, 1);
+});
+
+test('a worker of the unit asks the system for nothing that its filter of calls forbids', async () => {
+  const stage = await openStage({ rates: { 'USD/MXN': '17.25' } });
+  const calls = join(folder, 'calls');
+  const strace = spawn(
+    'strace',
+    [
+      '-f',
+      '-qq',
+      '-e',
+      'signal=none',
+      '-o',
+      calls,
+      process.execPath,
+      join(ROOT, 'bin/cambist.mjs'),
+      'worker',
+      '--json',
+    ],
+    { cwd: stage.folder, env: stage.env, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  try {
+    const [ready] = await once(createInterface({ input: strace.stdout }), 'line');
+    const { pid }: { readonly pid: number } = JSON.parse(String(ready));
+    const worked = await stage.start(convertPolicy());
+    assertDoneOnce(worked, await worked.report());
+    process.kill(pid, 'SIGTERM');
+    if (strace.exitCode === null) await once(strace, 'exit');
+    assert.equal(strace.exitCode, 0);
+  } finally {
+    strace.kill('SIGKILL');
+    await stage.close();
+  }
+  const [, filter = ''] = /^SystemCallFilter=(.*)$/m.exec(readFileSync(join(DEPLOY, UNIT), 'utf8')) ?? [];
+  const allowed = new Set(filter.split(' ').flatMap(callsIn));
+  const called = [...readFileSync(calls, 'utf8').matchAll(/^\d+ +(\w+)\(/gm)].map(([, name = '']) => name);
+  assert.ok(called.length > 1_000);
+  assert.deepEqual(
+    [...new Set(called)].filter((name) => !allowed.has(name)),
+    [],
+  );
+});
+
+/** The calls of a set, and of the sets in it, as systemd of this machine has them. */
+function callsIn(set: string): readonly string[] {
+  if (!set.startsWith('@')) return [set];
+  const { status, said } = run('systemd-analyze', ['syscall-filter', set]);
+  assert.equal(status, 0, said);
+  return [...said.matchAll(/^ +(@?[\w-]+)$/gm)].flatMap(([, name = '']) => callsIn(name));
+}
+
+test('Prometheus understands every query of the board', () => {
+  const {
+    panels,
+  }: { readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[] } = JSON.parse(
+    readFileSync(join(DEPLOY, 'grafana/cambist.json'), 'utf8'),
+  );
+  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  const check = (exprs: readonly string[]): Said => {
+    // Grafana puts in a time.
+    const rules = exprs.map((expr, index) => ({
+      record: `query:${index}`,
+      expr: expr.replaceAll('$__rate_interval', '1m'),
+    }));
+    writeFileSync(join(folder, 'board.yaml'), stringify({ groups: [{ name: 'board', rules }] }));
+    return run('promtool', ['check', 'rules', 'board.yaml']);
+  };
+  const { status, said } = check(queries);
+  assert.equal(status, 0, said);
+  assert.ok(said.includes(`SUCCESS: ${queries.length} rules found`), said);
+  assert.equal(check(['sum by (le) (rate(cambist_requests_total))']).status, 1);
 });
 
 test('Prometheus has nothing to say of its configuration', () => {
