@@ -60,7 +60,10 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   },
   seal: {
     title: 'Batches sealed and plain',
-    measure: () => withServer([], async () => [await measureSeal(1_000, 3)]),
+    measure: () =>
+      withServer([], (plain) =>
+        withServer([], async (sealed) => [await measureSeal({ plain, sealed }, 1_000, 3)]),
+      ),
   },
   polls: {
     title: 'Batches that wait for their payments',
@@ -103,11 +106,14 @@ export async function bench(names: readonly string[]): Promise<number> {
     names.length === 0 ? isExtra !== true : names.includes(name),
   );
   const sections: Section[] = [];
-  for (const [, { title, measure }] of wanted) {
-    process.stderr.write(`${title} …\n`);
-    sections.push(...(await measure()));
+  try {
+    for (const [, { title, measure }] of wanted) {
+      process.stderr.write(`${title} …\n`);
+      sections.push(...(await measure()));
+    }
+  } finally {
+    console.log(tableOf(sections));
   }
-  console.log(tableOf(sections));
   return isRight(sections) ? 0 : 1;
 }
 

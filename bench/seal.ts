@@ -5,10 +5,18 @@ import { AT_ONCE, payBatch } from './payouts.ts';
 
 const MOST = 1.03;
 
-/** @param payments of each batch. @param turns how often each of the two is measured; the median counts */
-export async function measureSeal(payments: number, turns: number): Promise<Section> {
+/**
+ * @param servers addresses of two Temporal servers: a namespace is sealed as a whole, or not at all
+ * @param payments of each batch. @param turns how often each of the two is measured; the median counts
+ */
+export async function measureSeal(
+  servers: { readonly plain: string; readonly sealed: string },
+  payments: number,
+  turns: number,
+): Promise<Section> {
   const options = { balances: { USD: '1000000000' }, settings: AT_ONCE };
-  const [open, sealed] = [await openStage(options), await openStage({ ...options, sealed: true })];
+  const open = await openStage({ ...options, temporalAddress: servers.plain });
+  const sealed = await openStage({ ...options, temporalAddress: servers.sealed, sealed: true });
   try {
     const [without, kept]: [number[], number[]] = [[], []];
     for (const stage of [open, sealed]) {
