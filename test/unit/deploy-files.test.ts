@@ -107,8 +107,6 @@ test('what is published to the machine is not published to others', () => {
 });
 
 test('the pods of both ways are the same, but for what the controller adds', () => {
-  const podOf = (file: string): Pod =>
-    (parse(read(`kubernetes/${file}`)) as { spec: { template: Pod } }).spec.template;
   const [own, controlled] = [podOf('worker/deployment.yaml'), podOf('controller/worker.yaml')];
   const isNotCertificate = ({ name }: { readonly name: string }): boolean => name !== 'temporal';
   const [container] = own.spec.containers;
@@ -123,7 +121,30 @@ test('the pods of both ways are the same, but for what the controller adds', () 
   });
 });
 
+test('nodes are drained one worker at a time, whoever starts the workers', () => {
+  const { spec } = parse(read('kubernetes/config/disruption.yaml')) as {
+    readonly spec: {
+      readonly maxUnavailable: number;
+      readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+    };
+  };
+  assert.equal(spec.maxUnavailable, 1);
+  for (const file of ['worker/deployment.yaml', 'controller/worker.yaml'])
+    assert.deepEqual(podOf(file).metadata.labels, spec.selector.matchLabels, file);
+  for (const folder of ['worker', 'controller']) {
+    const { resources } = parse(read(`kubernetes/${folder}/kustomization.yaml`)) as {
+      readonly resources: readonly string[];
+    };
+    assert.ok(resources.includes('../config'), folder);
+  }
+});
+
+function podOf(file: string): Pod {
+  return (parse(read(`kubernetes/${file}`)) as { spec: { template: Pod } }).spec.template;
+}
+
 type Pod = {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
   readonly spec: {
     readonly containers: readonly { readonly volumeMounts: readonly { readonly name: string }[] }[];
     readonly volumes: readonly { readonly name: string }[];
