@@ -6,9 +6,11 @@ import {
   carriedFrom,
   drillOf,
   endsToSign,
+  haltOfUnread,
   haltsAfter,
   isSameScope,
-  lastResumeOf,
+  replacedBy,
+  type Carried,
   type Halt,
   type HaltRecord,
   type HaltWord,
@@ -17,10 +19,11 @@ import {
   signedFor,
   type HaltSaid,
   type HaltScope,
-  type Resumed,
   type ResumeSaid,
   type ResumeSigned,
+  type ToEnd,
 } from '../../domain/halt.ts';
+import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
 import { readHalts, type HaltsOf } from '../../durable/halts/read.ts';
 import { SAY_LIMIT_MS, say } from '../../durable/halts/say.ts';
@@ -34,9 +37,8 @@ import {
   wakeSignal,
 } from '../../workflows/names.ts';
 import type { SignedAs } from '../../domain/writes/approvals.ts';
-import { publicKeyOf } from '../../config/ssh-keygen.ts';
 import { CommandFailure } from '../failure.ts';
-import { isOfKey, signedAsOther, signedText } from '../approve/signed-text.ts';
+import { isSignedBy, requirePublicKey, signedAsOther, signedText } from '../approve/signed-text.ts';
 
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;
@@ -87,16 +89,14 @@ export async function keepHalt(
   of: HaltsOf,
   said: HaltSaid,
 ): Promise<{ readonly halts: readonly Halt[]; readonly replaced: Halt | null }> {
-  let words = await wordsOf(of);
-  let halts = haltsAfter(words);
   const isSame = ({ scope }: Halt): boolean => isSameScope(scope, said.scope);
-  const replaced = halts.find(isSame) ?? null;
   for (let tries = 1; tries <= TRIES; tries += 1) {
-    await say(of, haltSignal.name, said, carriedFrom(words));
-    words = await wordsOf(of);
-    halts = haltsAfter(words);
+    // It is said before anything is read, so that nothing that anybody has written keeps it from being said.
+    await say(of, haltSignal.name, said, () => carried(of).catch(() => [haltOfUnread(Date.now())]));
+    const words = await wordsOf(of);
+    const halts = haltsAfter(words);
     // The signal can be lost only if a person ends the record at this very moment and another command begins a new one.
-    if (halts.some(isSame)) return { halts, replaced };
+    if (halts.some(isSame)) return { halts, replaced: replacedBy(words, said) };
   }
   throw new CommandFailure('infrastructure', [
     {
@@ -107,6 +107,10 @@ export async function keepHalt(
       fix: 'See the workflow in the Temporal UI, then type it again. Until then, stop the workers.',
     },
   ]);
+}
+
+async function carried(of: HaltsOf): Promise<readonly Carried[]> {
+  return carriedFrom(await wordsOf(of));
 }
 
 /**
@@ -121,18 +125,14 @@ export async function resume(
   for (const { scope, atMs: haltAtMs } of halts) {
     const said: ResumeSaid = { scope, by, why, haltAtMs };
     // One after the other: mostly there is one.
-    await say(of, resumeSignal.name, said, carriedFrom(await wordsOf(of)));
+    await say(of, resumeSignal.name, said, () => carried(of));
   }
   return haltsAfter(await wordsOf(of)).filter(isMeant);
 }
 
-/** A halt whose end people may have to sign, and the last resume of it; null: nobody has resumed it. */
-export type ToEnd = { readonly halt: Halt; readonly resumed: Resumed | null };
-
 /** The halts of exactly this scope whose end people may have to sign. */
 export async function haltsToEnd(of: HaltsOf, scope: HaltScope): Promise<readonly ToEnd[]> {
-  const words = await wordsOf(of);
-  return endsToSign(words, scope).map((one) => ({ halt: one, resumed: lastResumeOf(words, one) }));
+  return endsToSign(await wordsOf(of), scope);
 }
 
 /**
@@ -140,22 +140,40 @@ export async function haltsToEnd(of: HaltsOf, scope: HaltScope): Promise<readonl
  * @throws CommandFailure where it has signed them all in the other role: who has resumed a halt is none of those who approve that
  */
 export async function haltsToSign(
-  of: HaltsOf,
+  of: HaltsOf & { readonly namespace: string },
   scope: HaltScope,
   { as, keyFile }: { readonly as: SignedAs; readonly keyFile: string },
 ): Promise<readonly ToEnd[]> {
   const words = await wordsOf(of);
-  const key = await publicKeyOf(keyFile);
-  const isOther = (one: Halt): boolean =>
-    signedFor(words, { scope, haltAtMs: one.atMs }).some(
-      (signed) => signed.as !== as && isOfKey(signed.signature, key),
-    );
+  const key = await requirePublicKey(keyFile);
   const halts = endsToSign(words, scope);
-  const left = halts.filter((one) => !isOther(one));
+  const areOther = await fewAtOnce(halts, 1, (one) =>
+    hasSignedOtherwise(of, words, { halt: one.halt, as, key }),
+  );
+  const left = halts.filter((_one, index) => areOther[index] !== true);
   if (halts.length > 0 && left.length === 0)
     throw signedAsOther(`resume ${scopeText(scope)}`, as, 'resumed it', '`npx cambist status`');
-  return left.map((one) => ({ halt: one, resumed: lastResumeOf(words, one) }));
+  return left;
 }
+
+/** Whether this key has signed the end of the halt in the other role. @throws CommandFailure when this machine cannot verify that */
+export async function hasSignedOtherwise(
+  { mode, namespace }: Pick<HaltsOf, 'mode'> & { readonly namespace: string },
+  words: readonly HaltWord[],
+  {
+    halt: { scope, atMs: haltAtMs },
+    as,
+    key,
+  }: { readonly halt: Halt; readonly as: SignedAs; readonly key: string },
+): Promise<boolean> {
+  const others = signedFor(words, { scope, haltAtMs }).filter((signed) => signed.as !== as);
+  const areMine = await fewAtOnce(others, VERIFIED_AT_ONCE, ({ as: role, expiresAtMs, signature }) =>
+    isSignedBy(key, resumeToSign({ as: role, mode, namespace, scope, haltAtMs, expiresAtMs }), signature),
+  );
+  return areMine.includes(true);
+}
+
+const VERIFIED_AT_ONCE = 4;
 
 /** So long a signature for a resume may be on its way. Once Temporal has it in time, it counts for good. */
 const SIGNED_MS = 86_400_000;
@@ -180,7 +198,7 @@ export async function signResume(
   const text = resumeToSign({ as, mode, namespace, scope, haltAtMs, expiresAtMs });
   const signature = await signedText(keyFile, text);
   const signed: ResumeSigned = { scope, by, why, haltAtMs, as, expiresAtMs, signature };
-  await say(of, approveSignal.name, signed, carriedFrom(await wordsOf(of)));
+  await say(of, approveSignal.name, signed, () => carried(of));
 }
 
 /**
