@@ -2,7 +2,7 @@
  * The approvals that a worker asks for, behind what its folder allows (`write-gate.ts`). Where a rule of `approvals.yaml` names the policy
  * of a write, the worker reads the plan of the run, the rows of its batch and what people have signed, each itself. It believes nothing
  * of what a workflow hands over. Without such a rule it reads nothing. What a person has said that lacks its signatures counts as not
- * said, wherever this worker acts by what people have said.
+ * said, wherever this worker acts by what people have said. What cannot be judged is marked as that, and what it names waits.
  */
 import pLimit from 'p-limit';
 import { createHash } from 'node:crypto';
@@ -20,6 +20,7 @@ import { firstReference, generationOf, runName, runOf, type RunName } from '../d
 import type { PlanState } from '../domain/run/calls.ts';
 import type { Mode } from '../domain/service/records.ts';
 import {
+  NOTHING_MOVED,
   isSignable,
   movedAgain,
   movedBefore,
@@ -102,21 +103,12 @@ export type ApprovalsOfWorker = {
   readonly whyNot: ApprovalGate;
   /** The instructions of a run, and which of them count as not said, because people must approve them. */
   readonly heard: (run: RunName, kept: Kept) => Promise<Kept>;
-  /** The same. @throws Error while it cannot be told which of them */
-  readonly judged: (run: RunName, kept: Kept) => Promise<Kept>;
 };
 
 /** @param readFolder reads what the folder says now, for `heard` */
 export function approvalGate(options: Options, readFolder: () => Promise<PoliciesRead>): ApprovalsOfWorker {
   const judge = new Judge(options);
-  const judged = async (run: RunName, kept: Kept): Promise<Kept> => {
-    const all = signableIn(kept);
-    if (all.length === 0) return kept;
-    const unsigned = await judge.unsignedOf(run, { kept, all, folder: await readFolder() });
-    return Object.keys(unsigned).length === 0 ? kept : { ...kept, unsigned };
-  };
   return {
-    judged,
     whyNot: async (write, approvals, versions, chunk) => {
       try {
         return await judge.write(write, approvals, { versions, chunk });
@@ -125,14 +117,29 @@ export function approvalGate(options: Options, readFolder: () => Promise<Policie
       }
     },
     heard: async (run, kept) => {
+      const all = signableIn(kept);
+      if (all.length === 0) return kept;
       try {
-        return await judged(run, kept);
+        return asHeard(kept, await judge.unsignedOf(run, { kept, all, folder: await readFolder() }));
       } catch (error) {
         const reason = `${unread(runName(run), error)}; nothing of the item is sent before that.`;
-        return { ...kept, unsigned: Object.fromEntries(signableIn(kept).map(({ id }) => [id, reason])) };
+        return asHeard(
+          kept,
+          all.map(({ id }) => ({ id, reason, isJudged: false })),
+        );
       }
     },
   };
+}
+
+/** An instruction that counts as not said. `isJudged`: false where it cannot be told now whether people have approved it. */
+type NotSaid = { readonly id: string; readonly reason: string; readonly isJudged: boolean };
+
+function asHeard(kept: Kept, all: readonly NotSaid[]): Kept {
+  if (all.length === 0) return kept;
+  const unjudged = all.flatMap(({ id, isJudged }) => (isJudged ? [] : [id]));
+  const unsigned = Object.fromEntries(all.map(({ id, reason }) => [id, reason]));
+  return { ...kept, unsigned, ...(unjudged.length > 0 && { unjudged }) };
 }
 
 /** The instructions of runs, as this worker may act by them. */
@@ -171,11 +178,10 @@ type Basis = {
 /** What is judged, with all that it is judged by. */
 type Case = Covered & Pick<Basis, 'plan' | 'approvals'> & { readonly kept: Kept };
 
-/** What people have said, as it was judged, one after the other. */
+/** What people have said, as it was judged. */
 type Heard = {
-  /** Why an instruction counts as not said, by its id. One that counts is left out. */
-  readonly unsigned: Readonly<Record<string, string>>;
-  /** What each instruction was judged by: what was paid again by those before it that count, and is by itself. By its id. */
+  readonly notSaid: readonly NotSaid[];
+  /** What is paid again up to each instruction, by its id. None, where that does not matter. */
   readonly moved: ReadonlyMap<string, Moved>;
 };
 
@@ -222,8 +228,8 @@ class Judge {
       if (isOfPlan) return this.#refusal({ ...basis, ...covered, kept }, null);
       // What a person lets be paid again is no part of what was signed with the plan.
       const item = itemOf(write.reference);
-      const { unsigned, moved } = await this.#heard(basis, kept, signableIn(kept).filter(paysAgain));
-      const said = openingOf({ ...kept, unsigned }, { item, eight, chunk });
+      const { notSaid, moved } = await this.#heard(basis, kept, signableIn(kept).filter(paysAgain));
+      const said = openingOf(asHeard(kept, notSaid), { item, eight, chunk });
       if (typeof said === 'string') return notAllowed(said);
       const paid = moved.get(said.id);
       const more = paid === undefined ? [before] : [before, paid];
@@ -236,7 +242,7 @@ class Judge {
     return again === first ? refusal : byWords(await again.value);
   }
 
-  /** Why each of the instructions counts as not said, by its id. One that counts is left out. */
+  /** Why instructions count as not said. One that counts is left out. */
   async unsignedOf(
     run: RunName,
     {
@@ -244,44 +250,46 @@ class Judge {
       all,
       folder: { approvals, policies },
     }: { readonly kept: Kept; readonly all: readonly Signable[]; readonly folder: PoliciesRead },
-  ): Promise<Readonly<Record<string, string>>> {
+  ): Promise<readonly NotSaid[]> {
     // A folder that cannot be used, or is just being changed, says nothing of what must be approved.
     if (policies.length === 0) throw new Error('the folder of policies cannot be used');
-    if (approvals === null || rulesFor(approvals, run.policy).length === 0) return {};
+    if (approvals === null || rulesFor(approvals, run.policy).length === 0) return [];
     const versions = versionsFor(policies, run.policy, dateOfRunId(run.id));
     const plan = await this.#planOf(run);
     if (plan === null) throw new Error('its plan is another one’s');
     const basis: Basis = { plan, approvals, versions, rows: await this.#rows.movedBy(plan) };
-    return (await this.#heard(basis, kept, all)).unsigned;
+    return (await this.#heard(basis, kept, all)).notSaid;
+  }
+
+  async #heard(basis: Basis, kept: Kept, all: readonly Signable[]): Promise<Heard> {
+    const isCovered = coveredBy(basis, []).isByAll;
+    const moved = isCovered ? new Map<string, Moved>() : await this.#movedUpTo(basis, all);
+    const notSaid = await Promise.all(
+      all.map(async (said): Promise<readonly NotSaid[]> => {
+        const { id } = said;
+        const covered = coveredBy(basis, [moved.get(id) ?? NOTHING_MOVED]);
+        const refusal = await this.#refusal({ ...basis, ...covered, kept }, said);
+        const reason = refusal?.reason ?? whyNotListed(kept, said);
+        return reason === null ? [] : [{ id, reason, isJudged: refusal?.isJudged ?? true }];
+      }),
+    );
+    return { notSaid: notSaid.flat(), moved };
   }
 
   /**
-   * Judges instructions in the order in which people have said them. Each that counts and pays again adds to what the run moves, so
-   * that the one that goes above a rule must be approved, and so must all after it.
+   * What is paid again by each instruction and by those that people have said before it. All of them add up, signed or not: signatures
+   * expire, and what was paid by them stays paid.
    */
-  async #heard(basis: Basis, kept: Kept, all: readonly Signable[]): Promise<Heard> {
-    const unsigned: Record<string, string> = {};
+  async #movedUpTo(basis: Basis, all: readonly Signable[]): Promise<ReadonlyMap<string, Moved>> {
     const moved = new Map<string, Moved>();
-    let counted: readonly Moved[] = [];
-    const isCovered = coveredBy(basis, []).isByAll;
-    const judge = async (said: Signable, by: readonly Moved[]): Promise<boolean> => {
-      const refusal = await this.#refusal({ ...basis, ...coveredBy(basis, by), kept }, said);
-      const reason = refusal?.reason ?? whyNotListed(kept, said);
-      if (reason !== null) unsigned[said.id] = reason;
-      return reason === null;
-    };
-    if (isCovered) {
-      await Promise.all(all.map((said) => judge(said, [])));
-      return { unsigned, moved };
-    }
+    let before = NOTHING_MOVED;
     for (const said of all) {
+      // One after the other: the rows of few chunks are kept at a time.
       const paid = paysAgain(said) ? await this.#paidAgain(basis, said) : [];
-      const sum = together([...counted, ...paid]);
-      moved.set(said.id, sum);
-      // One after the other: what counts is added up.
-      if (await judge(said, [sum])) counted = [sum];
+      before = together([before, ...paid]);
+      moved.set(said.id, before);
     }
-    return { unsigned, moved };
+    return moved;
   }
 
   /** What an instruction lets be paid once more. */
@@ -305,13 +313,14 @@ class Judge {
   }
 
   /** @param said the instruction that must be signed; null: the plan must be */
-  async #refusal(theCase: Case, said: Signable | null): Promise<NotApproved | null> {
+  async #refusal(theCase: Case, said: Signable | null): Promise<Unapproved | null> {
     const { plan, covering, version, approvals, kept } = theCase;
     const [first] = covering;
     if (first === undefined) return null;
     const name = `run ${runName(plan.run)}${said === null ? '' : `, ${signableText(said)}`}`;
     if (version === null)
       return awaiting(
+        false,
         `${name}: ${first.why}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
       );
     const rules = covering.map(({ rule }) => rule);
@@ -390,17 +399,23 @@ function whyNotListed(kept: Kept, said: Signable): string | null {
     : `the payments that are paid again are not those that ${said.by} has named`;
 }
 
+/** `isJudged`: false where signatures may be there that this worker cannot judge now. */
+type Unapproved = NotApproved & { readonly isJudged: boolean };
+
 /** Why it waits, with what is told of it. */
-export function unapproved(told: string, { isUnable, isMore }: SignedSoFar): NotApproved {
+export function unapproved(told: string, { isUnable, isMore }: SignedSoFar): Unapproved {
   if (isUnable)
     return awaiting(
+      false,
       `the worker’s ssh-keygen is missing, cannot verify or did not end in time, so that not every signature could be verified. ${told}`,
     );
-  return isMore ? awaiting(`not all signatures are verified yet. ${told}`, SOON_MS) : awaiting(told);
+  return isMore
+    ? awaiting(false, `not all signatures are verified yet. ${told}`, SOON_MS)
+    : awaiting(true, told);
 }
 
-function awaiting(reason: string, afterMs = ASK_AGAIN_MS): NotApproved {
-  return { code: 'AWAITING_APPROVAL', reason, afterMs };
+function awaiting(isJudged: boolean, reason: string, afterMs = ASK_AGAIN_MS): Unapproved {
+  return { code: 'AWAITING_APPROVAL', reason, afterMs, isJudged };
 }
 
 function notAllowed(reason: string): NotApproved {

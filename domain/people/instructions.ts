@@ -153,6 +153,8 @@ export type Kept = {
    * acts by the instructions knows this: its folder says so. Absent: there are none.
    */
   readonly unsigned?: Readonly<Record<string, string>>;
+  /** Those of them of which the worker cannot tell now whether people have approved them. Absent: there are none. */
+  readonly unjudged?: readonly string[];
 };
 
 /**
@@ -250,7 +252,14 @@ export type InstructionsAbout = {
    * before it is approved, or an approved one replaces it. Null: there is none.
    */
   readonly unsigned: string | null;
-  /** The same for the acceptance of a trade. */
+  /** The records that such a decision names. People may have approved it by the folder of another worker. */
+  readonly unsignedIds: readonly string[];
+  /**
+   * Why it cannot be told now whether people have approved what was said of the item. Until it can, nothing of the item is done, and it
+   * does not count as not said. Null: it can be told.
+   */
+  readonly unjudged: string | null;
+  /** The same as `unsigned`, for the acceptance of a trade. */
   readonly unsignedAcceptance: string | null;
   /** The generations that people opened above the plan's own eight, in order, by instructions that need no approval or have it. */
   readonly eights: readonly Eight[];
@@ -413,16 +422,15 @@ export function approvalIn({ instructions }: Kept): LookAlikeApproval | null {
 
 /**
  * The items for which a person has named this record, where no person has decided otherwise about the item since. To pay an item again
- * leaves the record with it.
+ * leaves the record with it. A word that lacks its signatures counts here too: they may be there by the folder of another worker, which
+ * then takes the record for that item.
  */
 export function itemsOfRecordIn(kept: Kept, recordId: string): readonly string[] {
-  return kept.instructions.flatMap((said) =>
-    said.kind === 'executed' &&
-    said.recordId === recordId &&
-    instructionsAboutLeg(kept, said.item).decision?.id === said.id
-      ? [said.item]
-      : [],
-  );
+  return kept.instructions.flatMap((said) => {
+    if (said.kind !== 'executed' || said.recordId !== recordId) return [];
+    const { decision, unsignedIds } = instructionsAboutLeg(kept, said.item);
+    return decision?.id === said.id || unsignedIds.includes(recordId) ? [said.item] : [];
+  });
 }
 
 /** The records that had failed when a person let the item be paid again, as that person says. */
@@ -445,12 +453,14 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   const notThisIds: string[] = [];
   let waiting: readonly { readonly said: SaidOfItem; readonly waitsFor: string }[] = [];
   let unsignedAcceptance: string | null = null;
+  let unjudged: string | null = null;
   let isTakenBack = false;
   let awaited: InstructionsAbout['awaited'] = null;
   for (const each of kept.instructions) {
     const said = saidOf(each, item);
     if (said === null) continue;
     const waitsFor = kept.unsigned?.[said.id] ?? null;
+    if (kept.unjudged?.includes(said.id) === true) unjudged ??= waitsFor;
     if (waitsFor !== null && said.kind !== 'pay again') {
       if (said.kind === 'accept') unsignedAcceptance = waitsFor;
       else waiting = [...waiting, { said, waitsFor }];
@@ -507,6 +517,8 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     decision,
     isTakenBack,
     unsigned: waiting.at(-1)?.waitsFor ?? null,
+    unsignedIds: waiting.flatMap(({ said }) => (said.kind === 'executed' ? [said.recordId] : [])),
+    unjudged,
     unsignedAcceptance,
     eights,
     awaited,

@@ -123,6 +123,8 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const said = saidAbout(subject, kept);
   const { decision } = said;
 
+  if (said.unjudged !== null) return untilJudged(subject, before, said.unjudged);
+
   // 2. Is it ours to send?
   const foreign = foreignCredentials(context);
   if (foreign !== null) return yet(subject, before, foreign);
@@ -233,8 +235,25 @@ function yet<State extends SendState, Found extends Trade | Withdrawal, Step ext
   problem: Problem,
 ): Waits<State> {
   const { item } = subject;
-  const untold = recalledBy(subject, before) === 'forgotten' ? asForgotten(before) : before;
-  return waitLonger(untold, configurationWait({ ...problem, item }, before.tries));
+  return waitLonger(untold(subject, before), configurationWait({ ...problem, item }, before.tries));
+}
+
+function untold<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  before: State,
+): State {
+  return recalledBy(subject, before) === 'forgotten' ? asForgotten(before) : before;
+}
+
+/** Waits until the worker can tell which words about the item people have approved. What it looks for, and sends, depends on that. */
+function untilJudged<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  before: State,
+  message: string,
+): Waits<State> {
+  const afterMs = Math.min(backoffMs(before.tries), ASK_AGAIN_MS);
+  const wait = { afterMs, reason: 'approval', problem: awaitingApproval(subject.item, message) } as const;
+  return waitLonger(untold(subject, before), wait);
 }
 
 /** Reads the lists for the item. */
@@ -303,6 +322,7 @@ export function* mayStillLeave<
     now.cancelled === said.cancelled &&
     now.decision?.id === said.decision?.id &&
     now.unsigned === said.unsigned &&
+    now.unjudged === null &&
     now.eights.length === said.eights.length &&
     otherKeysOf(context, kept).length > 0 === otherKeys;
   return isSame ? null : waits(state, 'service', 1_000, newlySaid(item));
@@ -610,12 +630,11 @@ export function waits<State>(
 
 /** The wait for people who must approve what was said about the item. @param waitsFor as a sentence */
 export function awaitsApproval<State>(state: State, item: string, waitsFor: string): Waits<State> {
-  return waits(
-    state,
-    'approval',
-    ASK_AGAIN_MS,
-    makeProblem('AWAITING_APPROVAL', item, { message: waitsFor }),
-  );
+  return waits(state, 'approval', ASK_AGAIN_MS, awaitingApproval(item, waitsFor));
+}
+
+function awaitingApproval(item: string, waitsFor: string): Problem {
+  return makeProblem('AWAITING_APPROVAL', item, { message: waitsFor });
 }
 
 /** The wait of a doubt that only time ends. It tells when that is, and that there is nothing to do. */

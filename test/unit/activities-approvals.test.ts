@@ -185,6 +185,8 @@ function gated(given: Given) {
     reads: () => reads,
     verified: () => verified,
     passes: (more: number) => (ms += more),
+    /** What the worker acts by. */
+    heard: () => instructions.read('SANDBOX', PLAN.run),
   };
 }
 
@@ -787,11 +789,15 @@ test('what people let be paid again is added up over all payments of a run: the 
   assert.ok(first !== undefined && second !== undefined && third !== undefined);
   const { again, plan } = belowRule([first, second, third], lists);
   for (const item of ['a-0', 'a-1']) assert.equal((await again(item)).kind, 'DONE', item);
-  for (const item of ['a-2', 'a-3']) {
+  for (const [item, sum] of [
+    ['a-2', '1,300'],
+    ['a-3', '1,400'],
+  ] as const) {
     // One after the other.
     const reply = await again(item);
     assert.ok(reply.kind === 'NOT_SENT' && reply.notAllowed === 'AWAITING_APPROVAL', JSON.stringify(reply));
-    assert.match(reply.reason, /pays 1,300\.00 EUR in all.*of who has said it and of 2 of ana, ben, chi/);
+    assert.ok(reply.reason.includes(`pays ${sum}.00 EUR in all`), reply.reason);
+    assert.match(reply.reason, /signature of who has said it and of 2 of ana, ben, chi/);
   }
   const signed = belowRule([first, ...(await approved(second, plan)), third], lists);
   assert.equal((await signed.again('a-0')).kind, 'DONE');
@@ -929,6 +935,36 @@ test('while it cannot be read what a decision is judged by, its payment waits', 
   const gone = POLICY.replace('name: p', 'name: another');
   const without = gated({ words: () => [accept], isHeard: true, folder: () => ({ policy: gone }) });
   await assertHeld(without, /the folder has no policy "p" for it/);
+});
+
+test('what a worker cannot judge is marked as that, and a word that only lacks signatures is not', async () => {
+  const about: Signable = { ...SAID, kind: 'executed', item: 'supplier', recordId: 'wtd_9' };
+  const words = await approved(about);
+  const [, ...signatures] = words;
+  const forged = Array.from({ length: 24 }, (_, index) => ({
+    ...(signatures[0] as Extract<Recorded, { kind: 'approve' }>),
+    id: `forged-${index}`,
+    expiresAtMs: NOW + HOUR_MS + index + 1,
+  }));
+  const edit = POLICY.replace('settlement: T0', 'settlement: T0, max_quotes: 4');
+  const marks = async (given: Given): Promise<unknown> => {
+    const { unsigned = {}, unjudged = [] } = await gated({ ...given, isHeard: true }).heard();
+    return [Object.keys(unsigned), unjudged];
+  };
+  const { id } = about;
+  assert.deepEqual(await marks({ words: () => words }), [[], []]);
+  assert.deepEqual(await marks({ words: () => [about] }), [[id], []]);
+  const missing: typeof verifySignature = (asked) => verifySignature(asked, '/nowhere/ssh-keygen');
+  const flood = [about, ...forged.slice(0, 12), ...signatures, ...forged.slice(12)];
+  const unable: readonly Given[] = [
+    { words: () => words, verify: missing },
+    { words: () => flood },
+    { words: () => words, folder: () => ({ policy: edit }) },
+    { words: () => words, folder: () => ({ isUnusable: true }) },
+  ];
+  for (const given of unable)
+    // One after the other.
+    assert.deepEqual(await marks(given), [[id], [id]]);
 });
 
 /** The same once more, as another word. */
