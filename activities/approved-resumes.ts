@@ -3,7 +3,15 @@
  * end needs the signatures of that rule. Before that a resume counts as not said. Verifying takes longer than a reading of the halts may, so
  * that it goes on beside it. What counted once is over, as long as this worker lives.
  */
-import { resumedBy, resumeToSign, type HaltRecord, type HaltWord, type Resumed } from '../domain/halt.ts';
+import {
+  nameText,
+  resumedBy,
+  resumesIn,
+  resumeToSign,
+  type HaltRecord,
+  type HaltWord,
+  type Resumed,
+} from '../domain/halt.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { standingBy, standingText } from '../domain/writes/approvals.ts';
 import { rulesFor, type Approvals } from '../domain/writes/approval-rules.ts';
@@ -52,6 +60,7 @@ class Judge {
   readonly #verifying: Verifying;
   /** What each resume waits for, by its halt; null: it counts. */
   readonly #unsigned = new Map<string, string | null>();
+  #resumes: { readonly of: HaltRecord; readonly all: readonly Resumed[] } | null = null;
   #looked: { readonly record: HaltRecord; readonly at: Moment } | null = null;
   #looking: Promise<void> | null = null;
   version = 0;
@@ -62,17 +71,17 @@ class Judge {
   }
 
   marked(word: HaltWord): HaltWord {
-    const resumed = resumedBy([], word);
+    const resumed = resumedBy(word);
     if (resumed === null) return word;
-    const known = this.#unsigned.get(nameOf(resumed));
+    const known = this.#unsigned.get(nameText(resumed.said));
     const unsigned = known === undefined ? NOT_JUDGED : known;
     return unsigned === null ? word : { ...word, unsigned };
   }
 
   /** Judges what is not judged yet. Never rejects. */
   look(record: HaltRecord): Promise<void> {
-    const resumes = record.words.flatMap((word) => resumedBy(record.words, word) ?? []);
-    const left = resumes.filter((one) => this.#unsigned.get(nameOf(one)) !== null);
+    if (this.#resumes?.of !== record) this.#resumes = { of: record, all: resumesIn(record.words) };
+    const left = this.#resumes.all.filter(({ said }) => this.#unsigned.get(nameText(said)) !== null);
     const isFresh = this.#looked?.record === record && ageMs(this.#options.clock, this.#looked.at) < AGAIN_MS;
     if (left.length === 0 || (isFresh && this.#looking === null)) return Promise.resolve();
     this.#looking ??= this.#judge(left).finally(() => {
@@ -88,7 +97,7 @@ class Judge {
       // A folder that cannot be used says nothing of what must be approved.
       if (policies.length === 0) return;
       for (const resumed of left) {
-        const name = nameOf(resumed);
+        const name = nameText(resumed.said);
         // One after the other: there is mostly one.
         const unsigned = approvals === null ? null : await this.#unsignedOf(resumed, approvals);
         if (unsigned === this.#unsigned.get(name)) continue;
@@ -120,8 +129,4 @@ class Judge {
     }
     return null;
   }
-}
-
-function nameOf({ said: { scope, haltAtMs } }: Pick<Resumed, 'said'>): string {
-  return JSON.stringify([scope.policy, scope.currency, haltAtMs]);
 }

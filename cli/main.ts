@@ -42,8 +42,11 @@ async function traced(session: Session, work: () => Promise<unknown>): Promise<v
   const { io, argv } = session;
   const [name = ''] = wantedBy(argv) ?? [];
   const beginsTrace = COMMANDS.some((entry) => entry.beginsTrace === true && nameOf(entry) === name);
-  const say = (trouble: Unsent) => io.stderr.write(`warning: ${unsentText(trouble)}\n`);
-  const traces = beginsTrace ? await openTraces(io.env, { say, timeoutMs: COLLECTOR_MS }) : null;
+  if (!beginsTrace) return void (await work());
+  const { Output } = await import('./terminal/output.ts');
+  const output = new Output(io, argv.includes('--json'));
+  const say = (trouble: Unsent) => output.note(`warning: ${unsentText(trouble)}`);
+  const traces = await openTraces(io.env, { say, timeoutMs: COLLECTOR_MS });
   if (traces === null) return void (await work());
   try {
     await traces.inSpan(`cambist ${name}`, async (span) => {

@@ -3,6 +3,7 @@
  * (`durable/halts/read.ts` keeps the halts in Temporal). A halt that cannot be understood counts as a halt of everything.
  * Pure.
  */
+import { jsonBytes } from './json-bytes.ts';
 import { makeProblem, type Problem } from './problems.ts';
 import { isMoment, isRecord, lineOf, misshapen, oneOf, orNull, recordOf, type Fields } from './shape.ts';
 
@@ -103,55 +104,100 @@ const EVERYTHING: HaltScope = { policy: null, currency: null };
 
 /** The halts that stand by a record, oldest first. */
 export function haltsAfter(words: readonly HaltWord[]): readonly Halt[] {
-  let halts: readonly Halt[] = [];
-  for (const [index, word] of words.entries()) {
-    if (word.word === 'approve') continue;
-    if (word.word === 'resume') {
-      const { said } = word;
-      // A resume that cannot be understood takes back no halt, nor does one that people must approve and have not.
-      if (isResume(said) && word.unsigned === undefined)
-        halts = halts.filter((halt) => !isNamedBy(said, halt));
-      continue;
-    }
+  const halts = new Map<string, Halt>();
+  const ofScope = new Map<string, string[]>();
+  const known = new Set<string>();
+  for (const word of words) {
+    const name = namedBy(word);
+    // A resume that cannot be understood takes back no halt, nor does one that people must approve and have not.
+    if (name === null) continue;
+    const isBack = word.word === 'stands' && known.has(name);
+    known.add(name);
+    if (word.word === 'resume') halts.delete(name);
+    // What was said of this very halt decides, even where another person puts it back.
+    if (word.word === 'resume' || isBack) continue;
     const halt = haltIn(word);
-    if (word.word === 'stands') {
-      // What was said of this very halt decides, even where another person puts it back.
-      if (!isKnown(words.slice(0, index), halt)) halts = [...halts, halt];
-      continue;
-    }
-    halts = [...halts.filter((one) => !isSameScope(one.scope, halt.scope)), halt];
+    const scopeName = JSON.stringify([halt.scope.policy, halt.scope.currency]);
+    const names = ofScope.get(scopeName) ?? [];
+    // A halt that is said again takes the place of those before it; one that is put back stands beside them.
+    if (word.word !== 'stands') for (const earlier of names.splice(0)) halts.delete(earlier);
+    ofScope.set(scopeName, names);
+    names.push(name);
+    halts.set(name, halt);
   }
-  return halts;
+  return [...halts.values()];
 }
 
 /**
  * The halts that may stand for a worker, oldest first, whatever was resumed: only workers know whether a resume counts. A drill's end does.
  */
 function mayStand(words: readonly HaltWord[]): readonly Halt[] {
-  return haltsAfter(words.filter((word) => resumedBy([], word) === null));
-}
-
-/** The last resume of this halt, whether it counts or not; null: nobody has resumed it. */
-export function lastResumeOf(words: readonly HaltWord[], halt: Halt): Resumed | null {
-  return (
-    words.flatMap((word) => resumedBy(words, word) ?? []).findLast(({ said }) => isNamedBy(said, halt)) ??
-    null
-  );
+  return haltsAfter(words.filter((word) => resumedBy(word) === null));
 }
 
 /** A halt that a new record begins with, or what people have said of the end of one, with its moment. */
 export type Carried = Halt | Pick<HaltWord, 'word' | 'said' | 'atMs'>;
 
+/** A new record begins with so many bytes at most, each of the three parts. Temporal takes 2 MiB in all. */
+const MOST_BYTES = 131_072;
+/** Of the end of each halt it has so many signatures at most, the oldest and the newest. */
+const MOST_SIGNATURES = 16;
+
 /**
  * What a command begins a new record with: all that may stand, with the resumes and signatures by which workers judge it. A halt must
  * not be lost, since somebody has resumed it without the signatures of others; nor may one stand again that was resumed with them.
+ * Whoever may write to the namespace may have said far too much: what is left out stays halted, until people resume or sign it again.
  */
 export function carriedFrom(words: readonly HaltWord[]): readonly Carried[] {
-  const halts = mayStand(words);
-  const isOf = ({ word, said }: HaltWord): boolean =>
-    ((word === 'resume' && isResume(said)) || (word === 'approve' && isSigned(said))) &&
-    halts.some((halt) => isNamedBy(said, halt));
-  return [...halts, ...words.filter(isOf).map(({ word, said, atMs }) => ({ word, said, atMs }))];
+  const halts = boundedHalts(mayStand(words));
+  const [resumes, signatures] = [resumesByHalt(words), signaturesIn(words)];
+  // The newest are those that people most likely wait for.
+  const names = halts.map((halt) => nameText(nameOf(halt))).toReversed();
+  const resumed = names.flatMap((name) => resumes.get(name) ?? []);
+  const signed = names.flatMap((name) => {
+    const all = signatures.get(name) ?? [];
+    const half = MOST_SIGNATURES / 2;
+    return [...all.slice(0, half), ...all.slice(half).slice(-half)];
+  });
+  return [
+    ...halts,
+    ...thatFit(resumed.map(({ said, atMs }) => ({ word: 'resume', said, atMs }))),
+    ...thatFit(signed.map(({ atMs, ...said }) => ({ word: 'approve', said, atMs }))),
+  ];
+}
+
+/** Halts that a new record begins with. Where they are too many for one, everything is halted. Drills stop nothing, and are left out. */
+export function boundedHalts(halts: readonly Halt[]): readonly Halt[] {
+  const meant = halts.filter((halt) => drillOf(halt.scope) === null);
+  const fit = thatFit(meant);
+  if (fit.length === meant.length) return meant;
+  const why = `so much was halted that a new record cannot hold it: ${meant.length} halts`;
+  // A moment of its own, so that no resume of another halt is one of this.
+  const atMs = 1 + meant.reduce((newest, halt) => Math.max(newest, halt.atMs), 0);
+  return [...fit, { scope: EVERYTHING, by: 'Cambist', why, atMs }];
+}
+
+/** What a new record begins with where it could not be read what stood before. */
+export function haltOfUnread(atMs: number): Halt {
+  return { scope: EVERYTHING, by: 'Cambist', why: 'what was halted before could not be read', atMs };
+}
+
+function thatFit<One>(all: readonly One[]): readonly One[] {
+  let bytes = 0;
+  return all.filter((one) => {
+    bytes += jsonBytes(one);
+    return bytes <= MOST_BYTES;
+  });
+}
+
+/** The halt of the same scope that stood when this was said last; null: there was none. */
+export function replacedBy(words: readonly HaltWord[], { scope: of, by, why }: HaltSaid): Halt | null {
+  const index = words.findLastIndex(
+    ({ word, said }) =>
+      word === 'halt' && isSaid(said) && said.by === by && said.why === why && isSameScope(said.scope, of),
+  );
+  if (index === -1) return null;
+  return haltsAfter(words.slice(0, index)).find((halt) => isSameScope(halt.scope, of)) ?? null;
 }
 
 /** What a new record begins with, at `atMs`. What is no word about the end of a halt is a halt that stood then. */
@@ -166,13 +212,11 @@ function haltIn({ word, said, atMs }: HaltWord): Halt {
   return isSaid(said) ? { ...said, atMs } : unreadable(atMs);
 }
 
-/** True when these words say this very halt, or take it back. A resume that lacks signatures does neither. */
-function isKnown(words: readonly HaltWord[], halt: Halt): boolean {
-  return words.some((word) => {
-    if (word.word === 'approve') return false;
-    if (word.word !== 'resume') return isNamedBy(nameOf(haltIn(word)), halt);
-    return word.unsigned === undefined && isResume(word.said) && isNamedBy(word.said, halt);
-  });
+/** The halt that the word says, or takes back, by its name; null: none. A resume that lacks signatures does neither. */
+function namedBy(word: HaltWord): string | null {
+  if (word.word === 'approve') return null;
+  if (word.word !== 'resume') return nameText(nameOf(haltIn(word)));
+  return word.unsigned === undefined && isResume(word.said) ? nameText(word.said) : null;
 }
 
 /** A halt or a resume as it was said, and when. */
@@ -210,8 +254,9 @@ export const HOLDS_NOTHING: HaltsHeld = { record: null, halts: [], lost: [] };
  */
 export function heldAfter({ record: last, halts }: HaltsHeld, record: HaltRecord): HaltsHeld {
   const held = last !== null && isGone(last, record) ? [...halts, haltOfGone(last)] : halts;
+  const known = new Set(record.words.map(namedBy));
   // A drill stops nothing, and ends by itself.
-  const lost = held.filter((halt) => drillOf(halt.scope) === null && !isKnown(record.words, halt));
+  const lost = held.filter((halt) => drillOf(halt.scope) === null && !known.has(nameText(nameOf(halt))));
   return { record, halts: [...lost, ...haltsAfter(record.words)], lost };
 }
 
@@ -235,29 +280,61 @@ export type Resumed = {
   readonly signed: readonly (ResumeSigned & { readonly atMs: number })[];
 };
 
-/** The resume that the word is, with all signatures for the end of its halt; null: it is none, or that of a drill, which stops nothing. */
-export function resumedBy(words: readonly HaltWord[], { word, said, atMs }: HaltWord): Resumed | null {
-  if (word !== 'resume' || !isResume(said) || drillOf(said.scope) !== null) return null;
-  return { said, atMs, signed: signedFor(words, said) };
+/** The resume that the word is; null: it is none, or that of a drill, which stops nothing. */
+export function resumedBy({ word, said, atMs }: HaltWord): Pick<Resumed, 'said' | 'atMs'> | null {
+  return word === 'resume' && isResume(said) && drillOf(said.scope) === null ? { said, atMs } : null;
+}
+
+/** The last resume of each halt, whether it counts or not, with what people have signed for the end of that halt. */
+export function resumesIn(words: readonly HaltWord[]): readonly Resumed[] {
+  return [...resumesByHalt(words).values()];
+}
+
+function resumesByHalt(words: readonly HaltWord[]): ReadonlyMap<string, Resumed> {
+  const signatures = signaturesIn(words);
+  const last = new Map<string, Resumed>();
+  for (const word of words) {
+    const resumed = resumedBy(word);
+    if (resumed === null) continue;
+    const name = nameText(resumed.said);
+    last.set(name, { ...resumed, signed: signatures.get(name) ?? [] });
+  }
+  return last;
 }
 
 /** What people have signed for the end of this halt. */
-export function signedFor(words: readonly HaltWord[], { scope: of, haltAtMs }: HaltName): Resumed['signed'] {
-  return words.flatMap(({ word, said, atMs }) =>
-    word === 'approve' && isSigned(said) && said.haltAtMs === haltAtMs && isSameScope(said.scope, of)
-      ? [{ ...said, atMs }]
-      : [],
-  );
+export function signedFor(words: readonly HaltWord[], halt: HaltName): Resumed['signed'] {
+  return signaturesIn(words).get(nameText(halt)) ?? [];
 }
+
+/** The signatures for the end of each halt, by its name. Each counts once, from when Temporal took it first. */
+function signaturesIn(words: readonly HaltWord[]): ReadonlyMap<string, Resumed['signed']> {
+  const all = new Map<string, Map<string, Resumed['signed'][number]>>();
+  for (const { word, said, atMs } of words) {
+    if (word !== 'approve' || !isSigned(said)) continue;
+    const name = nameText(said);
+    const signed = all.get(name) ?? new Map<string, Resumed['signed'][number]>();
+    all.set(name, signed);
+    const id = JSON.stringify([said.as, said.expiresAtMs, said.signature]);
+    if (!signed.has(id)) signed.set(id, { ...said, atMs });
+  }
+  return new Map([...all].map(([name, signed]) => [name, [...signed.values()]]));
+}
+
+/** A halt whose end people may have to sign, and the last resume of it; null: nobody has resumed it. */
+export type ToEnd = { readonly halt: Halt; readonly resumed: Resumed | null };
 
 /**
  * The halts of exactly this scope whose end may wait for signatures. Once its record is gone, a worker may hold several of one scope. Where
  * nobody has resumed one yet, the last.
  */
-export function endsToSign(words: readonly HaltWord[], of: HaltScope): readonly Halt[] {
-  const halts = mayStand(words).filter((halt) => isSameScope(halt.scope, of));
-  const resumed = halts.filter((halt) => lastResumeOf(words, halt) !== null);
-  return resumed.length > 0 ? resumed : halts.slice(-1);
+export function endsToSign(words: readonly HaltWord[], of: HaltScope): readonly ToEnd[] {
+  const resumes = resumesByHalt(words);
+  const ends = mayStand(words)
+    .filter((halt) => isSameScope(halt.scope, of))
+    .map((halt): ToEnd => ({ halt, resumed: resumes.get(nameText(nameOf(halt))) ?? null }));
+  const resumed = ends.filter((one) => one.resumed !== null);
+  return resumed.length > 0 ? resumed : ends.slice(-1);
 }
 
 /** What the end of a halt waits for that a person has resumed; null: nobody has, or nothing must be signed. */
@@ -319,6 +396,11 @@ export type HaltName = Pick<ResumeSaid, 'scope' | 'haltAtMs'>;
 
 function nameOf({ scope: of, atMs: haltAtMs }: Halt): HaltName {
   return { scope: of, haltAtMs };
+}
+
+/** The same name for the same halt. */
+export function nameText({ scope: of, haltAtMs }: HaltName): string {
+  return JSON.stringify([of.policy, of.currency, haltAtMs]);
 }
 
 /** True for the halt that a resume takes back. */

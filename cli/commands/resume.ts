@@ -10,6 +10,7 @@ import {
   type Halt,
   type HaltScope,
   type Resumed,
+  type ToEnd,
 } from '../../domain/halt.ts';
 import type { Ending } from '../../domain/endings.ts';
 import type { Mode } from '../../domain/service/records.ts';
@@ -21,7 +22,6 @@ import {
   resume,
   signResume,
   wakeAll,
-  type ToEnd,
 } from '../../operations/halt/switch.ts';
 import { CommandFailure } from '../../operations/failure.ts';
 import { atPlace } from '../../operations/place.ts';

@@ -1,28 +1,56 @@
 /** Says something in the record of halts (`durable/halts/read.ts`). Needs no worker. */
-import type { Carried, Halt, HaltSaid, HaltsHeld, ResumeSaid, ResumeSigned } from '../../domain/halt.ts';
+import {
+  boundedHalts,
+  type Carried,
+  type Halt,
+  type HaltSaid,
+  type HaltsHeld,
+  type ResumeSaid,
+  type ResumeSigned,
+} from '../../domain/halt.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import { UNSERVED_QUEUE, HALT_TYPE, haltIdOf, standsSignal } from '../../workflows/names.ts';
+import { isGone, isRefused } from '../history.ts';
 import type { HaltsOf } from './read.ts';
 
 /** When Temporal does not answer within this time, it counts as not taken. */
 export const SAY_LIMIT_MS = 10_000;
 
-/** @param before what a new record begins with, where no person has begun one, or a person has ended it */
+/**
+ * Mostly one call, which depends on nothing that anybody else has written.
+ * @param before what a new record begins with. It is asked only where none is open: no person has begun one, or a person has ended
+ * it, or Temporal takes no more signals for it (10,000)
+ */
 export async function say(
   { client, mode }: HaltsOf,
   signal: string,
   said: HaltSaid | ResumeSaid | ResumeSigned | Halt,
-  before: readonly Carried[],
+  before: () => Promise<readonly Carried[]>,
 ): Promise<void> {
-  await client.withDeadline(Date.now() + SAY_LIMIT_MS, () =>
+  const inTime = <T>(call: () => Promise<T>): Promise<T> =>
+    client.withDeadline(Date.now() + SAY_LIMIT_MS, call);
+  const open = client.workflow.getHandle(haltIdOf(mode));
+  try {
+    await inTime(() => open.signal(signal, said));
+    return;
+  } catch (error) {
+    if (!isRefused(error) && !isGone(error)) throw error;
+    // What it has kept stays a part of the record.
+    if (isRefused(error)) await inTime(() => open.terminate(FULL)).catch(() => {});
+  }
+  const carried = await before();
+  // Where another one has been begun meanwhile, it gets the signal.
+  await inTime(() =>
     client.workflow.signalWithStart(HALT_TYPE, {
       ...startOptions(mode),
-      args: [before],
+      args: [carried],
       signal,
       signalArgs: [said],
     }),
   );
 }
+
+const FULL = 'Temporal takes no more signals for it; another one goes on with what is halted';
 
 /**
  * Makes a function by which a worker writes back what its Temporal has lost, so that commands and other workers know of it,
@@ -44,17 +72,18 @@ export function puttingBack(of: HaltsOf): (held: HaltsHeld) => void {
 
 async function putBack(of: HaltsOf, { record, halts, lost }: HaltsHeld): Promise<void> {
   const { client, mode } = of;
+  const carried = boundedHalts(halts);
   if (record?.isOpen !== true && lost.length === 0) {
     await client.withDeadline(Date.now() + SAY_LIMIT_MS, () =>
       client.workflow.start(HALT_TYPE, {
         ...startOptions(mode),
-        args: [halts],
+        args: [carried],
         workflowIdConflictPolicy: 'USE_EXISTING',
       }),
     );
   }
   // One after the other: mostly there is one.
-  for (const halt of lost) await say(of, standsSignal.name, halt, halts);
+  for (const halt of lost) await say(of, standsSignal.name, halt, async () => carried);
 }
 
 function startOptions(mode: Mode) {

@@ -6,9 +6,11 @@ import {
   carriedFrom,
   drillOf,
   endsToSign,
+  haltOfUnread,
   haltsAfter,
   isSameScope,
-  lastResumeOf,
+  replacedBy,
+  type Carried,
   type Halt,
   type HaltRecord,
   type HaltWord,
@@ -17,9 +19,9 @@ import {
   signedFor,
   type HaltSaid,
   type HaltScope,
-  type Resumed,
   type ResumeSaid,
   type ResumeSigned,
+  type ToEnd,
 } from '../../domain/halt.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
@@ -87,16 +89,14 @@ export async function keepHalt(
   of: HaltsOf,
   said: HaltSaid,
 ): Promise<{ readonly halts: readonly Halt[]; readonly replaced: Halt | null }> {
-  let words = await wordsOf(of);
-  let halts = haltsAfter(words);
   const isSame = ({ scope }: Halt): boolean => isSameScope(scope, said.scope);
-  const replaced = halts.find(isSame) ?? null;
   for (let tries = 1; tries <= TRIES; tries += 1) {
-    await say(of, haltSignal.name, said, carriedFrom(words));
-    words = await wordsOf(of);
-    halts = haltsAfter(words);
+    // It is said before anything is read, so that nothing that anybody has written keeps it from being said.
+    await say(of, haltSignal.name, said, () => carried(of).catch(() => [haltOfUnread(Date.now())]));
+    const words = await wordsOf(of);
+    const halts = haltsAfter(words);
     // The signal can be lost only if a person ends the record at this very moment and another command begins a new one.
-    if (halts.some(isSame)) return { halts, replaced };
+    if (halts.some(isSame)) return { halts, replaced: replacedBy(words, said) };
   }
   throw new CommandFailure('infrastructure', [
     {
@@ -107,6 +107,10 @@ export async function keepHalt(
       fix: 'See the workflow in the Temporal UI, then type it again. Until then, stop the workers.',
     },
   ]);
+}
+
+async function carried(of: HaltsOf): Promise<readonly Carried[]> {
+  return carriedFrom(await wordsOf(of));
 }
 
 /**
@@ -121,18 +125,14 @@ export async function resume(
   for (const { scope, atMs: haltAtMs } of halts) {
     const said: ResumeSaid = { scope, by, why, haltAtMs };
     // One after the other: mostly there is one.
-    await say(of, resumeSignal.name, said, carriedFrom(await wordsOf(of)));
+    await say(of, resumeSignal.name, said, () => carried(of));
   }
   return haltsAfter(await wordsOf(of)).filter(isMeant);
 }
 
-/** A halt whose end people may have to sign, and the last resume of it; null: nobody has resumed it. */
-export type ToEnd = { readonly halt: Halt; readonly resumed: Resumed | null };
-
 /** The halts of exactly this scope whose end people may have to sign. */
 export async function haltsToEnd(of: HaltsOf, scope: HaltScope): Promise<readonly ToEnd[]> {
-  const words = await wordsOf(of);
-  return endsToSign(words, scope).map((one) => ({ halt: one, resumed: lastResumeOf(words, one) }));
+  return endsToSign(await wordsOf(of), scope);
 }
 
 /**
@@ -147,11 +147,13 @@ export async function haltsToSign(
   const words = await wordsOf(of);
   const key = await requirePublicKey(keyFile);
   const halts = endsToSign(words, scope);
-  const areOther = await fewAtOnce(halts, 1, (one) => hasSignedOtherwise(of, words, { halt: one, as, key }));
+  const areOther = await fewAtOnce(halts, 1, (one) =>
+    hasSignedOtherwise(of, words, { halt: one.halt, as, key }),
+  );
   const left = halts.filter((_one, index) => areOther[index] !== true);
   if (halts.length > 0 && left.length === 0)
     throw signedAsOther(`resume ${scopeText(scope)}`, as, 'resumed it', '`npx cambist status`');
-  return left.map((one) => ({ halt: one, resumed: lastResumeOf(words, one) }));
+  return left;
 }
 
 /** Whether this key has signed the end of the halt in the other role. @throws CommandFailure when this machine cannot verify that */
@@ -196,7 +198,7 @@ export async function signResume(
   const text = resumeToSign({ as, mode, namespace, scope, haltAtMs, expiresAtMs });
   const signature = await signedText(keyFile, text);
   const signed: ResumeSigned = { scope, by, why, haltAtMs, as, expiresAtMs, signature };
-  await say(of, approveSignal.name, signed, carriedFrom(await wordsOf(of)));
+  await say(of, approveSignal.name, signed, () => carried(of));
 }
 
 /**

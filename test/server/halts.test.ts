@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { READING_HOLDS_MS } from '../../domain/halt.ts';
 import { describe } from '../../durable/described.ts';
-import { currentHalts, halt } from '../../operations/halt/switch.ts';
+import { currentHalts, halt, resume as letGo } from '../../operations/halt/switch.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
 import { UNSERVED_QUEUE, HALT_TYPE, haltIdOf } from '../../workflows/names.ts';
 import { paymentsOf, startBatch, type BatchRun } from '../support/batches.ts';
@@ -19,10 +19,12 @@ import { openWire } from '../support/proxy.ts';
 import { untilPolling } from '../support/pollers.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Stage } from '../support/stage.ts';
 
-// A server of its own: a halt of everything is one of every test.
+// A server of its own: a halt of everything is one of every test. It takes fewer signals for a workflow than 10,000.
 let server: DevServer;
+const MOST_SIGNALS = 60;
 before(async () => {
-  server = await startDevServer({ port: 0, headless: true, shortTimers: true });
+  const dynamicConfig = [`history.maximumSignalsPerExecution=${MOST_SIGNALS}`];
+  server = await startDevServer({ port: 0, headless: true, shortTimers: true, dynamicConfig });
 });
 after(() => server.stop());
 
@@ -237,6 +239,30 @@ test('halts that are said at once are all kept, without any worker, and by whoev
     assert.deepEqual(await kept(), new Set(['EUR', 'GBP', 'MXN', 'USD']));
   } finally {
     for (const currency of currencies) await command(stage, ['resume', '--currency', currency]);
+    await stage.close();
+  }
+});
+
+test('a halt counts, and what was said before goes on counting, where somebody has used up all signals that Temporal takes', async () => {
+  const stage = await openStage({ temporalAddress: server.address });
+  const { client } = stage.temporal;
+  const of = { client, mode: 'SANDBOX' } as const;
+  const said = { by: 'ana', why: 'a test' };
+  const haltIn = (currency: string) => halt(of, { scope: { policy: null, currency }, ...said });
+  const kept = async () => new Set((await currentHalts(of)).map(({ scope }) => scope.currency));
+  try {
+    await haltIn('EUR');
+    const open = client.workflow.getHandle(haltIdOf('SANDBOX'));
+    const { runId } = await open.describe();
+    const flood = await Promise.allSettled(
+      Array.from({ length: MOST_SIGNALS }, () => open.signal('approve', 'anything')),
+    );
+    assert.ok(flood.some(({ status }) => status === 'rejected'));
+    await haltIn('MXN');
+    assert.notEqual((await open.describe()).runId, runId);
+    assert.deepEqual(await kept(), new Set(['EUR', 'MXN']));
+  } finally {
+    await letGo(of, await currentHalts(of), said);
     await stage.close();
   }
 });

@@ -13,12 +13,15 @@ import {
   endsToSign,
   haltsAfter,
   heldAfter,
+  replacedBy,
+  resumesIn,
   scopeOptions,
   type HaltRecord,
   type HaltScope,
   type HaltWord,
   type HaltsHeld,
 } from '../../domain/halt.ts';
+import { jsonBytes } from '../../domain/json-bytes.ts';
 import { makeProblem } from '../../domain/problems.ts';
 import { NEW_LEG, type LegState } from '../../domain/writes/leg-state.ts';
 import { executeTradeSteps, requestQuoteSteps } from '../../domain/writes/trade.ts';
@@ -118,6 +121,130 @@ test('a record that a command begins anew keeps what somebody has resumed with t
   assert.deepEqual(scopesAfter(...beginsWith([{ ...resume, unsigned: '' }], NOW)), [ALL], 'no word of ours');
 });
 
+const signedFor = (scope: HaltScope, signature: string, haltAtMs = NOW): HaltWord => ({
+  word: 'approve',
+  said: { scope, haltAtMs, by: 'ben', why: 'w', as: 'approver', expiresAtMs: NOW + 9, signature },
+  atMs: NOW + 7,
+});
+const times = <One>(count: number, make: (index: number) => One): readonly One[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+const begunAnew = (words: readonly HaltWord[]) =>
+  beginsWith(JSON.parse(JSON.stringify(carriedFrom(words))), NOW + 9_000);
+
+test('what somebody says again 4,000 times a new record has once, and a halt that is said after that is in force', () => {
+  const copies = [
+    ...times(2_000, () => signedFor(OF_P, 'QUJD')),
+    ...times(2_000, () => said('resume', OF_P)),
+  ];
+  const words = [said('halt', OF_P), ...copies];
+  const anew = begunAnew(words);
+  assert.deepEqual(
+    anew.map(({ word }) => word),
+    ['stands', 'resume', 'approve'],
+  );
+  assert.ok(jsonBytes(carriedFrom(words)) < 2_000);
+  assert.deepEqual(scopesAfter(...anew, said('halt', ALL)), [ALL]);
+});
+
+test('of a flood of forged signatures a new record has the oldest and the newest, and of halts that another took the place of none', () => {
+  const forged = times(350, (index) => signedFor(OF_P, `${index}`.padStart(6_000, 'A')));
+  const over = times(350, (index) => signedFor(OF_P, `${index}`.padStart(6_000, 'B'), NOW - 1));
+  const words = [
+    said('halt', OF_P, NOW - 1),
+    ...over,
+    said('halt', OF_P),
+    signedFor(OF_P, 'QUJD'),
+    ...forged,
+    signedFor(OF_P, 'REVG'),
+    said('resume', OF_P),
+  ];
+  const anew = begunAnew(words);
+  assert.ok(jsonBytes(carriedFrom(words)) < 150_000);
+  const [resumed] = resumesIn(anew);
+  const signatures = resumed?.signed.map(({ signature }) => signature) ?? [];
+  assert.deepEqual([signatures.length, signatures[0], signatures.at(-1)], [16, 'QUJD', 'REVG']);
+});
+
+test('a signature that was left out of a new record lifts nothing, and one that is given again does', () => {
+  const halts = times(40, (index): HaltScope => ({ policy: `p-${index}`, currency: null }));
+  const words = halts.flatMap((scope) => [
+    said('halt', scope),
+    said('resume', scope),
+    ...times(16, (index) => signedFor(scope, `${index}`.padStart(1_000, 'A'))),
+  ]);
+  const anew = begunAnew(words);
+  assert.equal(anew.filter(({ word }) => word === 'stands').length, 40);
+  assert.equal(resumesIn(anew).length, 40);
+  const signedOf = (some: readonly HaltWord[]) =>
+    resumesIn(some).filter((one) => one.said.scope.policy === 'p-0')[0]?.signed.length;
+  assert.equal(signedOf(words), 16);
+  assert.equal(signedOf(anew), 0);
+  assert.equal(signedOf([...anew, signedFor({ policy: 'p-0', currency: null }, 'QUJD')]), 1);
+});
+
+test('where more is halted than a new record can hold, everything is, and no resume of another halt lifts that', () => {
+  const many = times(4_000, (index) => said('halt', { policy: `p-${index}`, currency: null }));
+  const last = [said('halt', ALL, NOW + 1), said('resume', ALL, NOW + 1)];
+  for (const words of [many, [...many, ...last]]) {
+    const anew = begunAnew(words);
+    assert.ok(jsonBytes(carriedFrom(words)) < 400_000);
+    const halts = haltsAfter(anew);
+    assert.deepEqual(halts.at(-1)?.scope, ALL);
+    assert.match(halts.at(-1)?.why ?? '', /so much was halted that a new record cannot hold it/);
+    assert.notEqual(haltOf(halts, { policy: 'p-3999', currencies: ['MXN'] }), null);
+    assert.deepEqual(scopesAfter(...anew, said('resume', ALL, halts.at(-1)?.atMs)).at(-1)?.currency, null);
+    assert.ok(
+      !scopesAfter(...anew, said('resume', ALL, halts.at(-1)?.atMs)).some(({ policy }) => policy === null),
+    );
+  }
+});
+
+test('drills, which stop nothing, are in no new record', () => {
+  const drills = times(4_000, (index) => said('halt', drillScope(`${index}`)));
+  assert.deepEqual(carriedFrom([...drills, said('halt', OF_P)]), haltsAfter([said('halt', OF_P)]));
+});
+
+test('each word of a record is looked at a few times, however long the record is', () => {
+  let looks = 0;
+  const counted = (word: HaltWord): HaltWord => ({
+    ...word,
+    get said() {
+      looks += 1;
+      return word.said;
+    },
+  });
+  const words = times(1_000, (index) => [
+    said('halt', { policy: `p-${index}`, currency: null }),
+    said('resume', { policy: `p-${index}`, currency: null }),
+    signedFor({ policy: `p-${index}`, currency: null }, 'QUJD'),
+    { word: 'stands', said: { scope: OF_P, by: 'ana', why: 'w', atMs: NOW + index }, atMs: NOW },
+  ]).flat();
+  for (const read of [
+    haltsAfter,
+    resumesIn,
+    carriedFrom,
+    (all: readonly HaltWord[]) => endsToSign(all, OF_P),
+  ]) {
+    looks = 0;
+    read(words.map(counted));
+    // Each word that a record does not copy is read by a few functions, and by each of them a few times.
+    assert.ok(
+      looks > 0 && looks <= 20 * words.length,
+      `${read.name}: ${looks} looks at ${words.length} words`,
+    );
+  }
+});
+
+test('a halt tells which one of its scope it takes the place of', () => {
+  const [first, other] = [said('halt', OF_P, 1_000), said('halt', IN_MXN, 1_500)];
+  const own = { ...said('halt', OF_P, 2_000), said: { scope: OF_P, by: 'ben', why: 'seen' } };
+  const of = { scope: OF_P, by: 'ben', why: 'seen' };
+  assert.equal(replacedBy([first, other, own], of)?.atMs, 1_000);
+  assert.equal(replacedBy([other, own], of), null);
+  assert.equal(replacedBy([first, said('resume', OF_P, 1_000), own], of), null);
+  assert.equal(replacedBy([first], of), null);
+});
+
 test('people sign for the end of every halt of the scope that somebody has resumed, also of those that workers have put back', () => {
   const putBack = (atMs: number): HaltWord => ({
     word: 'stands',
@@ -126,7 +253,7 @@ test('people sign for the end of every halt of the scope that somebody has resum
   });
   const [first, gone] = [putBack(2_000), putBack(1_000)];
   const [resume, ofGone] = [said('resume', OF_P, 2_000), said('resume', OF_P, 1_000)];
-  const momentsOf = (...words: readonly HaltWord[]) => endsToSign(words, OF_P).map(({ atMs }) => atMs);
+  const momentsOf = (...words: readonly HaltWord[]) => endsToSign(words, OF_P).map(({ halt: of }) => of.atMs);
   assert.deepEqual(momentsOf(first, gone, resume, ofGone), [2_000, 1_000]);
   assert.deepEqual(momentsOf(first, gone, resume), [2_000], 'nobody has resumed the other one');
   assert.deepEqual(momentsOf(first, gone), [1_000]);

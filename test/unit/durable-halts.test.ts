@@ -1,11 +1,12 @@
 /** Reading the record of halts from Temporal: what counts as "nothing is halted", and what is no answer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { ServiceError, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { defaultDataConverter } from '@temporalio/common';
-import { haltsAfter } from '../../domain/halt.ts';
+import { beginsWith, haltsAfter } from '../../domain/halt.ts';
 import { haltsOf, readHalts } from '../../durable/halts/read.ts';
-import { puttingBack } from '../../durable/halts/say.ts';
+import { puttingBack, say } from '../../durable/halts/say.ts';
+import { halt } from '../../operations/halt/switch.ts';
 
 const payloads = (value: unknown) => ({ payloads: [defaultDataConverter.payloadConverter.toPayload(value)] });
 const SAID = { scope: { policy: null, currency: null }, by: 'ana', why: 'wrong accounts' };
@@ -46,9 +47,17 @@ class Told {
   areListsAway = false;
   readonly asked = { describes: 0, lists: 0, reads: 0 };
   readonly said: unknown[] = [];
+  /** Why the newest workflow takes no signal; null: it takes it. */
+  refuses: Error | null = null;
 
   get client(): Client {
     const getHandle = (_id: string, runId?: string) => ({
+      signal: async (signal: string, one: unknown) => {
+        if (this.refuses !== null) throw this.refuses;
+        if (isEnded(this.workflows.at(-1) ?? none())) none();
+        this.said.push({ signal, signalArgs: [one] });
+      },
+      terminate: async (reason: string) => void this.said.push({ terminated: reason }),
       describe: async () => {
         this.asked.describes += 1;
         if (this.error !== null) throw this.error;
@@ -72,9 +81,9 @@ class Told {
         yield* listed.map(({ runId }, index) => ({ runId, startTime: new Date(index) }));
       })();
     };
-    const say = async (_type: string, options: object) => void this.said.push(options);
+    const keep = async (_type: string, options: object) => void this.said.push(options);
     return {
-      workflow: { getHandle, list, start: say, signalWithStart: say },
+      workflow: { getHandle, list, start: keep, signalWithStart: keep },
       withDeadline: <T>(_deadline: number, work: () => T) => work(),
       options: {
         loadedDataConverter: { payloadCodecs: [], payloadConverter: defaultDataConverter.payloadConverter },
@@ -188,6 +197,60 @@ test('a halt that stood when the record was begun stands in it, and one that can
   assert.deepEqual([odd?.scope, odd?.atMs], [SAID.scope, AT_MS]);
 });
 
+type Said = { args?: unknown; signal?: string; signalArgs?: unknown };
+const never = () => Promise.reject(new Error('nothing is read for it'));
+/** The code of gRPC by which Temporal says that a workflow has had its 10,000 signals. */
+const full = new ServiceError('Failed to signal Workflow', {
+  cause: Object.assign(new Error('exceeded workflow execution limit for signal events'), { code: 3 }),
+});
+
+test('what is said into an open record is one signal, and nothing is read for it', async () => {
+  const { told } = temporal({ runId: 'a', events: [started] });
+  await say(told.of, 'halt', SAID, never);
+  assert.deepEqual(told.said, [{ signal: 'halt', signalArgs: [SAID] }]);
+  assert.deepEqual(told.asked, { describes: 0, lists: 0, reads: 0 });
+});
+
+test('where no record is open, and where Temporal takes no more signals for it, a halt begins a new one with what stands', async () => {
+  const open = { runId: 'a', events: [started] };
+  const carried = async () => [HALT];
+  for (const [workflows, refuses] of [
+    [[], null],
+    [[{ ...open, events: [started, terminated] }], null],
+    [[open], full],
+  ] as const) {
+    const { told } = temporal(...workflows);
+    told.refuses = refuses;
+    await assert.doesNotReject(say(told.of, 'halt', SAID, carried));
+    const [ended, begun] = (refuses === null ? [null, ...told.said] : told.said) as [unknown, Said];
+    assert.equal(/takes no more signals/.test(JSON.stringify(ended)), refuses !== null);
+    assert.deepEqual([begun.signal, begun.signalArgs, begun.args], ['halt', [SAID], [[HALT]]]);
+  }
+});
+
+test('where Temporal does not answer, a halt counts as not said', async () => {
+  const { told } = temporal({ runId: 'a', events: [started] });
+  told.refuses = new ServiceError('away', { cause: Object.assign(new Error('away'), { code: 14 }) });
+  await assert.rejects(say(told.of, 'halt', SAID, never), /away/);
+  assert.deepEqual(told.said, []);
+});
+
+test('a halt is said before anything is read, and where nothing can be read a new record begins with a halt of everything', async () => {
+  const { told } = temporal({ runId: 'a', events: [started] });
+  told.error = new Error('4 DEADLINE_EXCEEDED');
+  await assert.rejects(halt(told.of, SAID), /DEADLINE/);
+  assert.deepEqual(told.said, [{ signal: 'halt', signalArgs: [SAID] }]);
+  told.said.length = 0;
+  told.workflows = [];
+  const ofPolicy = { ...SAID, scope: { policy: 'p', currency: null } };
+  await assert.rejects(halt(told.of, ofPolicy), /DEADLINE/);
+  assert.equal(told.said.length, 1);
+  const [{ args } = {}] = told.said as Said[];
+  const [stands] = haltsAfter(beginsWith((args as unknown[])[0], AT_MS));
+  assert.deepEqual(stands?.scope, SAID.scope);
+  assert.match(stands?.why ?? '', /could not be read/);
+});
+
 test('a worker puts back what was lost, and begins a record anew that was ended, once at a time', async () => {
   const told = new Told();
   const putBack = puttingBack(told.of);
@@ -199,7 +262,7 @@ test('a worker puts back what was lost, and begins a record anew that was ended,
   await settled();
   putBack({ record: { ...record, isOpen: false }, halts: [HALT], lost: [] });
   await settled();
-  const [put, begun, ...more] = told.said as { args: unknown; signal?: string; signalArgs?: unknown }[];
+  const [put, begun, ...more] = told.said as Said[];
   assert.deepEqual([put?.signal, put?.signalArgs, put?.args], ['stands', [HALT], [[HALT]]]);
   assert.deepEqual([begun?.signal, begun?.args, more], [undefined, [[HALT]], []]);
 });

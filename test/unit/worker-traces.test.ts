@@ -228,7 +228,9 @@ test('an activity goes on in the trace of its header, and one with a header that
 
 test('of a failed attempt its code is told, of a poll that goes on later no error, and of none its words', async () => {
   const failed = async (error: Error): Promise<unknown> => {
-    const [only] = await spansOf(() => Promise.reject(error));
+    const [only] = await spansOf(async () => {
+      throw error;
+    });
     assert.ok(!JSON.stringify([only?.attributes, only?.events, only?.status]).includes('Ana Canary'));
     return [only?.attributes['cambist.failure'], only?.status.code === SpanStatusCode.ERROR];
   };
