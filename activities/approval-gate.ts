@@ -13,6 +13,7 @@ import {
   instructionsAbout,
   type Kept,
   type PaidAgain,
+  type PaidAgainOfChunk,
   type Recorded,
 } from '../domain/people/instructions.ts';
 import { firstReference, generationOf, runName, runOf, type RunName } from '../domain/references.ts';
@@ -21,14 +22,18 @@ import type { Mode } from '../domain/service/records.ts';
 import {
   NOTHING_MOVED,
   isSignable,
+  movedAgain,
   movedBefore,
+  movedByMost,
   movedByPlan,
   movedByRows,
   quoted,
+  paysAgain,
   signableText,
   standingBy,
   standingText,
   textToSign,
+  together,
   whyCovered,
   whyNotOfPlan,
   type Moved,
@@ -158,10 +163,28 @@ function unread(what: string, error: unknown): string {
 type Covered = {
   readonly version: AllowedPolicy | null;
   readonly covering: readonly { readonly rule: ApprovalRule; readonly why: string }[];
+  /** All rules of its policy cover it. */
+  readonly isByAll: boolean;
+};
+
+/** By what is judged whether people must approve something of a run. */
+type Basis = {
+  readonly plan: Plan;
+  readonly approvals: Approvals;
+  readonly versions: readonly AllowedPolicy[];
+  /** What each chunk of its batch moves. */
+  readonly rows: readonly Moved[];
 };
 
 /** What is judged, with all that it is judged by. */
-type Case = Covered & { readonly plan: Plan; readonly approvals: Approvals; readonly kept: Kept };
+type Case = Covered & Pick<Basis, 'plan' | 'approvals'> & { readonly kept: Kept };
+
+/** What people have said, as it was judged. */
+type Heard = {
+  readonly notSaid: readonly NotSaid[];
+  /** What is paid again up to each instruction, by its id. None, where that does not matter. */
+  readonly moved: ReadonlyMap<string, Moved>;
+};
 
 class Judge {
   readonly #options: Options;
@@ -188,28 +211,30 @@ class Judge {
     if (rulesFor(approvals, run.policy).length === 0) return null;
     const plan = await this.#planOf(run);
     if (plan === null) return notAllowed(`the plan that Temporal has of ${runName(run)} is another one’s`);
-    const covered = await this.#covered(plan, { approvals, versions, more: movedBefore(write) });
+    const basis: Basis = { plan, approvals, versions, rows: await this.#rows.movedBy(plan) };
     const ofChunk = chunk === null || plan.batch === null ? [] : await this.#rows.ofChunk(plan, chunk);
     const strange = whyNotOfPlan(plan, ofChunk, write);
     if (strange !== null) return notAllowed(strange);
-    if (covered.covering.length === 0) return null;
+    const eight = eightOf(generationOf(firstReference(write.reference), write.reference) ?? 1);
+    const isOfPlan = eight === 0;
+    const before = movedBefore(write);
+    const covered = coveredBy(basis, [before]);
+    if (isOfPlan && covered.covering.length === 0) return null;
     const { clock, readWords } = this.#options;
     const began = momentOf(clock);
-    const eight = eightOf(generationOf(firstReference(write.reference), write.reference) ?? 1);
     // Which payments of a chunk are paid again stands with the chunk.
-    const isOfPlan = eight === 0;
     const ofWords = isOfPlan ? null : chunk;
     const words = this.#words.get(`${runName(run)}/${ofWords ?? ''}`, () => readWords(run, ofWords));
     const byWords = async (kept: Kept): Promise<NotApproved | null> => {
-      const theCase = { ...covered, plan, approvals, kept };
-      if (isOfPlan) return this.#refusal(theCase, null);
+      if (isOfPlan) return this.#refusal({ ...basis, ...covered, kept }, null);
       // What a person lets be paid again is no part of what was signed with the plan.
       const item = itemOf(write.reference);
-      const ids = new Set(payAgainOf(kept, item).map(({ id }) => id));
-      const all = signableIn(kept).filter(({ id }) => ids.has(id));
-      const heard = asHeard(kept, await this.#unsignedOf(theCase, all));
-      const said = openingOf(heard, { item, eight, chunk });
-      return typeof said === 'string' ? notAllowed(said) : this.#refusal(theCase, said);
+      const { notSaid, moved } = await this.#heard(basis, kept, signableIn(kept).filter(paysAgain));
+      const said = openingOf(asHeard(kept, notSaid), { item, eight, chunk });
+      if (typeof said === 'string') return notAllowed(said);
+      const paid = moved.get(said.id);
+      const more = paid === undefined ? [before] : [before, paid];
+      return this.#refusal({ ...basis, ...coveredBy(basis, more), kept }, said);
     };
     const first = words.read(WORDS_READ_MS);
     const refusal = await byWords(await first.value);
@@ -233,21 +258,49 @@ class Judge {
     const versions = versionsFor(policies, run.policy, dateOfRunId(run.id));
     const plan = await this.#planOf(run);
     if (plan === null) throw new Error('its plan is another one’s');
-    const covered = await this.#covered(plan, { approvals, versions, more: NOTHING_MOVED });
-    if (covered.covering.length === 0) return [];
-    return this.#unsignedOf({ ...covered, plan, approvals, kept }, all);
+    const basis: Basis = { plan, approvals, versions, rows: await this.#rows.movedBy(plan) };
+    return (await this.#heard(basis, kept, all)).notSaid;
   }
 
-  async #unsignedOf(theCase: Case, all: readonly Signable[]): Promise<readonly NotSaid[]> {
-    const refusals = await Promise.all(
+  async #heard(basis: Basis, kept: Kept, all: readonly Signable[]): Promise<Heard> {
+    const isCovered = coveredBy(basis, []).isByAll;
+    const moved = isCovered ? new Map<string, Moved>() : await this.#movedUpTo(basis, all);
+    const notSaid = await Promise.all(
       all.map(async (said): Promise<readonly NotSaid[]> => {
         const { id } = said;
-        const refusal = await this.#refusal(theCase, said);
-        const reason = refusal?.reason ?? whyNotListed(theCase.kept, said);
+        const covered = coveredBy(basis, [moved.get(id) ?? NOTHING_MOVED]);
+        const refusal = await this.#refusal({ ...basis, ...covered, kept }, said);
+        const reason = refusal?.reason ?? whyNotListed(kept, said);
         return reason === null ? [] : [{ id, reason, isJudged: refusal?.isJudged ?? true }];
       }),
     );
-    return refusals.flat();
+    return { notSaid: notSaid.flat(), moved };
+  }
+
+  /**
+   * What is paid again by each instruction and by those that people have said before it. All of them add up, signed or not: signatures
+   * expire, and what was paid by them stays paid.
+   */
+  async #movedUpTo(basis: Basis, all: readonly Signable[]): Promise<ReadonlyMap<string, Moved>> {
+    const moved = new Map<string, Moved>();
+    let before = NOTHING_MOVED;
+    for (const said of all) {
+      // One after the other: the rows of few chunks are kept at a time.
+      const paid = paysAgain(said) ? await this.#paidAgain(basis, said) : [];
+      before = together([before, ...paid]);
+      moved.set(said.id, before);
+    }
+    return moved;
+  }
+
+  /** What an instruction lets be paid once more. */
+  async #paidAgain(
+    { plan, rows }: Basis,
+    said: Extract<Signable, { readonly kind: `pay ${string}` }>,
+  ): Promise<readonly Moved[]> {
+    if (said.kind === 'pay again') return movedAgain(plan, said.item, rows);
+    const ofPlan = said.chunks.filter(([number]) => number <= rows.length);
+    return Promise.all(ofPlan.map(([number, count]) => this.#rows.mostOf(plan, number, count)));
   }
 
   /** Null: it is the plan of another run, or of another mode or organisation. @throws Error when there is none */
@@ -258,30 +311,6 @@ class Judge {
     const { plan } = state;
     const isOwn = plan.credentials.mode === mode && plan.credentials.organisation === organisation;
     return runName(plan.run) === runName(run) && isOwn ? plan : null;
-  }
-
-  async #covered(
-    plan: Plan,
-    {
-      approvals,
-      versions,
-      more,
-    }: { readonly approvals: Approvals; readonly versions: readonly AllowedPolicy[]; readonly more: Moved },
-  ): Promise<Covered> {
-    const moved = [...(await this.#rows.movedBy(plan)), more];
-    const version = versions.find(({ hash }) => hash === plan.policy.hash) ?? null;
-    const covering = rulesFor(approvals, plan.run.policy).flatMap((rule) => {
-      const whys = (version === null ? versions : [version]).map((one) =>
-        whyCovered(rule, movedByPlan(plan, one.policy, moved), one, plan),
-      );
-      // Where the policy is not there, nothing tells what its run moves.
-      const why =
-        versions.length === 0
-          ? `the folder has no policy "${plan.run.policy}" for it`
-          : whys.find((one) => one !== null);
-      return why === undefined || why === null ? [] : [{ rule, why }];
-    });
-    return { version, covering };
   }
 
   /** @param said the instruction that must be signed; null: the plan must be */
@@ -308,6 +337,25 @@ class Judge {
   }
 }
 
+/** Which rules cover a run that pays this besides what its plan says. */
+function coveredBy({ plan, approvals, versions, rows }: Basis, more: readonly Moved[]): Covered {
+  const moved = [...rows, ...more];
+  const version = versions.find(({ hash }) => hash === plan.policy.hash) ?? null;
+  const rules = rulesFor(approvals, plan.run.policy);
+  const covering = rules.flatMap((rule) => {
+    const whys = (version === null ? versions : [version]).map((one) =>
+      whyCovered(rule, movedByPlan(plan, one.policy, moved), one, plan),
+    );
+    // Where the policy is not there, nothing tells what its run moves.
+    const why =
+      versions.length === 0
+        ? `the folder has no policy "${plan.run.policy}" for it`
+        : whys.find((one) => one !== null);
+    return why === undefined || why === null ? [] : [{ rule, why }];
+  });
+  return { version, covering, isByAll: covering.length === rules.length };
+}
+
 /** The instruction that has opened these generations of a payment; a text: why there is none that counts. */
 function openingOf(
   kept: Kept,
@@ -319,8 +367,8 @@ function openingOf(
   if (opened === undefined || said === undefined || !isSignable(said))
     return `no person has said that "${item}" is paid again so often`;
   if (said.kind !== 'pay these again') return said;
-  const hash = said.chunks.find(([number]) => number === chunk)?.[2];
-  return hash === hashOfList(listedBy(kept, said))
+  const of = said.chunks.find(([number]) => number === chunk);
+  return of !== undefined && isList(listedBy(kept, said), of)
     ? said
     : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${quoted(said.by)} has named`;
 }
@@ -333,20 +381,21 @@ function signableIn({ instructions }: Kept): readonly Signable[] {
   );
 }
 
-function payAgainOf({ instructions }: Kept, item: string): readonly Recorded[] {
-  return instructions.filter((said) => said.kind === 'pay again' && said.item === item);
-}
-
 function listedBy({ facts }: Kept, { id }: Signable): readonly PaidAgain[] {
   return facts.flatMap((fact) => (fact.kind === 'to pay again' && fact.said === id ? fact.items : []));
+}
+
+/** Whether this is the list that an instruction names: each payment stands in it once, and as many as people have read. */
+function isList(listed: readonly PaidAgain[], [, count, hash]: PaidAgainOfChunk): boolean {
+  const items = new Set(listed.map(([item]) => item));
+  return items.size === count && listed.length === count && hash === hashOfList(listed);
 }
 
 /** Why what a list of payments says counts as not said though people have approved it; null: it counts. */
 function whyNotListed(kept: Kept, said: Signable): string | null {
   if (said.kind !== 'pay these again') return null;
   const listed = listedBy(kept, said);
-  const hash = hashOfList(listed);
-  return listed.length === 0 || said.chunks.some(([, , signed]) => signed === hash)
+  return listed.length === 0 || said.chunks.some((of) => isList(listed, of))
     ? null
     : `the payments that are paid again are not those that ${quoted(said.by)} has named`;
 }
@@ -530,6 +579,14 @@ class ReadRows {
         ),
       ),
     );
+  }
+
+  /** The most that so many payments of a chunk of the plan move. @throws Error as `ofChunk` does */
+  async mostOf(plan: Plan, number: number, count: number): Promise<Moved> {
+    const name = `${plan.batch?.chunks[number - 1]?.hash ?? ''}/${count}`;
+    const known = this.#sums.get(name);
+    if (known !== undefined) return known;
+    return putLast(this.#sums, name, movedByMost(await this.ofChunk(plan, number), count), MOST_SUMS);
   }
 
   /** @throws Error when there is no such chunk, or it is not that of the plan */

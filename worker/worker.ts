@@ -14,6 +14,7 @@ import { requestsOf, type Tell } from '../activities/events.ts';
 import { HaltGate } from '../activities/halt-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
 import { heeding } from '../activities/approval-gate.ts';
+import { datingKeys } from '../activities/keys-seen.ts';
 import { remembering } from '../activities/words-seen.ts';
 import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
@@ -221,24 +222,28 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
       claims: claimsOf(client, heard),
       instructions: heeding(
-        remembering(
-          {
-            read: async (mode, run, chunk) => {
-              const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
-              if (kept === null) throw new InstructionsMissing();
-              return kept;
+        datingKeys(
+          remembering(
+            {
+              read: async (mode, run, chunk) => {
+                const kept = await readInstructionsToActBy(withChunk({ client, mode, run }, chunk));
+                if (kept === null) throw new InstructionsMissing();
+                return kept;
+              },
+              readEarlier: (mode, run, runId, chunk) =>
+                readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
+              open: (mode, run, onlyIfKnown) =>
+                openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
+              record: async (mode, run, instruction) => {
+                await recordInstruction({ client, taskQueue, mode, run }, instruction);
+              },
+              note: (mode, run, facts, chunk) =>
+                noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
+              end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
             },
-            readEarlier: (mode, run, runId, chunk) =>
-              readEarlierInstructions(withChunk({ client, mode, run }, chunk), runId),
-            open: (mode, run, onlyIfKnown) => openInstructions({ client, taskQueue, mode, run }, onlyIfKnown),
-            record: async (mode, run, instruction) => {
-              await recordInstruction({ client, taskQueue, mode, run }, instruction);
-            },
-            note: (mode, run, facts, chunk) =>
-              noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
-            end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
-          },
-          saidBefore,
+            saidBefore,
+          ),
+          clock,
         ),
         heard,
       ),

@@ -10,7 +10,7 @@ import { worthOf } from '../plan/price-bounds.ts';
 import type { Money, Policy, Rate } from '../policy.ts';
 import type { BatchPayment } from '../batch.ts';
 import { canonicalJson } from '../canonical-json.ts';
-import { openUntilMs, type Recorded } from '../people/instructions.ts';
+import { GENERATIONS_AT_ONCE, openUntilMs, type Recorded } from '../people/instructions.ts';
 import { firstReference, generationOf, reference, runName } from '../references.ts';
 import { minuteText } from '../waits.ts';
 import type { ApprovalRule, Approvals, Signer } from './approval-rules.ts';
@@ -48,6 +48,11 @@ export type Signable = Extract<
 
 export function isSignable(said: Recorded): said is Signable {
   return said.kind === 'pay again' || said.kind === 'pay these again' || isSignedDecision(said);
+}
+
+/** Lets payments be paid once more than the plan does. */
+export function paysAgain(said: Signable): said is Extract<Signable, { readonly kind: `pay ${string}` }> {
+  return said.kind === 'pay again' || said.kind === 'pay these again';
 }
 
 /** Without its signatures such an instruction counts as not said. One that pays again stops where its payment leaves. */
@@ -144,7 +149,7 @@ export function movedByRows(rows: readonly BatchPayment[]): Moved {
 /**
  * Everything that a plan trades and pays: of each leg the side that is asked for, of each payment its amount, of what depends on a
  * trade what that trade moves. Money that is converted and then paid counts twice.
- * @param more what the rows of its batch pay, as the worker has read them, and what was paid before (`movedBefore`)
+ * @param more what the rows of its batch pay, as the worker has read them, and what may be paid besides (`movedBefore`, `movedAgain`)
  */
 export function movedByPlan(plan: Plan, policy: Policy, more: readonly Moved[]): Moved {
   const legs = plan.legs.map((leg) => ({ id: leg.id, ...askedOf(leg) }));
@@ -156,16 +161,33 @@ export function movedByPlan(plan: Plan, policy: Policy, more: readonly Moved[]):
   ]);
 }
 
-/** What the generations of a payment before this one may have paid: each the same amount once more. */
+/** What the generations of the same eight before this one may have paid: each the same amount once more. */
 export function movedBefore(write: GatedWrite): Moved {
   const generation = generationOf(firstReference(write.reference), write.reference) ?? 1;
-  if (write.kind !== 'withdrawal' || generation === 1) return NOTHING_MOVED;
+  const before = (generation - 1) % GENERATIONS_AT_ONCE;
+  if (write.kind !== 'withdrawal' || before === 0) return NOTHING_MOVED;
   const { amount, currency } = write;
-  return { sums: [{ value: multiply(amount, String(generation - 1)), currency }], odd: null };
+  return { sums: [{ value: multiply(amount, String(before)), currency }], odd: null };
+}
+
+/** What a payment of the plan pays once more; of one that the plan does not name, what all `rows` of its batch pay. */
+export function movedAgain(plan: Plan, item: string, rows: readonly Moved[]): readonly Moved[] {
+  const payment = plan.payments.find(({ id }) => id === item);
+  return payment === undefined ? rows : [summed(paidBy(plan, payment))];
+}
+
+/** The most that so many of these rows pay, whichever they are. Each currency counts by itself. */
+export function movedByMost(rows: readonly BatchPayment[], count: number): Moved {
+  const byCurrency = new Map<string, readonly BatchPayment[]>();
+  for (const row of rows) byCurrency.set(row[2], [...(byCurrency.get(row[2]) ?? []), row]);
+  const most = [...byCurrency.values()].flatMap((each) =>
+    each.toSorted(([, , , one], [, , , other]) => compare(other, one)).slice(0, count),
+  );
+  return movedByRows(most);
 }
 
 /** Sums of several parts as one. */
-function together(parts: readonly Moved[]): Moved {
+export function together(parts: readonly Moved[]): Moved {
   const all = parts.flatMap(({ sums }) => sums);
   const odd = parts.find((part) => part.odd !== null)?.odd ?? null;
   return { sums: summed(all.map((money) => ({ id: '', ...money }))).sums, odd };

@@ -745,6 +745,103 @@ test('payments of a batch are paid again as they were listed when people signed;
   assert.equal((await paysAgain(of(listed), 9, 'a-1', 1)).kind, 'DONE');
 });
 
+/** A run of ten payments of 100 EUR, below a rule that asks for signatures above 1,250 EUR. */
+function belowRule(words: readonly Recorded[], lists: Readonly<Record<string, readonly PaidAgain[]>>) {
+  const rows = Array.from({ length: 10 }, (_, index): BatchPayment => [
+    `a-${index}`,
+    PAYMENT.account,
+    'EUR',
+    '100',
+  ]);
+  const facts = Object.entries(lists).map(([said, items]): Fact => ({ kind: 'to pay again', said, items }));
+  const plan = planOfRows(rows);
+  const rule = { above: { value: '1250.00', currency: 'EUR' } };
+  const one = gated({ rows, plan: () => plan, words: () => words, facts, folder: () => ({ rule }) });
+  const again = (item: string, generation = 9) =>
+    one.gate.send(
+      {
+        kind: 'withdrawal',
+        account: PAYMENT.account,
+        currency: 'EUR',
+        amount: '100',
+        reference: `p.2026-11-21.${item}~${generation}`,
+      },
+      async () => done(WITHDRAWAL),
+      1,
+    );
+  return { again, plan };
+}
+
+const listOf = (id: string, items: readonly PaidAgain[], count = items.length): Signable => {
+  return { ...SAID, id, kind: 'pay these again', chunks: [[1, count, hashOfList(items)]] };
+};
+
+test('what people let be paid again is added up over all payments of a run: the word that goes above the rule needs signatures, and so do those after it', async () => {
+  const lists = {
+    first: [
+      ['a-0', 1, null],
+      ['a-1', 1, null],
+    ],
+    second: [['a-2', 1, null]],
+    third: [['a-3', 1, null]],
+  } as const;
+  const [first, second, third] = Object.entries(lists).map(([id, items]) => listOf(id, items));
+  assert.ok(first !== undefined && second !== undefined && third !== undefined);
+  const { again, plan } = belowRule([first, second, third], lists);
+  for (const item of ['a-0', 'a-1']) assert.equal((await again(item)).kind, 'DONE', item);
+  for (const [item, sum] of [
+    ['a-2', '1,300'],
+    ['a-3', '1,400'],
+  ] as const) {
+    // One after the other.
+    const reply = await again(item);
+    assert.ok(reply.kind === 'NOT_SENT' && reply.notAllowed === 'AWAITING_APPROVAL', JSON.stringify(reply));
+    assert.ok(reply.reason.includes(`pays ${sum}.00 EUR in all`), reply.reason);
+    assert.match(reply.reason, /signature of who has said it and of 2 of ana, ben, chi/);
+  }
+  const signed = belowRule([first, ...(await approved(second, plan)), third], lists);
+  assert.equal((await signed.again('a-0')).kind, 'DONE');
+  assert.equal((await signed.again('a-2')).kind, 'DONE');
+  const last = await signed.again('a-3');
+  assert.ok(last.kind === 'NOT_SENT' && last.notAllowed === 'AWAITING_APPROVAL', JSON.stringify(last));
+  assert.match(last.reason, /pays 1,400\.00 EUR in all/);
+});
+
+test('generations that open after refusals count beside what people let be paid again', async () => {
+  const lists = {
+    first: [
+      ['a-0', 1, null],
+      ['a-1', 1, null],
+    ],
+  } as const;
+  const { again } = belowRule([listOf('first', lists.first)], lists);
+  const reply = await again('a-0', 10);
+  assert.ok(reply.kind === 'NOT_SENT' && reply.notAllowed === 'AWAITING_APPROVAL', JSON.stringify(reply));
+  assert.match(reply.reason, /pays 1,300\.00 EUR in all/);
+});
+
+test('nothing is paid again of a list that has more payments than its word says, or one of them twice, or that no person has said', async () => {
+  const more = [
+    ['a-0', 1, null],
+    ['a-1', 1, null],
+  ] as const;
+  const twice = [
+    ['a-0', 1, null],
+    ['a-0', 9, null],
+  ] as const;
+  for (const [list, count] of [
+    [more, 1],
+    [twice, 2],
+  ] as const) {
+    const { again } = belowRule([listOf('first', list, count)], { first: list });
+    // One after the other.
+    const reply = await again('a-0');
+    assert.ok(reply.kind === 'NOT_SENT' && reply.notAllowed === 'NOT_ALLOWED', JSON.stringify(reply));
+  }
+  const unsaid = await belowRule([], {}).again('a-0');
+  assert.ok(unsaid.kind === 'NOT_SENT' && unsaid.notAllowed === 'NOT_ALLOWED', JSON.stringify(unsaid));
+});
+
 /** The record that people have named and signed is the payment's, and nothing is sent. */
 async function assertAdopted(given: Given): Promise<void> {
   const one = gated({ ...given, isHeard: true });

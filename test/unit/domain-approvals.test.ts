@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plan } from '../../domain/plan/plan.ts';
 import {
+  movedAgain,
   movedBefore,
+  movedByMost,
   movedByPlan,
   movedByRows,
   personsOf,
@@ -59,13 +61,29 @@ test('all that a run trades and pays is added up; what depends on a trade counts
   );
 });
 
-test('each generation before the one that is sent counts the amount of its payment once more; a trade has no such sum', () => {
+test('what is paid again counts once more: of the plan its payment, of a batch as many of its largest as are listed, of what nobody knows all', () => {
+  const rows = [{ sums: [{ value: '600', currency: 'EUR' }], odd: null }];
+  assert.deepEqual(movedAgain(WHOLE_PLAN, PAYMENT.id, rows), [
+    { sums: [{ value: '17250', currency: PAYMENT.currency }], odd: null },
+  ]);
+  assert.deepEqual(movedAgain(WHOLE_PLAN, 'another', rows), rows);
+  const of = (id: string, currency: string, value: string) => [id, PAYMENT.account, currency, value] as const;
+  const batch = [of('a', 'EUR', '9'), of('b', 'EUR', '100.5'), of('c', 'USD', '7'), of('d', 'EUR', '20')];
+  assert.deepEqual(movedByMost(batch, 2).sums, [
+    { value: '120.5', currency: 'EUR' },
+    { value: '7', currency: 'USD' },
+  ]);
+});
+
+test('each generation of an eight before the one that is sent counts the amount of its payment once more; a trade has no such sum', () => {
   const { reference, account, currency } = PAYMENT;
   const paid = { kind: 'withdrawal', account, currency, amount: '17250' } as const;
   assert.deepEqual(movedBefore({ ...paid, reference }).sums, []);
-  assert.deepEqual(movedBefore({ ...paid, reference: `${reference}~3` }).sums, [
-    { value: '34500', currency },
-  ]);
+  for (const generation of [3, 11])
+    assert.deepEqual(movedBefore({ ...paid, reference: `${reference}~${generation}` }).sums, [
+      { value: '34500', currency },
+    ]);
+  assert.deepEqual(movedBefore({ ...paid, reference: `${reference}~9` }).sums, []);
 });
 
 test('an edit of the policy beside what a trade brings hides no amount; a payment or trade that it names otherwise does', () => {
