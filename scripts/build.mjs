@@ -140,7 +140,14 @@ async function bundleCommandLine() {
     cwd: ROOT,
     input: join(folder, 'main.js'),
     platform: 'node',
-    external: [/^@temporalio\//, 'date-holidays', 'node-forge', 'undici', /^#/, './commands/worker.js'],
+    external: [
+      /^@(?:temporalio|opentelemetry)\//,
+      'date-holidays',
+      'node-forge',
+      'undici',
+      /^#/,
+      './commands/worker.js',
+    ],
     onLog: (_, { message }) => {
       throw new ScriptFailed(`The command line does not bundle.\n${message}`);
     },
