@@ -5,6 +5,7 @@
  */
 import {
   MOST_NEEDS,
+  MOST_NUMBER,
   type Accepted,
   type Fact,
   type Instruction,
@@ -32,11 +33,10 @@ import {
 const id: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(value);
 const item: Field = (value) => typeof value === 'string' && isPart(value);
 const recordId: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value);
-/** Even eight generations a day, or a hundred instructions, would never reach the bound. */
 const number =
   (least: number): Field =>
   (value) =>
-    Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= 100_000;
+    Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= MOST_NUMBER;
 const date: Field = (value) =>
   typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value));
 const paidAgain: Field = (value) =>
@@ -171,7 +171,7 @@ export function keptOf(value: unknown): Shaped<Kept> {
 
 /**
  * Joins what several Temporal runs kept, the oldest run first. Each instruction appears once by its id, as it was first
- * accepted, in the order of their numbers, and each fact once.
+ * accepted, in the order of their numbers, and each fact once. Of one number, the one that was kept first comes first.
  */
 export function unionOf(all: readonly Kept[]): Kept {
   const instructions = new Map<string, Recorded>();
