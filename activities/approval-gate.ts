@@ -46,7 +46,7 @@ import {
   type PoliciesRead,
 } from '../domain/writes/write-gate.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
-import { hashOfChunk, hashOfList } from '../language/batch/chunk-hash.ts';
+import { hashOfChunk, isListOf } from '../language/batch/chunk-hash.ts';
 import { planHash } from '../language/plan-hash.ts';
 import { keyOfSignature } from '../language/ssh-signers.ts';
 import type { Clock, Deps } from './deps.ts';
@@ -309,8 +309,8 @@ function openingOf(
   if (opened === undefined || said === undefined || !isSignable(said))
     return `no person has said that "${item}" is paid again so often`;
   if (said.kind !== 'pay these again') return said;
-  const hash = said.chunks.find(([number]) => number === chunk)?.[2];
-  return hash === hashOfList(listedBy(kept, said))
+  const named = said.chunks.find(([number]) => number === chunk);
+  return named !== undefined && isListOf(named, listedBy(kept, said))
     ? said
     : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${said.by} has named`;
 }
@@ -335,8 +335,7 @@ function listedBy({ facts }: Kept, { id }: Signable): readonly PaidAgain[] {
 function whyNotListed(kept: Kept, said: Signable): string | null {
   if (said.kind !== 'pay these again') return null;
   const listed = listedBy(kept, said);
-  const hash = hashOfList(listed);
-  return listed.length === 0 || said.chunks.some(([, , signed]) => signed === hash)
+  return listed.length === 0 || said.chunks.some((named) => isListOf(named, listed))
     ? null
     : `the payments that are paid again are not those that ${said.by} has named`;
 }

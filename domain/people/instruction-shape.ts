@@ -57,6 +57,13 @@ const someOf =
   (each: Field, most: number): Field =>
   (value) =>
     Array.isArray(value) && value.length > 0 && value.length <= most && value.every(each);
+/** The same of a list whose entries begin with what they are about, where nothing may come twice. */
+const someOnce =
+  (each: Field, most: number): Field =>
+  (value) =>
+    someOf(each, most)(value) &&
+    new Set((value as readonly (readonly unknown[])[]).map(([of]) => of)).size ===
+      (value as unknown[]).length;
 const need: Field = (value) =>
   Array.isArray(value) &&
   value.length === 3 &&
@@ -80,7 +87,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   'not executed': { ...SAID, item },
   'not this': { ...SAID, item, recordId },
   'pay again': { ...SAID, item, follows: number(1), recordId: orNull(recordId) },
-  'pay these again': { ...SAID, chunks: someOf(paidAgainOfChunk, MOST_CHUNKS) },
+  'pay these again': { ...SAID, chunks: someOnce(paidAgainOfChunk, MOST_CHUNKS) },
   accept: { ...SAID, item, recordId },
   approve: {
     ...SAID,
@@ -105,7 +112,7 @@ const FACTS: Readonly<Record<Fact['kind'], Fields>> = {
     chunk: number(1),
     places: (value) => listOf(number(0))(value) && (value as unknown[]).length <= CHUNK.payments,
   },
-  'to pay again': { said: id, items: someOf(paidAgain, CHUNK.payments) },
+  'to pay again': { said: id, items: someOnce(paidAgain, CHUNK.payments) },
 };
 
 const RECORDED: Fields = { number: number(1), atMs: isMoment, date };

@@ -743,6 +743,36 @@ test('payments of a batch are paid again as they were listed when people signed;
   assert.equal((await paysAgain(of(listed), 9, 'a-1', 1)).kind, 'DONE');
 });
 
+test('a list that has a payment twice, or another count than people were told, pays none of it again though they have signed it', async () => {
+  const plan = planOfRows(ROWS);
+  const twice: readonly PaidAgain[] = [
+    ['a-1', 1, null],
+    ['a-1', 9, null],
+  ];
+  const two: readonly PaidAgain[] = [
+    ['a-1', 1, null],
+    ['a-2', 1, null],
+  ];
+  for (const [listed, count] of [
+    [twice, 1],
+    [twice, 2],
+    [two, 1],
+    [two, 3],
+  ] as const) {
+    const chunks = [[1, count, hashOfList(listed)]] as const;
+    const about: Signable = { ...SAID, kind: 'pay these again', chunks };
+    const words = await approved(about, plan);
+    const one = gated({
+      rows: ROWS,
+      plan: () => plan,
+      words: () => words,
+      facts: listed.map((each) => ({ kind: 'to pay again', said: about.id, items: [each] })),
+      folder: () => ({ rule: { above: { value: '599.99', currency: 'EUR' } } }),
+    });
+    await assertNotPaidAgain(paysAgain(one, 9, 'a-1', 1), /are not those that dan has named/, 'NOT_ALLOWED');
+  }
+});
+
 /** The record that people have named and signed is the payment's, and nothing is sent. */
 async function assertAdopted(given: Given): Promise<void> {
   const one = gated({ ...given, isHeard: true });
