@@ -2,7 +2,7 @@
  * The approvals that a worker asks for, behind what its folder allows (`write-gate.ts`). Where a rule of `approvals.yaml` names the policy
  * of a write, the worker reads the plan of the run, the rows of its batch and what people have signed, each itself. It believes nothing
  * of what a workflow hands over. Without such a rule it reads nothing. What a person has said that lacks its signatures counts as not
- * said, wherever this worker acts by what people have said.
+ * said, wherever this worker acts by what people have said. What cannot be judged is marked as that, and what it names waits.
  */
 import pLimit from 'p-limit';
 import { createHash } from 'node:crypto';
@@ -98,21 +98,12 @@ export type ApprovalsOfWorker = {
   readonly whyNot: ApprovalGate;
   /** The instructions of a run, and which of them count as not said, because people must approve them. */
   readonly heard: (run: RunName, kept: Kept) => Promise<Kept>;
-  /** The same. @throws Error while it cannot be told which of them */
-  readonly judged: (run: RunName, kept: Kept) => Promise<Kept>;
 };
 
 /** @param readFolder reads what the folder says now, for `heard` */
 export function approvalGate(options: Options, readFolder: () => Promise<PoliciesRead>): ApprovalsOfWorker {
   const judge = new Judge(options);
-  const judged = async (run: RunName, kept: Kept): Promise<Kept> => {
-    const all = signableIn(kept);
-    if (all.length === 0) return kept;
-    const unsigned = await judge.unsignedOf(run, { kept, all, folder: await readFolder() });
-    return Object.keys(unsigned).length === 0 ? kept : { ...kept, unsigned };
-  };
   return {
-    judged,
     whyNot: async (write, approvals, versions, chunk) => {
       try {
         return await judge.write(write, approvals, { versions, chunk });
@@ -121,14 +112,29 @@ export function approvalGate(options: Options, readFolder: () => Promise<Policie
       }
     },
     heard: async (run, kept) => {
+      const all = signableIn(kept);
+      if (all.length === 0) return kept;
       try {
-        return await judged(run, kept);
+        return asHeard(kept, await judge.unsignedOf(run, { kept, all, folder: await readFolder() }));
       } catch (error) {
         const reason = `${unread(runName(run), error)}; nothing of the item is sent before that.`;
-        return { ...kept, unsigned: Object.fromEntries(signableIn(kept).map(({ id }) => [id, reason])) };
+        return asHeard(
+          kept,
+          all.map(({ id }) => ({ id, reason, isJudged: false })),
+        );
       }
     },
   };
+}
+
+/** An instruction that counts as not said. `isJudged`: false where it cannot be told now whether people have approved it. */
+type NotSaid = { readonly id: string; readonly reason: string; readonly isJudged: boolean };
+
+function asHeard(kept: Kept, all: readonly NotSaid[]): Kept {
+  if (all.length === 0) return kept;
+  const unjudged = all.flatMap(({ id, isJudged }) => (isJudged ? [] : [id]));
+  const unsigned = Object.fromEntries(all.map(({ id, reason }) => [id, reason]));
+  return { ...kept, unsigned, ...(unjudged.length > 0 && { unjudged }) };
 }
 
 /** The instructions of runs, as this worker may act by them. */
@@ -200,8 +206,8 @@ class Judge {
       const item = itemOf(write.reference);
       const ids = new Set(payAgainOf(kept, item).map(({ id }) => id));
       const all = signableIn(kept).filter(({ id }) => ids.has(id));
-      const unsigned = await this.#unsignedOf(theCase, all);
-      const said = openingOf({ ...kept, unsigned }, { item, eight, chunk });
+      const heard = asHeard(kept, await this.#unsignedOf(theCase, all));
+      const said = openingOf(heard, { item, eight, chunk });
       return typeof said === 'string' ? notAllowed(said) : this.#refusal(theCase, said);
     };
     const first = words.read(WORDS_READ_MS);
@@ -211,7 +217,7 @@ class Judge {
     return again === first ? refusal : byWords(await again.value);
   }
 
-  /** Why each of the instructions counts as not said, by its id. One that counts is left out. */
+  /** Why instructions count as not said. One that counts is left out. */
   async unsignedOf(
     run: RunName,
     {
@@ -219,27 +225,28 @@ class Judge {
       all,
       folder: { approvals, policies },
     }: { readonly kept: Kept; readonly all: readonly Signable[]; readonly folder: PoliciesRead },
-  ): Promise<Readonly<Record<string, string>>> {
+  ): Promise<readonly NotSaid[]> {
     // A folder that cannot be used, or is just being changed, says nothing of what must be approved.
     if (policies.length === 0) throw new Error('the folder of policies cannot be used');
-    if (approvals === null || rulesFor(approvals, run.policy).length === 0) return {};
+    if (approvals === null || rulesFor(approvals, run.policy).length === 0) return [];
     const versions = versionsFor(policies, run.policy, dateOfRunId(run.id));
     const plan = await this.#planOf(run);
     if (plan === null) throw new Error('its plan is another one’s');
     const covered = await this.#covered(plan, { approvals, versions, more: NOTHING_MOVED });
-    if (covered.covering.length === 0) return {};
+    if (covered.covering.length === 0) return [];
     return this.#unsignedOf({ ...covered, plan, approvals, kept }, all);
   }
 
-  async #unsignedOf(theCase: Case, all: readonly Signable[]): Promise<Readonly<Record<string, string>>> {
+  async #unsignedOf(theCase: Case, all: readonly Signable[]): Promise<readonly NotSaid[]> {
     const refusals = await Promise.all(
-      all.map(async (said) => {
+      all.map(async (said): Promise<readonly NotSaid[]> => {
+        const { id } = said;
         const refusal = await this.#refusal(theCase, said);
         const reason = refusal?.reason ?? whyNotListed(theCase.kept, said);
-        return reason === null ? [] : [[said.id, reason] as const];
+        return reason === null ? [] : [{ id, reason, isJudged: refusal?.isJudged ?? true }];
       }),
     );
-    return Object.fromEntries(refusals.flat());
+    return refusals.flat();
   }
 
   /** Null: it is the plan of another run, or of another mode or organisation. @throws Error when there is none */
@@ -277,13 +284,14 @@ class Judge {
   }
 
   /** @param said the instruction that must be signed; null: the plan must be */
-  async #refusal(theCase: Case, said: Signable | null): Promise<NotApproved | null> {
+  async #refusal(theCase: Case, said: Signable | null): Promise<Unapproved | null> {
     const { plan, covering, version, approvals, kept } = theCase;
     const [first] = covering;
     if (first === undefined) return null;
     const name = `run ${runName(plan.run)}${said === null ? '' : `, ${signableText(said)}`}`;
     if (version === null)
       return awaiting(
+        false,
         `${name}: ${first.why}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
       );
     const rules = covering.map(({ rule }) => rule);
@@ -304,7 +312,8 @@ function openingOf(
   kept: Kept,
   { item, eight, chunk }: { readonly item: string; readonly eight: number; readonly chunk: number | null },
 ): Signable | string {
-  const opened = instructionsAbout(kept, item).eights[eight - 1]?.openedBy;
+  const { eights, awaited } = instructionsAbout(kept, item);
+  const opened = [...eights, awaited].find((one) => one !== null && eightOf(one.first) === eight)?.openedBy;
   const said = kept.instructions.find(({ id }) => id === opened?.id);
   if (opened === undefined || said === undefined || !isSignable(said))
     return `no person has said that "${item}" is paid again so often`;
@@ -340,17 +349,23 @@ function whyNotListed(kept: Kept, said: Signable): string | null {
     : `the payments that are paid again are not those that ${said.by} has named`;
 }
 
+/** `isJudged`: false where signatures may be there that this worker cannot judge now. */
+type Unapproved = NotApproved & { readonly isJudged: boolean };
+
 /** Why it waits, with what is told of it. */
-export function unapproved(told: string, { isUnable, isMore }: SignedSoFar): NotApproved {
+export function unapproved(told: string, { isUnable, isMore }: SignedSoFar): Unapproved {
   if (isUnable)
     return awaiting(
+      false,
       `the worker’s ssh-keygen is missing, cannot verify or did not end in time, so that not every signature could be verified. ${told}`,
     );
-  return isMore ? awaiting(`not all signatures are verified yet. ${told}`, SOON_MS) : awaiting(told);
+  return isMore
+    ? awaiting(false, `not all signatures are verified yet. ${told}`, SOON_MS)
+    : awaiting(true, told);
 }
 
-function awaiting(reason: string, afterMs = ASK_AGAIN_MS): NotApproved {
-  return { code: 'AWAITING_APPROVAL', reason, afterMs };
+function awaiting(isJudged: boolean, reason: string, afterMs = ASK_AGAIN_MS): Unapproved {
+  return { code: 'AWAITING_APPROVAL', reason, afterMs, isJudged };
 }
 
 function notAllowed(reason: string): NotApproved {

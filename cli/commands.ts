@@ -11,6 +11,8 @@ export type CommandEntry = {
   readonly summary: string;
   /** True where the command must know all other commands. */
   readonly needsAll?: true;
+  /** True where a trace may begin with it: it starts what belongs to a run. */
+  readonly beginsTrace?: true;
   /** Loads the function that gives the command its options, its help and its action. */
   readonly load: () => Promise<(command: Command, session: Session) => void>;
   /** The commands whose first word this is, such as those of `schedule`. */
@@ -101,6 +103,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     term: 'run <policy>',
     summary: 'runs a policy, or attaches to its run',
+    beginsTrace: true,
     load: async () => (await import('./commands/run.ts')).addRun,
   },
   {
@@ -126,16 +129,19 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     term: 'cancel <run>',
     summary: 'cancels a run: what is not sent stays unsent',
+    beginsTrace: true,
     load: async () => (await import('./commands/cancel.ts')).addCancel,
   },
   {
     term: 'approve <run>',
     summary: 'signs what a run will do, where the workers ask for it',
+    beginsTrace: true,
     load: async () => (await import('./commands/approve.ts')).addApprove,
   },
   {
     term: 'resolve <run> <item>',
     summary: 'decides about an item that needs a person',
+    beginsTrace: true,
     load: async () => (await import('./commands/resolve.ts')).addResolve,
   },
   {

@@ -8,6 +8,8 @@ import { COMMANDS, nameOf, type CommandEntry } from './commands.ts';
 import { EXIT_CODES, EXIT_MEANINGS } from '../operations/exit-codes.ts';
 import type { Trouble } from '../language/text/problem.ts';
 import { CommandFailure } from '../operations/failure.ts';
+import { openTraces } from '../config/traces.ts';
+import { unsentText, type Unsent } from '../config/traces/unsent.ts';
 import { addSections, exitCodeLines, wrapHelp, writeHelp } from './terminal/help.ts';
 import { processIo, type Io } from './terminal/io.ts';
 import { packageVersion } from './commands/version.ts';
@@ -17,7 +19,7 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
   const session: Session = { io, argv, ending: 'done' };
   const program = await buildProgram(session, wantedBy(argv));
   try {
-    await program.parseAsync([...argv], { from: 'user' });
+    await traced(session, () => program.parseAsync([...argv], { from: 'user' }));
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     // The parser throws for help and version too. Everything else that it throws is a mistake in the line.
@@ -30,6 +32,30 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
     return EXIT_CODES['bad input'];
   }
   return EXIT_CODES[session.ending];
+}
+
+/** A command waits so long for the collector at most: of one that does not answer people notice nothing. */
+const COLLECTOR_MS = 1_000;
+
+/** Carries out a command in the span with which the trace of what it starts begins, where the environment asks for traces. */
+async function traced(session: Session, work: () => Promise<unknown>): Promise<void> {
+  const { io, argv } = session;
+  const [name = ''] = wantedBy(argv) ?? [];
+  const beginsTrace = COMMANDS.some((entry) => entry.beginsTrace === true && nameOf(entry) === name);
+  if (!beginsTrace) return void (await work());
+  const { Output } = await import('./terminal/output.ts');
+  const output = new Output(io, argv.includes('--json'));
+  const say = (trouble: Unsent) => output.note(`warning: ${unsentText(trouble)}`);
+  const traces = await openTraces(io.env, { say, timeoutMs: COLLECTOR_MS });
+  if (traces === null) return void (await work());
+  try {
+    await traces.inSpan(`cambist ${name}`, async (span) => {
+      await work();
+      span.setAttribute('cambist.exit_code', EXIT_CODES[session.ending]);
+    });
+  } finally {
+    await traces.close();
+  }
 }
 
 /**
@@ -95,7 +121,7 @@ export async function buildProgram(
 
 const CONFIGURATION =
   'Configuration is by variables: CAMBIST_BASE_URL, CAMBIST_KEY_FILE, CAMBIST_READ_KEY_FILE, CAMBIST_APP_MODE, ' +
-  'CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_POLICIES, CAMBIST_HALT_FILE, CAMBIST_AUDIT, CAMBIST_SEAL_KEYS, CAMBIST_TASK_QUEUE, CAMBIST_BUILD_ID, CAMBIST_METRICS and TEMPORAL_*. Where no ' +
+  'CAMBIST_ISSUER, CAMBIST_SERVICE_FILE, CAMBIST_FILES, CAMBIST_POLICIES, CAMBIST_HALT_FILE, CAMBIST_AUDIT, CAMBIST_SEAL_KEYS, CAMBIST_TASK_QUEUE, CAMBIST_BUILD_ID, CAMBIST_METRICS, TEMPORAL_*, and for traces OTEL_EXPORTER_OTLP_ENDPOINT. Where no ' +
   'service is configured, a running `npx cambist up` in this folder is used.';
 
 async function addCommands(

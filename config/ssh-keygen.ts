@@ -37,6 +37,11 @@ export async function canVerify(program = 'ssh-keygen'): Promise<boolean> {
   return works;
 }
 
+/** How `ssh-keygen` ends where a signature is not good, and what it says then. */
+const CODE_OF_BAD = 255;
+const SAYS_BAD = 'Could not verify signature.';
+const IS_OF_MACHINE = /unable to open|couldn't read|no such file|too many open files|cannot allocate/i;
+
 async function askProgram(
   { text, signature, name, allowedSigners, revokedKeys }: ToVerify,
   program: string,
@@ -66,9 +71,11 @@ async function askProgram(
       armored,
       ...revoked,
     ];
-    const { code } = await run(program, args, { input: text, limitMs: VERIFY_MS });
-    if (code === null) return 'unable';
-    return code === 0 ? 'good' : 'bad';
+    const { code, output, trouble } = await run(program, args, { input: text, limitMs: VERIFY_MS });
+    if (code === 0) return 'good';
+    // It could not be started, was killed, or had no library, memory or file: that says nothing of the signature.
+    const hasJudged = code === CODE_OF_BAD && output.includes(SAYS_BAD) && !IS_OF_MACHINE.test(trouble);
+    return hasJudged ? 'bad' : 'unable';
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -97,15 +104,28 @@ export async function signText(keyFile: string, text: string, program = 'ssh-key
   };
 }
 
-/** The public key of such a file, base64: that which stands beside a private key, or the file itself. Null: there is none. */
-export async function publicKeyOf(keyFile: string): Promise<string | null> {
+/**
+ * The public key of such a file, as `ssh-ed25519 AAAA…`: that which stands beside a private key, or the file itself, or what the private
+ * key tells where it has no passphrase. Null: none of these.
+ */
+export async function publicKeyOf(keyFile: string, program = 'ssh-keygen'): Promise<string | null> {
   for (const path of [`${keyFile}.pub`, keyFile]) {
     // The second is read only where the first is none.
     const read = await readTextFile(path);
-    const [, key] = read.ok ? (/^[a-z0-9@.-]+ ([A-Za-z0-9+/]+={0,2})(?:\s|$)/.exec(read.text) ?? []) : [];
-    if (key !== undefined) return Buffer.from(key, 'base64').toString('base64');
+    const key = read.ok ? publicKeyIn(read.text) : null;
+    if (key !== null) return key;
   }
-  return null;
+  // With a passphrase that is given it asks for none.
+  const args = ['-y', '-P', '', '-f', keyFile];
+  const { code, output } = await run(program, args, { input: '', limitMs: VERIFY_MS });
+  return code === 0 ? publicKeyIn(output) : null;
+}
+
+function publicKeyIn(text: string): string | null {
+  const [, type, key] = /^([a-z0-9@.-]+) ([A-Za-z0-9+/]+={0,2})(?:\s|$)/.exec(text) ?? [];
+  return type === undefined || key === undefined
+    ? null
+    : `${type} ${Buffer.from(key, 'base64').toString('base64')}`;
 }
 
 type Ended = { readonly code: number | null; readonly output: string; readonly trouble: string };

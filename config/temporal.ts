@@ -20,6 +20,7 @@ import { ConfigurationError, InfrastructureError } from './errors.ts';
 import { READABLE } from './readable.ts';
 import { PLAIN_CODEC, keyMissing, sealingCodec } from './seal/codec.ts';
 import { sealKeysOf } from './seal/key-file.ts';
+import { openedTraces } from './traces.ts';
 
 export type Temporal = {
   readonly client: Client;
@@ -104,11 +105,14 @@ async function connectOnce(
     await connection.close();
     throw error;
   }
+  const traces = openedTraces();
   const client = new Client({
     connection,
     namespace,
     dataConverter: { payloadCodecs: [READABLE, sealing.codec] },
-    interceptors: { workflow: [askAgain(connection, namespace)] },
+    interceptors: {
+      workflow: [askAgain(connection, namespace), ...(traces === null ? [] : [traces.starts])],
+    },
   });
   return { client, connection, namespace, address, ...sealing };
 }

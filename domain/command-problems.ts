@@ -544,6 +544,13 @@ export const REFUSALS = {
     advice:
       'Give each worker of a machine a port of its own, which no other program uses, and an address that the machine has.',
   },
+  TRACES_UNSENT: {
+    ending: 'configuration',
+    sentence:
+      'A warning: no spans are sent, because the collector takes none, or a variable of OpenTelemetry is wrong. Nothing else is held up.',
+    advice:
+      'Start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT; it speaks OTLP over HTTP with protobuf. Unset the variable to trace nothing.',
+  },
   HALT_FOLDER_MISSING: {
     ending: 'configuration',
     sentence:

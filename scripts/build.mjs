@@ -103,9 +103,12 @@ async function bundle(workflowsPath) {
     // Names inside the bundle are relative to this folder, wherever the build was started from.
     const { code } = await bundleWorkflowCode({
       workflowsPath,
-      workflowInterceptorModules: ['never-ahead.js', 'current-details.js', 'sealed-failures.js'].map((name) =>
-        join(dirname(workflowsPath), name),
-      ),
+      workflowInterceptorModules: [
+        'never-ahead.js',
+        'current-details.js',
+        'sealed-failures.js',
+        'traced.js',
+      ].map((name) => join(dirname(workflowsPath), name)),
       preloadModules: [join(dirname(workflowsPath), 'short-stacks.js')],
       logger,
       // Our modules as one: each workflow that starts evaluates them anew.

@@ -80,6 +80,8 @@ export type ServiceClientConfig = {
 export type Requested = {
   readonly operation: Operation;
   readonly reply: Reply<unknown>;
+  /** `X-Request-Id`, of this attempt alone. */
+  readonly requestId: string;
   /** Null: of a read. */
   readonly idempotencyKey: string | null;
   /** How long it waited for its turn, and how long it took from then on, in milliseconds. */
@@ -192,18 +194,20 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
   /** One attempt to send, in its turn, unless it is not wanted any more by then. */
   async function call<T>(request: Call<T>): Promise<Reply<T>> {
     const { operation, leaving, idempotencyKey = null } = request;
+    const requestId = randomUUID();
     const askedAtMs = performance.now();
     let turnAtMs: number | null = null;
     const reply = await limiter.run<T>(async () => {
       turnAtMs = performance.now();
       const reason = leaving === undefined ? null : await leaving.whyNot();
-      return reason === null ? attempt(request) : { kind: 'NOT_SENT', reason };
+      return reason === null ? attempt(request, requestId) : { kind: 'NOT_SENT', reason };
     }, leaving);
     const endedAtMs = performance.now();
     const startedAtMs = turnAtMs ?? endedAtMs;
     config.onRequest?.({
       operation,
       reply,
+      requestId,
       idempotencyKey,
       waitedMs: startedAtMs - askedAtMs,
       tookMs: endedAtMs - startedAtMs,
@@ -212,7 +216,7 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
   }
 
   /** One attempt to send: signed once, sent at most once, read once. */
-  async function attempt<T>(request: Call<T>): Promise<Reply<T>> {
+  async function attempt<T>(request: Call<T>, requestId: string): Promise<Reply<T>> {
     const nowMs = clock.now();
     // The time counts from before signing. So a machine that sleeps at any point after this sends nothing when it
     // wakes.
@@ -222,7 +226,6 @@ export function createServiceClient(config: ServiceClientConfig): ServiceClient 
     const path = canonicalPath(`${baseUrl.basePath}${request.path}`);
     const query = canonicalQuery(request.query ?? []);
     const body = request.body ?? null;
-    const requestId = randomUUID();
     let credentials: Credentials;
     try {
       credentials = await signRequest({ key, issuer, method, path, query, body, nowMs });

@@ -19,7 +19,6 @@ const unheld = (ms: number): Promise<unknown> => sleep(ms, undefined, { ref: fal
 type Gates = {
   readonly gate: WriteGate;
   readonly heard: ApprovalsOfWorker['heard'];
-  readonly judged: ApprovalsOfWorker['judged'];
   /** The record of halts, with what each resume waits for. */
   readonly resumesHeard: (read: () => Promise<HaltRecord>) => () => Promise<HaltRecord>;
 };
@@ -42,7 +41,7 @@ export async function gateOf(
 ): Promise<Gates> {
   const { policiesFolder: folder, auditFolder, mode, facts, key } = settings;
   if (folder === null && mode === 'SANDBOX')
-    return { gate: OPEN_GATE, heard: asSaid, judged: asSaid, resumesHeard: (read) => read };
+    return { gate: OPEN_GATE, heard: asSaid, resumesHeard: (read) => read };
   if (folder === null)
     throw new ConfigurationError([
       {
@@ -73,7 +72,7 @@ export async function gateOf(
   const { organisation } = key;
   const readNow = eachSecond(read, clock);
   const verify: typeof verifySignature = (asked) => verifySignature(asked);
-  const { whyNot, heard, judged } = approvalGate({ mode, organisation, clock, ...shown, verify }, readNow);
+  const { whyNot, heard } = approvalGate({ mode, organisation, clock, ...shown, verify }, readNow);
   const resuming = { mode, namespace, clock, readFolder: readNow, verify, pause: unheld };
   const seal = createSealer(settings);
   const gate = writeGate({
@@ -87,7 +86,7 @@ export async function gateOf(
     approved: whyNot,
     sentEarlier,
   });
-  return { gate, heard, judged, resumesHeard: (readHalts) => approvedResumes(readHalts, resuming) };
+  return { gate, heard, resumesHeard: (readHalts) => approvedResumes(readHalts, resuming) };
 }
 
 const asSaid: ApprovalsOfWorker['heard'] = async (_run, kept) => kept;

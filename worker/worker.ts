@@ -48,6 +48,7 @@ import { LOOKING_PACE, keepLookingRound, type LookingPace } from './look-round.t
 import { metricsOf, type Metrics } from './metrics.ts';
 import { saidInJournals } from './said-in-journals.ts';
 import { withKeysAskedFor, withSealedFailures } from './sealed-failures.ts';
+import type { WorkerTraces } from './traces.ts';
 import type { Halt } from '../domain/halt.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { readFolderFile } from '../config/files-folder.ts';
@@ -69,6 +70,8 @@ export type WorkerOptions = {
     readonly version: string;
     readonly pace?: LookingPace;
   };
+  /** Absent: the worker makes no spans. */
+  readonly traces?: WorkerTraces;
   /** For tests. */
   readonly clock?: TimedClock;
   /** For tests that end the process at a named moment. */
@@ -154,6 +157,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const tell: Tell = (event) => {
     if (event.kind === 'reached') options.reached?.(event.point);
     metrics?.take(event);
+    options.traces?.take(event);
   };
   const signed = createClient(settings, 'write', undefined, requestsOf('write', tell));
   const reader =
@@ -171,7 +175,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const halted = { client, mode: settings.mode };
   const shown = shownBy(client, settings.mode);
   const approved = await gateOf(settings, { reader, clock, shown, note, namespace });
-  const { gate, heard, judged, resumesHeard } = approved;
+  const { gate, heard, resumesHeard } = approved;
   const onMachine = haltFileAt(settings.haltFile);
   let held: readonly Halt[] = [];
   const halts = new HaltGate({
@@ -188,6 +192,9 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   });
   await halts.look();
   const looking = new AbortController();
+  const interceptors = temporal.isSealed
+    ? withSealedFailures(options.temporal?.interceptors ?? {})
+    : withKeysAskedFor(options.temporal?.interceptors ?? {});
   const place: Place = { ...temporal, mode: settings.mode, taskQueue, uiUrl: null, say: () => {} };
   const { build } = settings;
   const worker: Worker = await Worker.create({
@@ -212,7 +219,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       isStopping: () => worker.getState() !== 'RUNNING',
       tell,
       turn: turnsOf({ client, taskQueue, mode: service.mode, organisation: service.organisation }),
-      claims: claimsOf(client, judged),
+      claims: claimsOf(client, heard),
       instructions: heeding(
         remembering(
           {
@@ -255,9 +262,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     identity,
     ...options.temporal,
     dataConverter: { payloadCodecs: [temporal.codec] },
-    interceptors: temporal.isSealed
-      ? withSealedFailures(options.temporal?.interceptors ?? {})
-      : withKeysAskedFor(options.temporal?.interceptors ?? {}),
+    interceptors: options.traces?.around(interceptors) ?? interceptors,
     // Longer than any call that writes, so that a deployment of a new version interrupts none.
     shutdownGraceTime: WRITE_LIMITS.startToCloseMs,
     // When a worker dies, the runs in its cache wait this long before another worker takes them.

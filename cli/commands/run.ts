@@ -7,6 +7,7 @@ import type { Ending } from '../../domain/endings.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { isRefusedAgain } from '../../domain/problems.ts';
 import { runName, type RunName } from '../../domain/references.ts';
+import type { Signable } from '../../domain/writes/approvals.ts';
 import { foundListOf } from '../../domain/run/claims.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { CommandFailure, troubleOfItem } from '../../operations/failure.ts';
@@ -248,7 +249,11 @@ async function bringAbout(use: Use): Promise<Ending> {
           sayTried(use);
         }
         output.note(`${runName(name)} is open already; attaching.`);
-        return showStarted(use, verdict.facts.startedAtMs, await startedByOf(place, verdict.facts));
+        return showStarted(use, {
+          startedAtMs: verdict.facts.startedAtMs,
+          startedBy: await startedByOf(place, verdict.facts),
+          said: null,
+        });
       }
       case 'ended': {
         const ending = showReport(output, place, await viewWithCameBack(output, place, verdict.view));
@@ -274,7 +279,7 @@ async function bringAbout(use: Use): Promise<Ending> {
           await takePlaceOf(output, instead, { by: startedBy, why: options.reason ?? NO_REASON });
         const isStarted = await begin(asked, { facts, kept, shown, startedBy });
         if (facts !== null) sayTried(use);
-        if (isStarted) return showStarted(use, now(), startedBy);
+        if (isStarted) return showStarted(use, { startedAtMs: now(), startedBy, said: null });
       }
     }
   }
@@ -356,8 +361,8 @@ async function payOnceMore(use: Use, request: PayAgainRequest): Promise<Ending> 
   if (others.length > 0) output.note(`The run is started again, and goes on with: ${namesOf(others)}.`);
   if (asked.place.mode === 'LIVE')
     await confirm(use, () => Promise.resolve([`pay AGAIN ${first}`, ...lines]));
-  await openGenerations(again, openings);
-  return showStarted(use, asked.now(), request.by);
+  const said = await openGenerations(again, openings);
+  return showStarted(use, { startedAtMs: asked.now(), startedBy: request.by, said });
 }
 
 /** Shows the run's state now. */
@@ -445,12 +450,19 @@ function confirm(
   });
 }
 
+type Started = {
+  readonly startedAtMs: number;
+  readonly startedBy: string | null;
+  /** The ids of what this command has said; null: nothing, it has started the run, or found it. */
+  readonly said: readonly string[] | null;
+};
+
 /** Follows a run that is under way. With `--detach` it only tells that the run goes on. */
-async function showStarted(use: Use, startedAtMs: number, startedBy: string | null): Promise<Ending> {
+async function showStarted(use: Use, { startedAtMs, startedBy, said }: Started): Promise<Ending> {
   const { output, options, asked } = use;
   const { run: name, place, policyFile } = asked;
   const policyHash = policyFile.hash;
-  if (options.sign !== undefined) await signAsStarter(use, options.sign);
+  if (options.sign !== undefined) await signAsStarter(use, options.sign, said);
   const { zone } = policyFile.policy;
   const of = { output, place, run: name, policyHash, startedBy, zone, stay: options.wait === true };
   if (options.detach !== true) return follow(of, startedAtMs);
@@ -459,11 +471,26 @@ async function showStarted(use: Use, startedAtMs: number, startedBy: string | nu
   return 'waiting';
 }
 
-/** Signs the plan once it is made. */
-async function signAsStarter({ output, options, asked }: Use, keyFile: string): Promise<void> {
+/** @param own the ids of what the command has said; null: it has started the run */
+export function isOfCommand(own: Started['said']): (said: Signable | null) => boolean {
+  return (said) => (own === null ? said === null : said !== null && own.includes(said.id));
+}
+
+/** Signs the plan once it is made, or what this command has said. What others have said stays with them. */
+async function signAsStarter(
+  { output, options, asked }: Use,
+  keyFile: string,
+  own: Started['said'],
+): Promise<void> {
   const { place, run: name } = asked;
   const { by = loginName(), reason: why = NO_REASON } = options;
   await untilPlanned(place, name);
-  const { signed } = await askAndSign(output, place, name, { as: 'starter', keyFile, by, why });
+  const { signed } = await askAndSign(output, place, name, {
+    as: 'starter',
+    keyFile,
+    by,
+    why,
+    isAsked: isOfCommand(own),
+  });
   for (const one of signed) output.note(`Signed, as who has started or said it: ${aboutText(one)}.`);
 }

@@ -6,6 +6,8 @@ import type { Command } from 'commander';
 import { loadSettings } from '../../config/config.ts';
 import { ConfigurationError } from '../../config/errors.ts';
 import { withDevEnvironment } from '../../config/dev-environment.ts';
+import { openTraces } from '../../config/traces.ts';
+import { unsentText } from '../../config/traces/unsent.ts';
 import { workerIdentity } from '../../operations/watch/worker-identity.ts';
 import { metricsServedAt } from '../../worker/metrics.ts';
 import { startWorker } from '../../worker/worker.ts';
@@ -74,6 +76,7 @@ async function work(output: Output): Promise<Ending> {
     metricsAddress,
   );
   const patience = { ms: PATIENCE_MS, say: (message: string) => logger.warn(message) };
+  const traces = await openTraces(env, { say: (trouble) => logger.warn(unsentText(trouble)) });
   const identity = workerIdentity(packageVersion(), { pid: process.pid, host: hostname() });
   const worker = await startWorker({
     settings,
@@ -84,6 +87,7 @@ async function work(output: Output): Promise<Ending> {
     ...(metricsAddress !== null && {
       metrics: { meter: Runtime.instance().metricMeter, version: packageVersion() },
     }),
+    ...(traces !== null && { traces: (await import('../../worker/traces.ts')).tracesOfWorker(traces) }),
   });
   const ended = worker.run();
   sayReady(output, 'worker', {
@@ -101,6 +105,10 @@ async function work(output: Output): Promise<Ending> {
     const { code, message, fix } = worker.trouble;
     logger.warn(`${code}: ${message}. ${fix}`);
   }
-  await ended;
+  try {
+    await ended;
+  } finally {
+    await traces?.close();
+  }
   return 'done';
 }

@@ -107,7 +107,6 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
 const FACTS: Readonly<Record<Fact['kind'], Fields>> = {
   'api key': { keyName: lineOf(300), atMs: isMoment },
   opened: { item, generation: number(2), atMs: isMoment },
-  record: { item, recordId },
   'let go': {
     chunk: number(1),
     places: (value) => listOf(number(0))(value) && (value as unknown[]).length <= CHUNK.payments,
@@ -212,8 +211,6 @@ function identityOf(fact: Fact): string {
       return `api key ${fact.keyName} ${fact.atMs}`;
     case 'opened':
       return `opened ${fact.item} ${fact.generation}`;
-    case 'record':
-      return `record ${fact.item} ${fact.recordId}`;
     case 'let go':
       return `let go ${fact.chunk} ${fact.places.join()}`;
     case 'to pay again':

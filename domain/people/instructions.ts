@@ -133,8 +133,6 @@ export type Fact =
       readonly generation: number;
       readonly atMs: number;
     }
-  /** The record that the service gave for an item. */
-  | { readonly kind: 'record'; readonly item: string; readonly recordId: string }
   /**
    * Payments of a chunk that the plan has ended, by their places in it, can be paid now, and the chunk is about to hear so. A
    * payment that the plan has ended and that no such fact names was never sent.
@@ -155,6 +153,8 @@ export type Kept = {
    * acts by the instructions knows this: its folder says so. Absent: there are none.
    */
   readonly unsigned?: Readonly<Record<string, string>>;
+  /** Those of them of which the worker cannot tell now whether people have approved them. Absent: there are none. */
+  readonly unjudged?: readonly string[];
 };
 
 /**
@@ -216,16 +216,16 @@ export type RecordedOf<Kind extends Instruction['kind']> = Extract<Instruction, 
 
 export type Decision = RecordedOf<'executed' | 'not executed'>;
 
-/**
- * The generations `first` to `first + 7` of a payment. A person has opened them, and they have a send window of their own.
- */
-export type Eight = {
+/** The generations `first` to `first + 7` of a payment, of which a person has said that they may be sent. */
+type Opening = {
   readonly first: number;
   /** From this moment on no key of these generations is sent, epoch milliseconds. */
   readonly windowUntilMs: number;
   readonly openedBy: RecordedOf<'pay again'>;
-  /** False: people must approve that instruction, and have not. The write gate lets none of these generations leave then. */
-  readonly isSigned: boolean;
+};
+
+/** Generations that a person has opened. They have a send window of their own. */
+export type Eight = Opening & {
   /**
    * The "not executed" that was the last decision when these were opened. Once it counts, it closes the generations below.
    * Null: there was none.
@@ -252,10 +252,22 @@ export type InstructionsAbout = {
    * before it is approved, or an approved one replaces it. Null: there is none.
    */
   readonly unsigned: string | null;
-  /** The same for the acceptance of a trade. */
+  /** The records that such a decision names. People may have approved it by the folder of another worker. */
+  readonly unsignedIds: readonly string[];
+  /**
+   * Why it cannot be told now whether people have approved what was said of the item. Until it can, nothing of the item is done, and it
+   * does not count as not said. Null: it can be told.
+   */
+  readonly unjudged: string | null;
+  /** The same as `unsigned`, for the acceptance of a trade. */
   readonly unsignedAcceptance: string | null;
-  /** The generations that people opened above the plan's own eight, in order. */
+  /** The generations that people opened above the plan's own eight, in order, by instructions that need no approval or have it. */
   readonly eights: readonly Eight[];
+  /**
+   * The last `pay again` that people must approve and have not, and that no decision or approved `pay again` has overtaken. It
+   * opens nothing and closes nothing. `waitsFor`: as `unsigned` says it. Null: there is none.
+   */
+  readonly awaited: (Opening & { readonly waitsFor: string }) | null;
   /** Every `go-on` that says that this item's cause is gone. */
   readonly causeGone: readonly RecordedOf<'go-on'>[];
   /** Records of this item that a person accepted as they are. */
@@ -269,9 +281,6 @@ export type InstructionsAbout = {
   readonly approvedUntilMs: number | null;
   /** Generations above the first that a worker was about to send, in the order in which they were noted. */
   readonly opened: readonly Extract<Fact, { kind: 'opened' }>[];
-  /** Records that the service gave for the item, and records that it gave for other items of the run. */
-  readonly recordIds: readonly string[];
-  readonly otherRecordIds: readonly string[];
 };
 
 /** A plan has this many generations of its own, and each `pay again` opens as many. */
@@ -282,12 +291,18 @@ export function eightOf(generation: number): number {
   return Math.floor((generation - 1) / GENERATIONS_AT_ONCE);
 }
 
-/** The end of the send window for withdrawals of a date (`2026-11-21`): 00:00 UTC of the date plus 5 days 12 h. */
-export function withdrawalsUntil(date: string): number {
-  return Date.parse(`${date}T00:00:00Z`) + WINDOW_MS;
+/** The first generation of the eight that a `pay again` opens which follows this one. */
+function firstAfter(follows: number): number {
+  return (eightOf(follows) + 1) * GENERATIONS_AT_ONCE + 1;
 }
 
-const WINDOW_MS = (5 * 24 + 12) * 3_600_000;
+/** The end of the send window of what a person opens at this moment: 00:00 UTC of its date plus 5 days 12 h. */
+export function openUntilMs(atMs: number): number {
+  return Math.floor(atMs / DAY_MS) * DAY_MS + WINDOW_MS;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const WINDOW_MS = 5 * DAY_MS + DAY_MS / 2;
 
 /**
  * True when unsent items stay unsent. `instructions` are in the order in which people said them. A `go-on` takes back the
@@ -416,26 +431,20 @@ export function approvalIn({ instructions }: Kept): LookAlikeApproval | null {
 
 /**
  * The items for which a person has named this record, where no person has decided otherwise about the item since. To pay an item again
- * leaves the record with it.
+ * leaves the record with it. A word that lacks its signatures counts here too: they may be there by the folder of another worker, which
+ * then takes the record for that item.
  */
 export function itemsOfRecordIn(kept: Kept, recordId: string): readonly string[] {
-  return kept.instructions.flatMap((said) =>
-    said.kind === 'executed' &&
-    said.recordId === recordId &&
-    instructionsAboutLeg(kept, said.item).decision?.id === said.id
-      ? [said.item]
-      : [],
-  );
+  return kept.instructions.flatMap((said) => {
+    if (said.kind !== 'executed' || said.recordId !== recordId) return [];
+    const { decision, unsignedIds } = instructionsAboutLeg(kept, said.item);
+    return decision?.id === said.id || unsignedIds.includes(recordId) ? [said.item] : [];
+  });
 }
 
 /** The records that had failed when a person let the item be paid again, as that person says. */
 export function closedIdsOf(eights: readonly Pick<Eight, 'openedBy'>[]): readonly string[] {
   return eights.flatMap(({ openedBy }) => openedBy.recordId ?? []);
-}
-
-/** The eights by instructions that need no approval, or have it. */
-export function signedOf<One extends Pick<Eight, 'isSigned'>>(eights: readonly One[]): readonly One[] {
-  return eights.filter(({ isSigned }) => isSigned);
 }
 
 /** The same of a leg. No leg is paid again, whatever somebody has written past the commands. */
@@ -453,11 +462,14 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   const notThisIds: string[] = [];
   let waiting: readonly { readonly said: SaidOfItem; readonly waitsFor: string }[] = [];
   let unsignedAcceptance: string | null = null;
+  let unjudged: string | null = null;
   let isTakenBack = false;
+  let awaited: InstructionsAbout['awaited'] = null;
   for (const each of kept.instructions) {
     const said = saidOf(each, item);
     if (said === null) continue;
     const waitsFor = kept.unsigned?.[said.id] ?? null;
+    if (kept.unjudged?.includes(said.id) === true) unjudged ??= waitsFor;
     if (waitsFor !== null && said.kind !== 'pay again') {
       if (said.kind === 'accept') unsignedAcceptance = waitsFor;
       else waiting = [...waiting, { said, waitsFor }];
@@ -469,12 +481,14 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         break;
       case 'executed':
         // That record had failed when a person let the item be paid again, so it can be no later payment of it.
-        if (!closedIdsOf(signedOf(eights)).includes(said.recordId)) decision = said;
+        if (!closedIdsOf(eights).includes(said.recordId)) decision = said;
         waiting = [];
+        awaited = null;
         break;
       case 'not executed':
         decision = said;
         waiting = [];
+        awaited = null;
         break;
       case 'accept':
         acceptedIds.push(said.recordId);
@@ -485,29 +499,24 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         waiting = waiting.filter((one) => !('recordId' in one.said && one.said.recordId === said.recordId));
         break;
       case 'pay again': {
-        const isSigned = waitsFor === null;
-        const index = eights.findIndex(({ openedBy }) => eightOf(openedBy.follows) === eightOf(said.follows));
-        const before = eights[index];
-        // A second instruction about the same generations changes nothing, not even what was decided since. But one that is approved
-        // takes the place of one that is not.
-        if (before !== undefined && (before.isSigned || !isSigned)) break;
-        // One that follows generations that nobody has opened is of no use, and would stand before a later one.
-        if (!isSigned && eightOf(said.follows) !== eights.length) break;
+        const opening = {
+          first: firstAfter(said.follows),
+          windowUntilMs: openUntilMs(said.atMs),
+          openedBy: said,
+        };
+        // A second instruction about the same generations changes nothing, not even what was decided since.
+        if (opening.first <= (eights.at(-1)?.first ?? 1)) break;
+        if (waitsFor !== null) {
+          awaited = { ...opening, waitsFor };
+          break;
+        }
         const last: Decision | null = decision;
         const closedBy = last?.kind === 'not executed' ? last : null;
-        const isOver = isSigned && last?.kind === 'executed' && last.recordId === said.recordId;
+        const isOver = last?.kind === 'executed' && last.recordId === said.recordId;
         if (closedBy !== null || isOver) decision = null;
         isTakenBack ||= isOver;
-        const eight = {
-          first: before?.first ?? (eights.length + 1) * GENERATIONS_AT_ONCE + 1,
-          windowUntilMs: withdrawalsUntil(said.date),
-          openedBy: said,
-          isSigned,
-          closedBy: closedBy ?? before?.closedBy ?? null,
-        };
-        // What was noted of these generations goes on counting, so each keeps its place whoever signs.
-        if (before === undefined) eights.push(eight);
-        else eights[index] = eight;
+        awaited = null;
+        eights.push({ ...opening, closedBy });
       }
     }
   }
@@ -517,19 +526,16 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     decision,
     isTakenBack,
     unsigned: waiting.at(-1)?.waitsFor ?? null,
+    unsignedIds: waiting.flatMap(({ said }) => (said.kind === 'executed' ? [said.recordId] : [])),
+    unjudged,
     unsignedAcceptance,
     eights,
+    awaited,
     causeGone,
     acceptedIds,
     notThisIds,
     approvedUntilMs: approvalIn(kept)?.untilMs ?? null,
     opened: kept.facts.flatMap((fact) => (fact.kind === 'opened' && fact.item === item ? [fact] : [])),
-    recordIds: kept.facts.flatMap((fact) =>
-      fact.kind === 'record' && fact.item === item ? [fact.recordId] : [],
-    ),
-    otherRecordIds: kept.facts.flatMap((fact) =>
-      fact.kind === 'record' && fact.item !== item ? [fact.recordId] : [],
-    ),
   };
 }
 
@@ -587,5 +593,5 @@ export function nextOpening({ eights }: InstructionsAbout, follows: number): Nex
   const last = eights.at(-1);
   if (last !== undefined && follows < last.first)
     return { kind: 'opened before', by: last.openedBy.by, generation: last.first };
-  return { kind: 'opens', generation: (eights.length + 1) * GENERATIONS_AT_ONCE + 1 };
+  return { kind: 'opens', generation: firstAfter(follows) };
 }

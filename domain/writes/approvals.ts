@@ -10,7 +10,7 @@ import { worthOf } from '../plan/price-bounds.ts';
 import type { Money, Policy, Rate } from '../policy.ts';
 import type { BatchPayment } from '../batch.ts';
 import { canonicalJson } from '../canonical-json.ts';
-import { withdrawalsUntil, type Recorded } from '../people/instructions.ts';
+import { openUntilMs, type Recorded } from '../people/instructions.ts';
 import { firstReference, generationOf, reference, runName } from '../references.ts';
 import { minuteText } from '../waits.ts';
 import type { ApprovalRule, Approvals, Signer } from './approval-rules.ts';
@@ -62,7 +62,7 @@ const DECISION_MS = 90 * 86_400_000;
 
 /** Until when a signature for an instruction is of use. What is paid again has a send window of its own. */
 export function signedUntilMs(said: Signable): number {
-  return isSignedDecision(said) ? said.atMs + DECISION_MS : withdrawalsUntil(said.date);
+  return isSignedDecision(said) ? said.atMs + DECISION_MS : openUntilMs(said.atMs);
 }
 
 /** What one signature is about. `planHash` is of the whole plan (`language/plan-hash.ts`). */

@@ -223,8 +223,13 @@ export function candidatesOf(payment: PaymentIdentity, scan: ListScan<Withdrawal
   );
 }
 
-/** Judges a list scan for the withdrawal of a payment. */
-export function lookForWithdrawal(payment: PaymentIdentity, scan: ListScan<Withdrawal>): Look<Withdrawal> {
+/**
+ * Judges a list scan for the withdrawal of a payment. Where the service shows a later generation, failed records of those
+ * before it do not count, also when what has opened it counts no longer.
+ */
+export function lookForWithdrawal(asked: PaymentIdentity, scan: ListScan<Withdrawal>): Look<Withdrawal> {
+  const shown = scan.records.map(({ tag }) => generationOf(asked.reference, tag ?? '') ?? 1);
+  const payment = { ...asked, fromGeneration: Math.max(asked.fromGeneration, ...shown) };
   const ours = scan.records.filter(
     (record) => isWithdrawalOf(payment, record) && !isClosedGeneration(payment, record),
   );

@@ -80,7 +80,7 @@ export type Subject<State extends SendState, Found extends Trade | Withdrawal, S
   /** Takes this record of the service as the item's own. */
   readonly adopt: (said: InstructionsAbout, state: State, record: Found) => Step | Waits<State>;
   /** Ends the item, after a proof that it has no record. */
-  readonly end: (state: State, problem: Problem) => Step;
+  readonly end: (said: InstructionsAbout, state: State, problem: Problem) => Step | Waits<State>;
   /**
    * Reads a record that a person has named and that no lookup found. Null: no record with this id agrees with the plan. `another’s`: an
    * item of another run has it.
@@ -122,6 +122,8 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const kept = yield* ask<'read instructions'>({ kind: 'read instructions' });
   const said = saidAbout(subject, kept);
   const { decision } = said;
+
+  if (said.unjudged !== null) return untilJudged(subject, before, said.unjudged);
 
   // 2. Is it ours to send?
   const foreign = foreignCredentials(context);
@@ -169,8 +171,7 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   if (isLate) return yield* endUnsent(subject, said, state, subject.windowPassed(untilMs), looked);
 
   // Without a decision that waits for signatures more might leave than with it.
-  if (said.unsigned !== null)
-    return waits(state, 'approval', ASK_AGAIN_MS, unsignedDecision(item, said.unsigned));
+  if (said.unsigned !== null) return awaitsApproval(state, item, said.unsigned);
 
   // When the same key again counts as a lookup, it takes the place of this one.
   if (subject.looksAlways && looked !== null) {
@@ -234,8 +235,25 @@ function yet<State extends SendState, Found extends Trade | Withdrawal, Step ext
   problem: Problem,
 ): Waits<State> {
   const { item } = subject;
-  const untold = recalledBy(subject, before) === 'forgotten' ? asForgotten(before) : before;
-  return waitLonger(untold, configurationWait({ ...problem, item }, before.tries));
+  return waitLonger(untold(subject, before), configurationWait({ ...problem, item }, before.tries));
+}
+
+function untold<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  before: State,
+): State {
+  return recalledBy(subject, before) === 'forgotten' ? asForgotten(before) : before;
+}
+
+/** Waits until the worker can tell which words about the item people have approved. What it looks for, and sends, depends on that. */
+function untilJudged<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
+  subject: Subject<State, Found, Step>,
+  before: State,
+  message: string,
+): Waits<State> {
+  const afterMs = Math.min(backoffMs(before.tries), ASK_AGAIN_MS);
+  const wait = { afterMs, reason: 'approval', problem: awaitingApproval(subject.item, message) } as const;
+  return waitLonger(untold(subject, before), wait);
 }
 
 /** Reads the lists for the item. */
@@ -304,6 +322,7 @@ export function* mayStillLeave<
     now.cancelled === said.cancelled &&
     now.decision?.id === said.decision?.id &&
     now.unsigned === said.unsigned &&
+    now.unjudged === null &&
     now.eights.length === said.eights.length &&
     otherKeysOf(context, kept).length > 0 === otherKeys;
   return isSame ? null : waits(state, 'service', 1_000, newlySaid(item));
@@ -487,7 +506,7 @@ export function* endUnsent<State extends SendState, Found extends Trade | Withdr
   const settled = yield* settleDoubt(subject, said, state, given);
   if ('step' in settled) return settled.step;
   if (decides !== null) return waits(settled.over, 'person', SLOW_LOOKUP_MS, decides);
-  return subject.end(settled.over, problem);
+  return subject.end(said, settled.over, problem);
 }
 
 /** True when the result is of this kind. It distinguishes a result of the protocol from a step of the item. */
@@ -511,7 +530,9 @@ function endAsNotExecuted<State extends SendState, Found extends Trade | Withdra
   decision: RecordedOf<'not executed'>,
 ): Step | Waits<State> {
   const counted = countNotExecuted(subject, said, before, looked, decision);
-  return 'step' in counted ? counted.step : subject.end(counted.over, decidedAgainst(subject, decision));
+  return 'step' in counted
+    ? counted.step
+    : subject.end(said, counted.over, decidedAgainst(subject, decision));
 }
 
 /** Tells, after a lookup, whether a "not executed" counts by now. */
@@ -607,6 +628,15 @@ export function waits<State>(
   return { kind: 'wait', state, wait: { afterMs, reason, problem } };
 }
 
+/** The wait for people who must approve what was said about the item. @param waitsFor as a sentence */
+export function awaitsApproval<State>(state: State, item: string, waitsFor: string): Waits<State> {
+  return waits(state, 'approval', ASK_AGAIN_MS, awaitingApproval(item, waitsFor));
+}
+
+function awaitingApproval(item: string, waitsFor: string): Problem {
+  return makeProblem('AWAITING_APPROVAL', item, { message: waitsFor });
+}
+
 /** The wait of a doubt that only time ends. It tells when that is, and that there is nothing to do. */
 export function waitsSafely<State>(
   { context }: { readonly context: Pick<Context, 'nowMs'> },
@@ -683,10 +713,6 @@ function notYetOpen({ item, context }: Named & { readonly context: Context }): P
     message: `The date of the run, ${date}, has not begun yet in ${zone}.`,
     fix: 'Nothing to do: the run goes on when its date begins.',
   };
-}
-
-function unsignedDecision(item: string, message: string): Problem {
-  return makeProblem('AWAITING_APPROVAL', item, { message });
 }
 
 function newlySaid(item: string): Problem {

@@ -322,7 +322,7 @@ function subjectOf(
       ...traded(context, leg, said, { quote, record }),
       ...(isLate && { isFoundLate: true }),
     }),
-    end: (state, problem) => ({ kind: 'not traded', state, problem }),
+    end: (_said, state, problem) => ({ kind: 'not traded', state, problem }),
     readNamed: (_said, id) => readNamed(context, leg, id),
     settleDoubtMs: context.facts.settleDoubtMs.trade,
     doubtPollMs: DOUBT_POLL_MS,

@@ -22,7 +22,6 @@ import {
   eightOf,
   type Eight,
   type InstructionsAbout,
-  signedOf,
 } from '../people/instructions.ts';
 import {
   LOOK_BACK_MS,
@@ -75,6 +74,8 @@ import {
   mayStillLeave,
   settleDoubt,
   waits,
+  awaitsApproval,
+  waitLonger,
   type Ready,
   type Subject,
   type Waits,
@@ -230,6 +231,8 @@ function* send(
   }
 
   for (;;) {
+    const paid = yield* shownBelow(item, state);
+    if (paid !== null) return paid;
     const stopped = yield* mayStillLeave(subject, ready, state);
     if (stopped !== null) return stopped;
     const tag = reference(context.plan.run, payment.id, state.generation);
@@ -272,7 +275,12 @@ function subjectOf(
     looksAlways: false,
     lookUp: (said, state) => lookForPayment(context, payment, said, identify(said, state)),
     adopt: (said, state, record) => adopted({ context, payment, said }, state, record),
-    end: (state, problem) => ({ kind: 'not paid', state, problem }),
+    end: (said, state, problem) =>
+      (unwanted === null ? awaiting({ context, payment, said }, state) : null) ?? {
+        kind: 'not paid',
+        state,
+        problem,
+      },
     readNamed: (said, id) => readNamed(payment, { ...identify(said, NEW_PAYMENT), ownIds: [id] }, id),
     // The leg is not known to be traded. Only an earlier run that knew of its trade can have paid, and the lists show that
     // soon enough.
@@ -291,16 +299,11 @@ function identityOf(
   },
 ): PaymentIdentity {
   const { amount, alike, said, state } = known;
-  const closedIds = [...closedIdsOf(said.eights), ...state.closedIds];
+  const { eights } = said;
+  // A record closes its generation only where people have opened a later one.
+  const closedIds = eights.length === 0 ? [] : [...closedIdsOf(eights), ...state.closedIds];
   const namedId = said.decision?.kind === 'executed' ? said.decision.recordId : null;
-  // Nobody has approved what the others name: it makes no record the payment's own, and closes no generation.
-  const signed = signedOf(said.eights);
-  const ownIds = [
-    ...(namedId === null ? [] : [namedId]),
-    ...said.recordIds,
-    ...closedIdsOf(signed),
-    ...state.closedIds,
-  ];
+  const ownIds = [...(namedId === null ? [] : [namedId]), ...closedIdsOf(eights), ...state.closedIds];
   // What a person says of a record does not count against what the service has said.
   const notThisIds = said.notThisIds.filter((id) => !ownIds.includes(id));
   return {
@@ -311,10 +314,10 @@ function identityOf(
     opensAtMs: context.plan.sendWindows.opensAtMs,
     namedId,
     ownIds,
-    otherIds: [...context.otherWithdrawalIds, ...said.otherRecordIds, ...notThisIds],
-    fromGeneration: said.eights.at(-1)?.first ?? 1,
+    otherIds: [...context.otherWithdrawalIds, ...notThisIds],
+    fromGeneration: eights.at(-1)?.first ?? 1,
     closedIds,
-    follows: signed.map(({ openedBy }) => ({
+    follows: eights.map(({ openedBy }) => ({
       generation: openedBy.follows,
       recordId: openedBy.recordId,
     })),
@@ -326,7 +329,7 @@ function identityOf(
 function* lookForPayment(
   context: Context,
   payment: Payment,
-  { eights, recordIds }: InstructionsAbout,
+  { eights }: InstructionsAbout,
   identity: PaymentIdentity,
 ): Steps<Look<Withdrawal>> {
   // The person who wants the payment paid again has seen its earlier record fail. So an older reading of that record does
@@ -342,11 +345,7 @@ function* lookForPayment(
   const look = lookForWithdrawal(identity, scan);
   const { namedId } = identity;
   // Only a person says that this record is the payment's. Two people may have named it for two payments.
-  const isOnlyNamed =
-    look.kind === 'found' &&
-    look.record.tag === null &&
-    look.record.id === namedId &&
-    !recordIds.includes(namedId);
+  const isOnlyNamed = look.kind === 'found' && look.record.tag === null && look.record.id === namedId;
   if (!isOnlyNamed && (look.kind !== 'unproven' || !look.complete)) return look;
   // Two runs may pay the same amount to the same account on one day. A record of the other run is no reason for doubt here.
   const candidates = isOnlyNamed ? [look.record] : candidatesOf(identity, scan);
@@ -392,6 +391,14 @@ function eightsOf(
   return [{ first: 1, windowUntilMs: context.plan.sendWindows.withdrawalsUntilMs }, ...said.eights];
 }
 
+/** The eight to which a generation belongs; absent: it is not the plan's, and no person has opened it. */
+function ownEight(
+  { context, ready }: Item,
+  generation: number,
+): Pick<Eight, 'first' | 'windowUntilMs'> | undefined {
+  return eightsOf(context, ready.said).find(({ first }) => eightOf(first) === eightOf(generation));
+}
+
 /** Another Temporal run goes through the generations again, from the first whose window is open. */
 function walkingAnew({ attempt }: Context, state: PaymentState): PaymentState {
   if (state.walkedIn === attempt.runId) return state;
@@ -425,31 +432,41 @@ const passedTo = (state: PaymentState, generation: number): Passed => ({
 function* firstNotClosed(item: Item, state: PaymentState): Steps<Passed | PaymentStep> {
   const { context, ready } = item;
   const { said } = ready;
+  const now = context.nowMs();
+  const openFrom = (from: number) =>
+    said.eights.find(({ first, windowUntilMs }) => first >= from && now <= windowUntilMs);
   const decided = said.eights.findLast(({ closedBy }) => closedBy !== null);
-  if (decided !== undefined && state.generation < decided.first)
-    return yield* openEight(item, state, decided);
+  if (decided !== undefined && state.generation < decided.first) {
+    const open = openFrom(decided.first);
+    return open === undefined
+      ? yield* endTooLate(item, state)
+      : yield* openEight(item, state, { first: open.first, closedBy: decided.closedBy });
+  }
   // The record of a generation proves more than its key: under another API key, the same key again would be a new payment.
   const { look } = ready.looked ?? { look: null };
   if (look?.kind === 'absent' && look.closed.includes(state.generation)) {
     const passed = yield* passClosed(item, withoutDoubt(state), false);
-    if (passed !== null)
-      return isOf('next generation', passed) ? yield* firstNotClosed(item, passed.state) : passed;
+    if (passed === null) return yield* endTooLate(item, state);
+    return isOf('next generation', passed) ? yield* firstNotClosed(item, passed.state) : passed;
   }
-  const eights = eightsOf(context, said);
-  const now = context.nowMs();
-  const own = eights[eightOf(state.generation)];
+  const own = ownEight(item, state.generation);
   if (own !== undefined && now <= own.windowUntilMs) return passedTo(state, state.generation);
-  const next = said.eights.find(
-    ({ first, windowUntilMs }) => first > state.generation && now <= windowUntilMs,
-  );
+  const next = openFrom(state.generation + 1);
   // Step 3 has made sure that some window is open.
   return next === undefined ? passedTo(state, state.generation) : yield* openEight(item, state, next);
+}
+
+/** The generations below are closed, and the windows of all that people have opened above them are over. */
+function* endTooLate({ context, payment, subject, ready }: Item, state: PaymentState): Steps<PaymentStep> {
+  const { said, looked } = ready;
+  const untilMs = said.eights.at(-1)?.windowUntilMs ?? context.plan.sendWindows.withdrawalsUntilMs;
+  return yield* endUnsent(subject, said, state, windowPassed(payment, untilMs), looked);
 }
 
 /**
  * Goes on with eight generations that a person has opened. The instruction itself closes nothing. The first of the eight is
  * sent only when all lower generations are closed, none of them is in doubt, and a lookup shows nothing that could be the
- * payment; or when it was sent before.
+ * payment; or when it was sent before. The records that people have named as failed must have failed.
  */
 function* openEight(
   item: Item,
@@ -458,6 +475,8 @@ function* openEight(
 ): Steps<Passed | PaymentStep> {
   const { subject, ready } = item;
   const { said } = ready;
+  const paid = yield* namedAsFailed(item, before, first);
+  if (paid !== null) return paid;
   if (said.opened.some(({ generation }) => generation === first)) return passedTo(before, first);
   const looked = yield* lookUp(subject, said, before);
   let state = before;
@@ -470,6 +489,42 @@ function* openEight(
   const settled = yield* settleDoubt(subject, said, state, { problem: why, looked });
   if ('step' in settled) return settled.step;
   return yield* noteOpening(item, settled.over, first);
+}
+
+/**
+ * Reads each record that people have named as failed, up to these eight generations, by its id: the lists may not show it. One
+ * that has not failed may still pay the payment. Null: all have failed.
+ */
+function* namedAsFailed(item: Item, state: PaymentState, upTo: number): Steps<PaymentStep | null> {
+  const { context, payment, subject, ready, amount, alike } = item;
+  const { said } = ready;
+  const ids = closedIdsOf(said.eights.filter(({ first }) => first <= upTo));
+  const identity = identityOf(context, payment, { amount, alike, said, state });
+  for (const id of new Set(ids)) {
+    const live = yield* statusOf(context, id);
+    if (live === null)
+      return waitLonger(
+        state,
+        serviceWait(unreadable(payment.id, `withdrawal ${id}`), backoffMs(state.tries)),
+      );
+    if (context.facts.withdrawalStatuses.failed.includes(live.status)) continue;
+    return isOurs(identity, live)
+      ? subject.adopt(said, state, live)
+      : waits(state, 'person', SLOW_LOOKUP_MS, notFailed(payment, live));
+  }
+  return null;
+}
+
+/**
+ * Looks once more before a generation above the first leaves: what Temporal keeps of its opening proves nothing. Whatever the
+ * service shows of the payment, and has not failed, counts. Null: it shows nothing.
+ */
+function* shownBelow({ subject, ready }: Item, state: PaymentState): Steps<PaymentStep | null> {
+  if (state.generation === 1) return null;
+  const { look } = yield* lookUp(subject, ready.said, state);
+  // A record that only could be the payment does not forbid to send the same key again.
+  if (look.kind === 'unproven' && look.complete) return null;
+  return conclude(subject, ready.said, state, look);
 }
 
 /** Records, where no reset loses it, that a later generation is opened. The generation is not sent before that. */
@@ -506,9 +561,12 @@ function* passClosed(
     .map(({ generation }) => generation)
     .filter((generation) => generation > state.generation && generation <= last);
   if (sentBefore.length > 0) return passedTo(state, Math.min(...sentBefore));
-  const later = said.eights.find(({ first, windowUntilMs }) => first > last && now <= windowUntilMs);
-  if (later !== undefined) return yield* openEight(item, state, later);
-  if (state.generation === last) return null;
+  const later = said.eights.filter(({ first }) => first > last);
+  const open = later.find(({ windowUntilMs }) => now <= windowUntilMs);
+  if (open !== undefined) return yield* openEight(item, state, open);
+  // What was opened above may be in doubt, or paid. So no generation of this eight opens any more.
+  const isLeft = later.length > 0 || said.opened.some(({ generation }) => generation > last);
+  if (isLeft || state.generation === last) return null;
   const isLast = state.generation + 1 === last;
   const isEarly = !causeGone && now < turnAtMs(item, state);
   if (!causeGone && (isLast || (isEarly && !mayOpenEarly(item, state)))) return null;
@@ -539,7 +597,7 @@ function turnAtMs(item: Item, state: PaymentState): number {
   const lastMs = Math.max(...openingsOf(item, state), state.refusedAtMs ?? 0) || now;
   const nth = (state.generation - 1) % GENERATIONS_AT_ONCE;
   const gapMs = OPENING_GAPS_MS[nth] ?? Infinity;
-  const untilMs = eightsOf(item.context, item.ready.said)[eightOf(state.generation)]?.windowUntilMs ?? now;
+  const untilMs = ownEight(item, state.generation)?.windowUntilMs ?? now;
   return Math.max(Math.min(lastMs + gapMs, untilMs - HOUR_MS), lastMs + HOUR_MS / 4);
 }
 
@@ -629,14 +687,15 @@ function* afterSuccess(
   const { said } = item.ready;
   const adopter = { context, payment, said };
   const isFollowed = said.eights.some(({ first }) => first > state.generation);
-  if (!isFollowed || isOfOthers(adopter, record)) return adopted(adopter, state, record, tag);
+  const isSaidToBe = isFollowed || (said.awaited?.first ?? 0) > state.generation;
+  if (!isSaidToBe || isOfOthers(adopter, record)) return adopted(adopter, state, record, tag);
   const live = yield* statusOf(context, record.id);
   if (live === null)
     return wait(
       state,
       serviceWait(unreadable(payment.id, `withdrawal ${record.id}`), backoffMs(state.tries)),
     );
-  if (!context.facts.withdrawalStatuses.failed.includes(live.status))
+  if (!isFollowed || !context.facts.withdrawalStatuses.failed.includes(live.status))
     return adopted(adopter, state, live, tag);
   // Its own record has a failed status, so the generation is closed.
   const closed = { ...withoutDoubt(state), closedIds: [...state.closedIds, record.id] };
@@ -772,11 +831,26 @@ type Adopter = {
 };
 
 /** True for a record that another payment of the run counts as its own. */
-function isOfOthers({ context, said }: Adopter, { id }: Withdrawal): boolean {
-  return context.otherWithdrawalIds.includes(id) || said.otherRecordIds.includes(id);
+function isOfOthers({ context }: Adopter, { id }: Withdrawal): boolean {
+  return context.otherWithdrawalIds.includes(id);
 }
 
-/** Takes this record as the payment's own, unless another payment of the run counts it as its own. */
+/**
+ * The wait while people must approve that the payment is paid again, before it ends unpaid. Null: nobody has said so, or its
+ * window is over and nothing of it was opened.
+ */
+function awaiting({ context, payment, said }: Adopter, state: PaymentState): Waits<PaymentState> | null {
+  const { awaited, opened, cancelled } = said;
+  if (awaited === null || cancelled) return null;
+  const isOpened = opened.some(({ generation }) => generation >= awaited.first);
+  if (!isOpened && context.nowMs() > awaited.windowUntilMs) return null;
+  return awaitsApproval(state, payment.id, awaited.waitsFor);
+}
+
+/**
+ * Takes this record as the payment's own, unless another payment of the run counts it as its own. One that has failed is not
+ * taken while people must approve that the payment is paid again.
+ */
 function adopted(
   adopter: Adopter,
   state: PaymentState,
@@ -786,7 +860,9 @@ function adopted(
   const { context, payment } = adopter;
   if (isOfOthers(adopter, record) || !context.take(record.id))
     return waits(state, 'person', SLOW_LOOKUP_MS, recordTaken(payment, record.id));
-  return { kind: 'accepted', accepted: acceptedAs(record, sentAs) };
+  const isFailed = context.facts.withdrawalStatuses.failed.includes(record.status);
+  const accepted: PaymentStep = { kind: 'accepted', accepted: acceptedAs(record, sentAs) };
+  return (isFailed ? awaiting(adopter, state) : null) ?? accepted;
 }
 
 /** @param sentAs under which reference it was sent, as far as that is known: the record may show no tag */
@@ -826,6 +902,16 @@ function windowPassed(payment: Payment, untilMs: number): Problem {
     item: payment.id,
     message: `Payment "${payment.id}" was not sent by ${minuteText(untilMs)}. After that it is too late: the service could forget the payment’s idempotency key, and pay twice.`,
     fix: 'Pay it in a new run.',
+  };
+}
+
+/** A person has said that the payment is paid again, and the record that has failed by that word has not. */
+function notFailed(payment: Payment, { id, status }: Withdrawal): Problem {
+  return {
+    code: 'DECISION_UNPROVEN',
+    item: payment.id,
+    message: `A person has said that withdrawal ${id} of payment "${payment.id}" has failed, but the service says that it is ${status}, and it is not the payment as planned. The payment is not paid again.`,
+    fix: 'Find out whose record that is. To end the payment unpaid: `npx cambist resolve`, --not-executed. Then it can be paid in a new run.',
   };
 }
 

@@ -70,17 +70,17 @@ const SLACK_MS = 120_000;
 
 export type Claims = ReturnType<typeof claimsOf>;
 
-/** What people have said of a run, without what they must approve and have not. @throws Error while that cannot be told */
-type Judged = (run: RunName, kept: Kept) => Promise<Kept>;
+/** What people have said of a run, and which of it lacks the signatures that it needs. */
+type Heard = (run: RunName, kept: Kept) => Promise<Kept>;
 
 /**
  * What activities and commands are given of this file. Names of payments are those of `nameOfPayment`.
- * @param judged as the worker judges it; a command does not know who has signed
+ * @param heard as the worker judges it; a command does not know who has signed
  */
-export function claimsOf(client: Client, judged: Judged = async (_run, kept) => kept) {
+export function claimsOf(client: Client, heard: Heard = async (_run, kept) => kept) {
   return {
     whose: whose.bind(null, client),
-    named: isNamedElsewhere.bind(null, { client, judged }),
+    named: isNamedElsewhere.bind(null, { client, heard }),
     rival: rivalOf.bind(null, client),
     suspects: suspectsOf.bind(null, client),
     holders: holdersOf.bind(null, client),
@@ -135,11 +135,11 @@ async function newestSince(
 
 /**
  * Whether people have named this record for another item, of this run or another one, that may still take it. What they say of
- * the payments of a batch is kept with its run. A word that must be approved counts for both sides alike: once it is, and not before.
- * Null: what people have said of some run could not be read or judged in time.
+ * the payments of a batch is kept with its run. Words of others that lack signatures, or that this worker cannot judge, count too: the
+ * worker that acts by them may judge otherwise. Null: what people have said of some run could not be read in time.
  */
 async function isNamedElsewhere(
-  { client, judged }: { readonly client: Client; readonly judged: Judged },
+  { client, heard }: { readonly client: Client; readonly heard: Heard },
   { mode, run, item }: Of & { readonly item: string },
   record: Unnamed,
   withinMs: number,
@@ -152,7 +152,7 @@ async function isNamedElsewhere(
   const told = await fewAtOnce([run, ...others], AT_ONCE.runs, async (each) => {
     if (performance.now() > untilMs) return null;
     const items = await readInstructions({ client, mode, run: each })
-      .then((kept) => (kept === null ? [] : itemsNaming({ run: each, kept, recordId: record.id }, judged)))
+      .then((kept) => (kept === null ? [] : itemsNaming({ run: each, kept, recordId: record.id }, heard)))
       .catch(() => null);
     if (items === null) return null;
     const rivals = items.filter((named) => each !== run || named !== item);
@@ -166,10 +166,10 @@ async function isNamedElsewhere(
 /** Few runs name the record at all, and only those are judged. */
 export async function itemsNaming(
   { run, kept, recordId }: { readonly run: RunName; readonly kept: Kept; readonly recordId: string },
-  judged: Judged,
+  heard: Heard,
 ): Promise<readonly string[]> {
   const isNamed = kept.instructions.some((said) => said.kind === 'executed' && said.recordId === recordId);
-  return isNamed ? itemsOfRecordIn(await judged(run, kept), recordId) : [];
+  return isNamed ? itemsOfRecordIn(await heard(run, kept), recordId) : [];
 }
 
 /** Whether one of these items of a run, or of its chunks, may still take the record. Whoever does not answer proves nothing. */

@@ -20,12 +20,12 @@ import {
   type Signable,
   type SignedAs,
 } from '../../domain/writes/approvals.ts';
-import { publicKeyOf } from '../../config/ssh-keygen.ts';
+import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { hashOfChunk, isListOf } from '../../language/batch/chunk-hash.ts';
 import { planHash } from '../../language/plan-hash.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 import { CommandFailure } from '../failure.ts';
-import { isOfKey, signedAsOther, signedText } from './signed-text.ts';
+import { isSignedBy, requirePublicKey, signedAsOther, signedText } from './signed-text.ts';
 import { requireRun } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
 import { againText, contentOf, movesShown, rowText, totalText } from './plan-content.ts';
@@ -85,9 +85,8 @@ export async function readToApprove(
     throw refused(run, 'PLAN_CONTRADICTS_POLICY', 'the plan that Temporal has of it is another one’s');
   const rows = plan.batch === null ? [] : await rowsOf(place, plan);
   const kept = await keptAbout(place, run);
-  const key = await publicKeyOf(keyFile);
-  const planUntilMs = plan.sendWindows.withdrawalsUntilMs;
-  const { left, mine } = leftToSign(kept, { as, key, nowMs, planUntilMs, isAsked });
+  const key = await requirePublicKey(keyFile);
+  const { left, mine } = await leftToSign(kept, { as, plan, key, nowMs, isAsked });
   if (left.length > 0 && mine.length === 0)
     throw signedAsOther(runName(run), as, 'started or said it', `\`npx cambist status ${runName(run)}\``);
   const asked: Asked[] = [];
@@ -131,28 +130,35 @@ function standingIn({ instructions }: Kept, nowMs: number): readonly Signable[] 
 
 /**
  * What this key has not signed yet in this role. A signature that is over is none.
- * @param planUntilMs a signature for what is never sent any more is of no use
+ * @param key as `ssh-ed25519 AAAA…`
  * @returns `mine`: the same without what it has signed in the other role
+ * @throws CommandFailure when this machine cannot verify what the key has signed
  */
-export function leftToSign(
+export async function leftToSign(
   kept: Kept,
-  {
-    as,
-    key,
-    nowMs,
-    planUntilMs,
-    isAsked,
-  }: Omit<Signing, 'keyFile'> & { readonly key: string | null; readonly planUntilMs: number },
-): { readonly left: readonly (Signable | null)[]; readonly mine: readonly (Signable | null)[] } {
-  const signed = kept.instructions.flatMap((one) =>
-    one.kind === 'approve' && isOfKey(one.signature, key) ? [one] : [],
+  { as, plan, key, nowMs, isAsked }: Omit<Signing, 'keyFile'> & { readonly plan: Plan; readonly key: string },
+): Promise<{ readonly left: readonly (Signable | null)[]; readonly mine: readonly (Signable | null)[] }> {
+  // A signature for what is never sent any more is of no use.
+  const ofPlan = nowMs < plan.sendWindows.withdrawalsUntilMs ? [null] : [];
+  const all = [...ofPlan, ...standingIn(kept, nowMs)].filter(isAsked);
+  const hash = planHash(plan);
+  const words = kept.instructions.flatMap((one) => (one.kind === 'approve' ? [one] : []));
+  const judged = await Promise.all(
+    all.map(async (said) => {
+      const about = words.filter((one) => one.about === (said?.id ?? null));
+      const isMine = await fewAtOnce(about, AT_ONCE, ({ as: role, expiresAtMs, signature }) =>
+        isSignedBy(key, textToSign({ as: role, plan, planHash: hash, said, expiresAtMs }), signature),
+      );
+      return { said, signed: about.filter((_one, index) => isMine[index] === true) };
+    }),
   );
-  const signedAbout = (said: Signable | null) => signed.filter(({ about }) => about === (said?.id ?? null));
-  const left = [...(nowMs < planUntilMs ? [null] : []), ...standingIn(kept, nowMs)]
-    .filter(isAsked)
-    .filter((said) => !signedAbout(said).some((one) => one.as === as && nowMs < one.expiresAtMs));
-  return { left, mine: left.filter((said) => !signedAbout(said).some((one) => one.as !== as)) };
+  const left = judged.filter(({ signed }) => !signed.some((one) => one.as === as && nowMs < one.expiresAtMs));
+  const mine = left.filter(({ signed }) => !signed.some((one) => one.as !== as));
+  return { left: left.map(({ said }) => said), mine: mine.map(({ said }) => said) };
 }
+
+/** So many signatures are verified side by side, each by a program of its own. */
+const AT_ONCE = 4;
 
 /** How long a command waits for a plan that is being made. */
 const PLAN_MS = 60_000;

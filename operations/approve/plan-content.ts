@@ -9,9 +9,10 @@ import { CommandFailure } from '../failure.ts';
 import { openBytes, type BatchFile } from '../batches/file.ts';
 import { writeNewFile } from '../new-file.ts';
 import { moneyText } from '../../domain/currencies.ts';
+import { divide } from '../../domain/money.ts';
 import { totalsOf } from '../../domain/plan/amounts.ts';
 import { movesOf } from '../../domain/plan/moves.ts';
-import type { Plan } from '../../domain/plan/plan.ts';
+import type { Leg, Plan } from '../../domain/plan/plan.ts';
 import { placeText } from '../../domain/replacement.ts';
 import { movedByRows } from '../../domain/writes/approvals.ts';
 
@@ -28,10 +29,24 @@ export function contentOf(plan: Plan, rows: readonly BatchPayment[]): readonly s
   ];
 }
 
-/** The legs, and the payments that are not in a batch. Totals are added up anew: those in the plan may say anything. */
+/**
+ * The legs, and the payments that are not in a batch. Totals are added up anew, and the price is the one that binds: what a plan says of
+ * both in words may say anything.
+ */
 export function movesShown({ legs, payments }: Plan): readonly string[] {
-  const alone = { legs, payments, batch: null };
+  const alone = { legs: legs.map(withBound), payments, batch: null };
   return legs.length + payments.length === 0 ? [] : movesOf({ ...alone, totals: totalsOf(alone) });
+}
+
+function withBound(leg: Leg): Leg {
+  const { guard, sell, buy } = leg;
+  if (guard === null) return leg;
+  const { bound } = guard;
+  const text =
+    bound === null
+      ? 'at no price, since there is no rate to compare it with'
+      : `not below ${divide(bound.sellFactor, bound.buyFactor, 12)} ${buy} per ${sell}`;
+  return { ...leg, guard: { ...guard, text } };
 }
 
 export function rowText([id, account, currency, value]: BatchPayment): string {

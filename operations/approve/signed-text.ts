@@ -1,6 +1,6 @@
 /** A text that a person signs by `ssh-keygen`, where the command ends when that fails. */
 import type { SignedAs } from '../../domain/writes/approvals.ts';
-import { signText } from '../../config/ssh-keygen.ts';
+import { publicKeyOf, signText, verifySignature } from '../../config/ssh-keygen.ts';
 import { keyOfSignature } from '../../language/ssh-signers.ts';
 import { CommandFailure } from '../failure.ts';
 
@@ -18,10 +18,40 @@ export async function signedText(keyFile: string, text: string): Promise<string>
   ]);
 }
 
-/** @param key null: it is not known which public key it is */
-export function isOfKey(signature: string, key: string | null): boolean {
-  return key !== null && keyOfSignature(signature) === key;
+/** @returns the public key of the file, as `ssh-ed25519 AAAA…`. @throws CommandFailure when that cannot be told */
+export async function requirePublicKey(keyFile: string): Promise<string> {
+  const key = await publicKeyOf(keyFile);
+  if (key !== null) return key;
+  throw new CommandFailure('configuration', [
+    {
+      code: 'NOT_SIGNED',
+      place: keyFile,
+      message: 'its public key cannot be told, so that nobody knows what it has signed already',
+      fix: `Name a key file that is there, and put its public part beside it: \`ssh-keygen -y -f ${keyFile} > ${keyFile}.pub\`.`,
+    },
+  ]);
 }
+
+/**
+ * Whether this key has signed this text. A signature that only names the key proves nothing: who knows the public key can write one.
+ * @throws CommandFailure when this machine cannot verify it
+ */
+export async function isSignedBy(key: string, text: string, signature: string): Promise<boolean> {
+  if (keyOfSignature(signature) !== key.split(' ')[1]) return false;
+  const of = { name: OWNER, allowedSigners: `${OWNER} ${key}\n`, revokedKeys: null };
+  const verified = await verifySignature({ text, signature, ...of });
+  if (verified !== 'unable') return verified === 'good';
+  throw new CommandFailure('configuration', [
+    {
+      code: 'NOT_SIGNED',
+      place: 'ssh-keygen',
+      message: 'what this key has signed before could not be verified, so that nothing was signed',
+      fix: 'Install OpenSSH, version 8.2 or later, and type it again.',
+    },
+  ]);
+}
+
+const OWNER = 'owner';
 
 /** @param has what who signs as starter has done */
 export function signedAsOther(place: string, as: SignedAs, has: string, see: string): CommandFailure {

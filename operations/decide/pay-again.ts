@@ -9,7 +9,7 @@ import {
   NOTHING_KEPT,
   isCancelled,
   newestSaid,
-  withdrawalsUntil,
+  openUntilMs,
   type Fact,
   type Instruction,
   type PaidAgain,
@@ -98,7 +98,7 @@ export async function judgeOpenings(
     request.items === ALL_FAILED ? await allFailed(known) : await named(known, [...new Set(request.items)]);
   const openings = {
     list,
-    windowUntilMs: withdrawalsUntil(new Date(now()).toISOString().slice(0, 10)),
+    windowUntilMs: openUntilMs(now()),
     others: goesOnWith(
       nextAsRead(view, { takesCancelBack: true }),
       new Set(list.map(({ payment }) => payment.id)),
@@ -112,9 +112,10 @@ const SIDE_BY_SIDE = 5;
 
 /**
  * Keeps the instructions that open the next generations, then starts the run again, which reads them.
+ * @returns the ids of these instructions
  * @throws CommandFailure when a person has said something since the command looked
  */
-export async function openGenerations(asked: AskedAgain, { list }: Openings): Promise<void> {
+export async function openGenerations(asked: AskedAgain, { list }: Openings): Promise<readonly string[]> {
   const { place, run, policyFile, request } = asked;
   const { client, mode, taskQueue } = place;
   const said = { by: request.by, why: request.reason };
@@ -147,6 +148,7 @@ export async function openGenerations(asked: AskedAgain, { list }: Openings): Pr
   });
   // Another command has started the run in the meantime: that run reads the instructions too.
   if (!isStarted) await wakeRun(place, run);
+  return instructions.map(({ id }) => id);
 }
 
 /** The most bytes of one list, as JSON. A history has each list several times. */

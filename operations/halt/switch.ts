@@ -23,6 +23,7 @@ import {
   type ResumeSigned,
   type ToEnd,
 } from '../../domain/halt.ts';
+import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
 import { readHalts, type HaltsOf } from '../../durable/halts/read.ts';
 import { SAY_LIMIT_MS, say } from '../../durable/halts/say.ts';
@@ -36,9 +37,8 @@ import {
   wakeSignal,
 } from '../../workflows/names.ts';
 import type { SignedAs } from '../../domain/writes/approvals.ts';
-import { publicKeyOf } from '../../config/ssh-keygen.ts';
 import { CommandFailure } from '../failure.ts';
-import { isOfKey, signedAsOther, signedText } from '../approve/signed-text.ts';
+import { isSignedBy, requirePublicKey, signedAsOther, signedText } from '../approve/signed-text.ts';
 
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;
@@ -140,22 +140,40 @@ export async function haltsToEnd(of: HaltsOf, scope: HaltScope): Promise<readonl
  * @throws CommandFailure where it has signed them all in the other role: who has resumed a halt is none of those who approve that
  */
 export async function haltsToSign(
-  of: HaltsOf,
+  of: HaltsOf & { readonly namespace: string },
   scope: HaltScope,
   { as, keyFile }: { readonly as: SignedAs; readonly keyFile: string },
 ): Promise<readonly ToEnd[]> {
   const words = await wordsOf(of);
-  const key = await publicKeyOf(keyFile);
-  const isOther = (one: Halt): boolean =>
-    signedFor(words, { scope, haltAtMs: one.atMs }).some(
-      (signed) => signed.as !== as && isOfKey(signed.signature, key),
-    );
+  const key = await requirePublicKey(keyFile);
   const halts = endsToSign(words, scope);
-  const left = halts.filter((one) => !isOther(one.halt));
+  const areOther = await fewAtOnce(halts, 1, (one) =>
+    hasSignedOtherwise(of, words, { halt: one.halt, as, key }),
+  );
+  const left = halts.filter((_one, index) => areOther[index] !== true);
   if (halts.length > 0 && left.length === 0)
     throw signedAsOther(`resume ${scopeText(scope)}`, as, 'resumed it', '`npx cambist status`');
   return left;
 }
+
+/** Whether this key has signed the end of the halt in the other role. @throws CommandFailure when this machine cannot verify that */
+export async function hasSignedOtherwise(
+  { mode, namespace }: Pick<HaltsOf, 'mode'> & { readonly namespace: string },
+  words: readonly HaltWord[],
+  {
+    halt: { scope, atMs: haltAtMs },
+    as,
+    key,
+  }: { readonly halt: Halt; readonly as: SignedAs; readonly key: string },
+): Promise<boolean> {
+  const others = signedFor(words, { scope, haltAtMs }).filter((signed) => signed.as !== as);
+  const areMine = await fewAtOnce(others, VERIFIED_AT_ONCE, ({ as: role, expiresAtMs, signature }) =>
+    isSignedBy(key, resumeToSign({ as: role, mode, namespace, scope, haltAtMs, expiresAtMs }), signature),
+  );
+  return areMine.includes(true);
+}
+
+const VERIFIED_AT_ONCE = 4;
 
 /** So long a signature for a resume may be on its way. Once Temporal has it in time, it counts for good. */
 const SIGNED_MS = 86_400_000;

@@ -27,6 +27,8 @@ const isTemporal = (file: string): boolean => file.startsWith('@temporalio');
 const isNative = (file: string): boolean =>
   file.endsWith('.node') || /^@temporalio.(worker|core-bridge)/.test(file);
 
+const isOfTraces = (file: string): boolean => /opentelemetry/.test(file);
+
 test('help and `check` load nothing of Temporal', async () => {
   for (const argv of [
     ['--help'],
@@ -37,11 +39,14 @@ test('help and `check` load nothing of Temporal', async () => {
     assert.deepEqual((await loadedBy(...argv)).filter(isTemporal), [], argv.join(' '));
 });
 
-test('no command but `worker` loads the native part of Temporal', async () => {
+test('no command but `worker` loads the native part of Temporal, and none loads OpenTelemetry where no collector is named', async () => {
   for (const name of ['run', 'status', 'resolve', 'up', 'temporal']) {
     const loaded = await loadedBy(name, '--help');
     assert.ok(loaded.some(isTemporal), name);
     assert.deepEqual(loaded.filter(isNative), [], name);
+    assert.deepEqual(loaded.filter(isOfTraces), [], name);
   }
-  assert.ok((await loadedBy('worker', '--help')).some(isNative));
+  const worker = await loadedBy('worker', '--help');
+  assert.ok(worker.some(isNative));
+  assert.deepEqual(worker.filter(isOfTraces), []);
 });

@@ -185,7 +185,7 @@ test('what was executed of the old run, or may have been, is for a person', asyn
   for (const [given, what] of [
     [{ scripted: { listTrades: async () => page(traded) } }, new RegExp(`trade ${TRADE.id}`)],
     [{ scripted: { listWithdrawals: async () => page(tagged) } }, new RegExp(`withdrawal ${WITHDRAWAL.id}`)],
-    [{ said: facts({ kind: 'record', item: 'usd-mxn-1', recordId: 'tde_9' }) }, /"usd-mxn-1" was sent/],
+    [{ said: facts({ kind: 'opened', item: 'usd-mxn-1', generation: 2, atMs: 1 }) }, /"usd-mxn-1" was sent/],
     [{ said: after({ kind: 'executed', item: 'usd-mxn-1', recordId: 'tde_9' }) }, /"executed"/],
     [{ said: after({ kind: 'accept', item: 'usd-mxn-1', recordId: 'tde_9' }) }, /"accept"/],
   ] as const)

@@ -1,10 +1,12 @@
 /** Signing and verifying by `ssh-keygen`: whatever goes wrong is no valid signature, and a machine that cannot verify is told from a bad one. */
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { canVerify, signText, verifySignature } from '../../config/ssh-keygen.ts';
+import { promisify } from 'node:util';
+import { canVerify, publicKeyOf, signText, verifySignature } from '../../config/ssh-keygen.ts';
 import { allowedSigners, signersNamed } from '../support/signers.ts';
 
 const { people, close } = await signersNamed('ana', 'ben');
@@ -73,6 +75,36 @@ test('a verification whose process was killed tells nothing about the signature'
   await writeFile(killed, `#!/bin/sh\n${known}\nkill -9 $$\n`, { mode: 0o755 });
   assert.equal(await canVerify(killed), true);
   assert.equal(await verifySignature(OF, killed), 'unable');
+});
+
+test('only an end that says so is a bad signature; any other one tells nothing about it', async () => {
+  const failing = join(folder, 'failing-ssh-keygen');
+  const known = 'case "$*" in *" -I cambist "*) exec ssh-keygen "$@";; esac';
+  const ends: readonly (readonly [string, 'bad' | 'unable'])[] = [
+    ['echo "Could not verify signature."; exit 255', 'bad'],
+    ['echo "error while loading shared libraries: libcrypto.so.3" >&2; exit 127', 'unable'],
+    ['exit 255', 'unable'],
+    ['echo "Could not verify signature."; echo "Too many open files" >&2; exit 255', 'unable'],
+  ];
+  for (const [end, verified] of ends) {
+    // One after the other.
+    await writeFile(failing, `#!/bin/sh\n${known}\n${end}\n`, { mode: 0o755 });
+    assert.equal(await verifySignature(OF, failing), verified, end);
+  }
+});
+
+test('the public key is told by the file beside it, by the file itself, or by the private key; with a passphrase nobody is asked', async () => {
+  const [type = '', bytes = ''] = ana.publicKey.split(' ');
+  const key = `${type} ${bytes}`;
+  assert.equal(await publicKeyOf(ana.keyFile), key);
+  assert.equal(await publicKeyOf(`${ana.keyFile}.pub`), key);
+  const alone = join(folder, 'alone');
+  await copyFile(ana.keyFile, alone);
+  await chmod(alone, 0o600);
+  assert.equal(await publicKeyOf(alone), key);
+  await promisify(execFile)('ssh-keygen', ['-q', '-p', '-P', '', '-N', 'secret', '-f', alone]);
+  assert.equal(await publicKeyOf(alone), null);
+  assert.equal(await publicKeyOf(join(folder, 'none')), null);
 });
 
 test('a key that is not there is told in words', async () => {

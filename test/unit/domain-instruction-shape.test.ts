@@ -35,7 +35,6 @@ const EACH: readonly Instruction[] = [
 const FACTS: readonly Fact[] = [
   { kind: 'api key', keyName: 'organizations/o/apiKeys/b', atMs: 1 },
   { kind: 'opened', item: 'supplier', generation: 2, atMs: 1 },
-  { kind: 'record', item: 'supplier', recordId: 'wtd_1' },
   { kind: 'let go', chunk: 1, places: [0, 499] },
   {
     kind: 'to pay again',
@@ -51,6 +50,10 @@ test('every instruction and every fact that Cambist makes passes', () => {
   for (const instruction of EACH)
     assert.deepEqual(instructionOf(instruction), { ok: true, value: instruction });
   for (const fact of FACTS) assert.deepEqual(factOf(fact), { ok: true, value: fact });
+});
+
+test('nobody can note which record is an item’s, or is another’s: people say that, and it is signed', () => {
+  assert.equal(factOf({ kind: 'record', item: 'supplier', recordId: 'wtd_1' }).ok, false);
 });
 
 test('no field is missing, none is of another kind, and there is none besides', () => {

@@ -164,7 +164,8 @@ test('of decisions about an item the last counts, and paying again makes it hist
 });
 
 function payAgain(follows: number, date = '2026-11-21') {
-  return recorded({ kind: 'pay again', item: 'supplier', follows, recordId: null, date });
+  const atMs = Date.parse(date) + 1;
+  return recorded({ kind: 'pay again', item: 'supplier', follows, recordId: null, atMs });
 }
 
 test('each instruction to pay again opens eight generations with a window of its own date', () => {
@@ -176,6 +177,11 @@ test('each instruction to pay again opens eight generations with a window of its
       [17, '2026-12-05T12:00:00.000Z'],
     ],
   );
+});
+
+test('the window of what is paid again goes by the moment that people sign, not by the date beside it', () => {
+  const again = { ...payAgain(1), date: '2027-11-21' };
+  assert.equal(about(again).eights[0]?.windowUntilMs, Date.parse('2026-11-26T12:00:00.000Z'));
 });
 
 test('a second instruction to pay again about the same eight generations changes nothing', () => {
@@ -200,15 +206,12 @@ test('facts are told of the item that they are about', () => {
     { kind: 'api key', keyName: 'k', atMs: 1 },
     { kind: 'opened', item: 'supplier', generation: 2, atMs: 2 },
     { kind: 'opened', item: 'second', generation: 3, atMs: 3 },
-    { kind: 'record', item: 'supplier', recordId: 'wtd_1' },
-    { kind: 'record', item: 'second', recordId: 'wtd_2' },
   ];
   const told = instructionsAbout(
     { instructions: [CAUSE_GONE, recorded({ kind: 'accept', item: 'supplier', recordId: 'wtd_1' })], facts },
     'supplier',
   );
   assert.deepEqual(told.opened, [facts[1]]);
-  assert.deepEqual(told.recordIds, ['wtd_1']);
   assert.deepEqual(told.causeGone, [CAUSE_GONE]);
   assert.deepEqual(told.acceptedIds, ['wtd_1']);
 });
@@ -342,26 +345,49 @@ test('that a payment is paid again takes back "executed" only where it names the
   const again = (recordId: string | null, id = 'again') =>
     recorded({ kind: 'pay again', item: 'supplier', follows: 1, recordId, id });
   const told = (words: readonly Recorded[], unsigned: Readonly<Record<string, string>> = {}) => {
-    const { decision, eights } = instructionsAbout({ instructions: words, facts: [], unsigned }, 'supplier');
-    return [
-      decision?.id ?? null,
-      eights.map(({ first, isSigned, openedBy }) => [first, isSigned, openedBy.id]),
-    ];
+    const { decision, eights, awaited } = instructionsAbout(
+      { instructions: words, facts: [], unsigned },
+      'supplier',
+    );
+    const opened = eights.map(({ first, openedBy }) => [first, openedBy.id]);
+    return [decision?.id ?? null, opened, awaited?.openedBy.id ?? null];
   };
   const missing = { again: 'ana is missing' };
-  assert.deepEqual(told([EXECUTED, again('wtd_1')]), [null, [[9, true, 'again']]]);
-  assert.deepEqual(told([EXECUTED, again(null)]), [EXECUTED.id, [[9, true, 'again']]]);
-  assert.deepEqual(told([EXECUTED, again('wtd_2')]), [EXECUTED.id, [[9, true, 'again']]]);
-  assert.deepEqual(told([EXECUTED, again('wtd_1')], missing), [EXECUTED.id, [[9, false, 'again']]]);
-  assert.deepEqual(told([again('wtd_1'), EXECUTED], missing), [EXECUTED.id, [[9, false, 'again']]]);
+  assert.deepEqual(told([EXECUTED, again('wtd_1')]), [null, [[9, 'again']], null]);
+  assert.deepEqual(told([EXECUTED, again(null)]), [EXECUTED.id, [[9, 'again']], null]);
+  assert.deepEqual(told([EXECUTED, again('wtd_2')]), [EXECUTED.id, [[9, 'again']], null]);
+  assert.deepEqual(told([EXECUTED, again('wtd_1')], missing), [EXECUTED.id, [], 'again']);
   // An approved one takes the place of one that is not, and the other way round nothing changes.
   assert.deepEqual(told([EXECUTED, again(null), again('wtd_1', 'later')], missing), [
     null,
-    [[9, true, 'later']],
+    [[9, 'later']],
+    null,
   ]);
-  assert.deepEqual(told([again(null, 'first'), again('wtd_1')], missing), [null, [[9, true, 'first']]]);
-  const far = recorded({ kind: 'pay again', item: 'supplier', follows: 41, recordId: null, id: 'again' });
-  assert.deepEqual(told([far], missing), [null, []]);
+  assert.deepEqual(told([again(null, 'first'), again('wtd_1')], missing), [null, [[9, 'first']], null]);
+  // What is decided after it overtakes it.
+  assert.deepEqual(told([again('wtd_1'), EXECUTED], missing), [EXECUTED.id, [], null]);
+});
+
+test('that a payment is paid again takes back "not executed" only once it is signed', () => {
+  const again = { kind: 'pay again', item: 'supplier', follows: 1, recordId: null, id: 'again' } as const;
+  const { instructions } = kept({ kind: 'not executed', item: 'supplier', id: 'not' }, again);
+  const told = (unsigned: Readonly<Record<string, string>>) => {
+    const { decision, eights } = instructionsAbout({ instructions, facts: [], unsigned }, 'supplier');
+    return [decision?.id ?? null, eights.map(({ closedBy }) => closedBy?.id)];
+  };
+  assert.deepEqual(told({}), [null, ['not']]);
+  assert.deepEqual(told({ again: 'ana is missing' }), ['not', []]);
+});
+
+test('an instruction opens the eight after the generation that it follows, whichever others count', () => {
+  const follows = (generation: number, id: string) =>
+    ({ kind: 'pay again', item: 'supplier', follows: generation, recordId: null, id }) as const;
+  const { instructions } = kept(follows(1, 'a'), follows(9, 'b'));
+  const opened = (unsigned: Readonly<Record<string, string>>) =>
+    instructionsAbout({ instructions, facts: [], unsigned }, 'supplier').eights.map(({ first }) => first);
+  assert.deepEqual(opened({}), [9, 17]);
+  // The key of the first of them ceases to count: what was sent under ~9 is not sent anew under the second.
+  assert.deepEqual(opened({ a: 'ana is missing' }), [17]);
 });
 
 test('no leg is paid again: what was decided about it stands', () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeProblem } from '../../domain/problems.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
+import type { Kept } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import type { Answer, Context, Effect } from '../../domain/writes/step.ts';
 import {
@@ -440,6 +441,37 @@ test('a record that a word to pay again names makes no record the payment’s ow
   assert.deepEqual(sentAs(after({ word: 'ben has not signed.' }).effects), [PAYMENT.reference]);
 });
 
+test('while it cannot be told whether a word about it is signed, a payment is neither looked up, nor sent, nor ended (M1)', () => {
+  const unsigned = { word: 'ssh-keygen is missing.' };
+  const about: readonly LooseRecorded[] = [
+    { kind: 'pay again', item: PAYMENT.id, follows: 1, recordId: 'wtd_9', id: 'word' },
+    { kind: 'not this', item: PAYMENT.id, recordId: 'wtd_9', id: 'word' },
+  ];
+  // What people have signed before it does not count alone: the word may have taken it back.
+  const before: LooseRecorded = { kind: 'not executed', item: PAYMENT.id };
+  for (const word of about)
+    for (const words of [[word], [before, word]]) {
+      const answer: Kept = { ...kept(...words), unsigned, unjudged: ['word'] };
+      const late = context({ nowMs: () => context().plan.sendWindows.withdrawalsUntilMs + 1 });
+      for (const now of [context(), late]) {
+        const { result, effects } = play(createWithdrawalSteps(now, PAYMENT, WANTED, DOUBTFUL), {
+          'read instructions': [answer],
+        });
+        assert.deepEqual([named(result), problemOf(result)], ['wait: approval', 'AWAITING_APPROVAL']);
+        assert.deepEqual(
+          effects.map(({ kind }) => kind),
+          ['read instructions'],
+        );
+      }
+    }
+  // Another payment of the run goes on.
+  const other = kept({ kind: 'not this', item: 'other', recordId: 'wtd_9', id: 'word' });
+  const { effects } = play(createWithdrawalSteps(context(), PAYMENT, WANTED, NEW_PAYMENT), {
+    'read instructions': [{ ...other, unsigned, unjudged: ['word'] }],
+  });
+  assert.deepEqual(sentAs(effects), [PAYMENT.reference]);
+});
+
 test('a record that a person says is not the payment’s stops it no more; the service’s own word counts all the same', () => {
   const twin: Withdrawal = { ...WITHDRAWAL, id: 'wtd_9', tag: null };
   const notThis = (recordId: string) =>
@@ -473,10 +505,9 @@ test('a record that a person says is not the payment’s stops it no more; the s
   );
   // It carries the payment's tag, or the service gave it for the payment.
   assert.equal(said([notThis(WITHDRAWAL.id)], [WITHDRAWAL]).kind, 'accepted');
-  const given = { kind: 'record', item: PAYMENT.id, recordId: twin.id } as const;
-  const noted = { ...kept(notThis(twin.id)), facts: [given] };
-  const { result } = play(createWithdrawalSteps(late, PAYMENT, WANTED, NEW_PAYMENT), {
-    'read instructions': [noted],
+  const given = { ...NEW_PAYMENT, closedIds: [twin.id] };
+  const { result } = play(createWithdrawalSteps(late, PAYMENT, WANTED, given), {
+    'read instructions': [kept(notThis(twin.id))],
     'scan withdrawals': [seen(twin)],
   });
   assert.equal(result.kind, 'accepted');

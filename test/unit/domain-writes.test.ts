@@ -139,10 +139,11 @@ test('a person’s generation leaves once the one before is closed by its key, w
   const closed = { kept: payAgain, 'send withdrawal': [replayed(WRONG), done(untagged)] };
   const { effects, result } = pay(closed, WALKED, again());
   assert.deepEqual(sentAs(effects), [PAYMENT.reference, `${PAYMENT.reference}~9`]);
-  assert.deepEqual(kindsOf(effects).slice(-4), [
+  assert.deepEqual(kindsOf(effects).slice(-5), [
     'send withdrawal',
     'scan withdrawals',
     'note facts',
+    'scan withdrawals',
     'send withdrawal',
   ]);
   assert.deepEqual(noted(effects), [{ kind: 'opened', item, generation: 9, atMs: NOW }]);

@@ -1,65 +1,114 @@
-/** What a key is asked to sign about a run. Keys and signatures are real. */
+/** What a key is asked to sign about a run, and about a halt. Keys and signatures are real. */
 import assert from 'node:assert/strict';
+import { Buffer } from 'node:buffer';
 import { after, test } from 'node:test';
+import { isOfCommand } from '../../cli/commands/run.ts';
 import { isSaying } from '../../cli/commands/resolve.ts';
 import { publicKeyOf, signText } from '../../config/ssh-keygen.ts';
-import type { SignedAs } from '../../domain/writes/approvals.ts';
+import { resumeToSign, type HaltWord } from '../../domain/halt.ts';
+import type { Recorded } from '../../domain/people/instructions.ts';
+import { recordedOf } from '../../domain/people/instruction-shape.ts';
+import type { Signable, SignedAs } from '../../domain/writes/approvals.ts';
+import { keyOfSignature } from '../../language/ssh-signers.ts';
 import { leftToSign } from '../../operations/approve/approval.ts';
-import { kept, type LooseRecorded } from '../support/instructions.ts';
-import { NOW } from '../support/scripts.ts';
-import { signersNamed } from '../support/signers.ts';
+import { hasSignedOtherwise } from '../../operations/halt/switch.ts';
+import { recorded } from '../support/instructions.ts';
+import { NOW, WHOLE_PLAN } from '../support/scripts.ts';
+import { signedBy, signersNamed } from '../support/signers.ts';
 
 const { people, close } = await signersNamed('ana');
 after(close);
-const { keyFile } = people.ana;
-const signed = await signText(keyFile, 'any text');
-assert.ok(signed.ok);
-const key = await publicKeyOf(keyFile);
+const { ana } = people;
+const key = await publicKeyOf(ana.keyFile);
+assert.ok(key !== null);
 
-const approved = (as: SignedAs, about: string | null, expiresAtMs = NOW + 60_000): LooseRecorded => ({
-  kind: 'approve',
-  as,
-  about,
-  expiresAtMs,
-  signature: signed.signature,
-});
-const DECIDED: LooseRecorded = {
-  kind: 'not executed',
-  id: 'said-1',
-  item: 'supplier',
-  atMs: NOW,
-};
+const decided = (item: string, by = 'ana'): Signable =>
+  recorded({ kind: 'not executed', id: `said-${item}-${by}`, item, by, atMs: NOW }) as Signable;
+const DECIDED = decided('supplier');
+
+const approved = (as: SignedAs, said: Signable | null, expiresAtMs = NOW + 60_000): Promise<Recorded> =>
+  signedBy(ana, WHOLE_PLAN, { as, expiresAtMs, ...(said !== null && { said }) });
 
 type IsAsked = Parameters<typeof leftToSign>[1]['isAsked'];
 
 /** What is left for ana, and what of it she may sign. Null: the plan. */
-function asked(as: SignedAs, said: readonly LooseRecorded[], isAsked: IsAsked = () => true): unknown {
-  const { left, mine } = leftToSign(kept(...said), {
-    as,
-    key,
-    nowMs: NOW + 1,
-    planUntilMs: NOW + 60_000,
-    isAsked,
-  });
+async function asked(
+  as: SignedAs,
+  said: readonly Recorded[],
+  isAsked: IsAsked = () => true,
+): Promise<readonly (readonly (string | null)[])[]> {
+  const of = { as, plan: WHOLE_PLAN, key: key ?? '', nowMs: NOW + 1, isAsked };
+  const { left, mine } = await leftToSign({ instructions: said, facts: [] }, of);
   return [left, mine].map((all) => all.map((one) => one?.id ?? null));
 }
 
-test('who has approved the plan is not asked to sign it as its starter, which would void that for ever, and the other way round', () => {
-  assert.deepEqual(asked('approver', []), [[null], [null]]);
-  assert.deepEqual(asked('approver', [approved('approver', null)]), [[], []]);
-  assert.deepEqual(asked('starter', [approved('approver', null), DECIDED]), [[null, 'said-1'], ['said-1']]);
-  assert.deepEqual(
-    asked('approver', [approved('starter', null, NOW), DECIDED, approved('starter', 'said-1')]),
-    [[null, 'said-1'], []],
-  );
+/** What anybody writes who knows only her public key. */
+function forged(): string {
+  const field = (bytes: Buffer): Buffer => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    return Buffer.concat([length, bytes]);
+  };
+  const [, base64 = ''] = key?.split(' ') ?? [];
+  const fields = [Buffer.from(base64, 'base64'), 'cambist-plan', '', 'sha512', 'junk'];
+  const all = fields.map((one) => field(Buffer.from(one as string)));
+  return Buffer.concat([Buffer.from('SSHSIG'), Buffer.from([0, 0, 0, 1]), ...all]).toString('base64');
+}
+
+test('who has approved the plan is not asked to sign it as its starter, which would void that for ever, and the other way round', async () => {
+  const { id } = DECIDED;
+  assert.deepEqual(await asked('approver', []), [[null], [null]]);
+  assert.deepEqual(await asked('approver', [await approved('approver', null)]), [[], []]);
+  assert.deepEqual(await asked('starter', [await approved('approver', null), DECIDED]), [[null, id], [id]]);
+  const both = [await approved('starter', null, NOW), DECIDED, await approved('starter', DECIDED)];
+  assert.deepEqual(await asked('approver', both), [[null, id], []]);
   // A signature of the same role that is over is given once more.
-  assert.deepEqual(asked('starter', [approved('starter', null, NOW)]), [[null], [null]]);
+  assert.deepEqual(await asked('starter', [await approved('starter', null, NOW)]), [[null], [null]]);
 });
 
-test('who has just decided is asked about that decision alone', () => {
+test('who has just decided is asked about that decision alone', async () => {
   const decision = { kind: 'not executed', evidence: 'ticket 4711', by: 'ana' } as const;
   const isAsked: IsAsked = (said) => said !== null && isSaying(said, { item: 'supplier', decision });
-  const another = { ...DECIDED, id: 'said-2', item: 'tax' };
-  assert.deepEqual(asked('starter', [another, DECIDED], isAsked), [['said-1'], ['said-1']]);
-  assert.deepEqual(asked('starter', [another, { ...DECIDED, by: 'ben' }], isAsked), [[], []]);
+  const another = decided('tax');
+  assert.deepEqual(await asked('starter', [another, DECIDED], isAsked), [[DECIDED.id], [DECIDED.id]]);
+  assert.deepEqual(await asked('starter', [another, decided('supplier', 'ben')], isAsked), [[], []]);
+});
+
+test('who starts a run signs its plan, who pays again signs that, and neither what others have said', async () => {
+  const again = (id: string): Recorded =>
+    recorded({ kind: 'pay again', id, item: 'supplier', follows: 1, recordId: null, atMs: NOW });
+  const said = [again('of-ben'), again('own'), DECIDED];
+  assert.deepEqual(await asked('starter', said, isOfCommand(null)), [[null], [null]]);
+  assert.deepEqual(await asked('starter', said, isOfCommand(['own'])), [['own'], ['own']]);
+});
+
+test('a signature that only names a key, or that the key has made of something else, keeps nobody from signing', async () => {
+  const other = { ...WHOLE_PLAN, run: { policy: 'p', id: '2026-11-21-b' } };
+  const ofOther = await signedBy(ana, other, { as: 'starter' });
+  for (const as of ['starter', 'approver'] as const) {
+    const word = recorded({ kind: 'approve', as, about: null, expiresAtMs: 8.64e15, signature: forged() });
+    assert.equal(keyOfSignature(forged()), key?.split(' ')[1], 'it names her key');
+    assert.ok(recordedOf(word).ok, 'it has the form of ours');
+    // One after the other.
+    for (const one of [word, { ...ofOther, as }])
+      assert.deepEqual(await asked('approver', [one]), [[null], [null]]);
+  }
+});
+
+test('whether a key has signed the end of a halt in the other role is told by its signature, not by its name', async () => {
+  const scope = { policy: null, currency: null };
+  const place = { mode: 'LIVE', namespace: 'ours' } as const;
+  const said = { scope, by: 'ana', why: 'seen', haltAtMs: NOW, as: 'starter', expiresAtMs: NOW + 1 } as const;
+  const halt = { scope, by: 'dan', why: 'seen', atMs: NOW };
+  const isOther = (signature: string, as: SignedAs = 'approver'): Promise<boolean> => {
+    const words: readonly HaltWord[] = [{ word: 'approve', said: { ...said, signature }, atMs: NOW }];
+    return hasSignedOtherwise(place, words, { halt, as, key: key ?? '' });
+  };
+  const signed = await signText(ana.keyFile, resumeToSign({ ...place, ...said }));
+  const elsewhere = await signText(ana.keyFile, resumeToSign({ ...place, ...said, namespace: 'another' }));
+  assert.ok(signed.ok && elsewhere.ok);
+  assert.equal(await isOther(signed.signature), true);
+  assert.equal(await isOther(signed.signature, 'starter'), false);
+  assert.equal(await isOther(elsewhere.signature), false);
+  assert.equal(await isOther(forged()), false);
 });

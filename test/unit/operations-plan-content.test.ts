@@ -74,6 +74,18 @@ test('the content has each leg, each payment and each row, and differs where any
   assert.match(differenceOf([...content, 'more'], content) ?? '', /the file has "more".* nothing more$/);
 });
 
+test('the price of a leg is the one that binds, whatever the plan says of it in words', () => {
+  const priced = (sellFactor: string, text: string) => {
+    const guard = { bound: { buyFactor: '1', sellFactor }, text, staleAtMs: null, referenceRate: null };
+    return contentOf({ ...PLAN, legs: [{ ...LEG, guard }] }, []);
+  };
+  const honest = priced('17.20', 'not worse than 17.20 MXN per USD');
+  assert.match(honest.join('\n'), /^usd-mxn-1: sell 1,000\.00 USD for MXN, not below 17\.2 MXN per USD$/m);
+  const forged = priced('1.72', 'not worse than 17.20 MXN per USD');
+  assert.match(differenceOf(honest, forged) ?? '', /not below 1\.72 MXN per USD/);
+  assert.doesNotMatch(forged.join('\n'), /17\.20/);
+});
+
 test('a file of it is read as it was written', async (t) => {
   const cwd = await mkdtemp(join(tmpdir(), 'content-'));
   t.after(() => rm(cwd, { recursive: true }));

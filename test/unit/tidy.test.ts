@@ -39,7 +39,18 @@ const EDGES: Readonly<Record<string, Edges>> = {
   },
   config: {
     folders: ['domain', 'calendar', 'language', 'service', 'workflows'],
-    packages: ['@temporalio/client', '@temporalio/common', '@temporalio/envconfig'],
+    packages: [
+      '@temporalio/client',
+      '@temporalio/common',
+      '@temporalio/envconfig',
+      '@temporalio/interceptors-opentelemetry',
+      '@opentelemetry/api',
+      '@opentelemetry/context-async-hooks',
+      '@opentelemetry/core',
+      '@opentelemetry/exporter-trace-otlp-proto',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-trace-base',
+    ],
     node: 'any',
   },
   operations: {
@@ -53,6 +64,8 @@ const EDGES: Readonly<Record<string, Edges>> = {
       '@temporalio/worker',
       '@temporalio/client',
       '@temporalio/common',
+      '@temporalio/interceptors-opentelemetry',
+      '@opentelemetry/api',
       'node-forge',
       '#temporal-binary',
     ],
@@ -79,7 +92,12 @@ const EDGES_OF_DOMAIN: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Workflow code runs in a sandbox of its own: the others use its types, and of its values only what these hold. */
-const SHARED_BY_WORKFLOWS = ['workflows/names.ts', 'workflows/limits.ts', 'workflows/steps.ts'];
+const SHARED_BY_WORKFLOWS = [
+  'workflows/names.ts',
+  'workflows/limits.ts',
+  'workflows/steps.ts',
+  'workflows/trace-header.ts',
+];
 
 /** Only the commands that serve something put a worker, a dev server or a sandbox together. */
 const SERVING_COMMANDS = ['up', 'worker', 'sandbox', 'temporal', 'codec'].map(

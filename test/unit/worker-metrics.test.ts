@@ -61,7 +61,15 @@ function open(at: { monotonicMs: number } = { monotonicMs: 0 }) {
 }
 
 function requested(operation: Operation, reply: Reply<unknown>, more: Partial<Requested> = {}): WorkerEvent {
-  const request = { operation, reply, idempotencyKey: null, waitedMs: 0, tookMs: 10, ...more };
+  const request = {
+    operation,
+    reply,
+    requestId: 'r',
+    idempotencyKey: null,
+    waitedMs: 0,
+    tookMs: 10,
+    ...more,
+  };
   return { kind: 'requested', key: 'write', request };
 }
 
