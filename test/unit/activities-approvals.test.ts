@@ -834,6 +834,16 @@ test('while a decision about a payment lacks signatures, the payment waits and s
     );
 });
 
+test('what a forged decision holds up a cancel ends unsent, without any signature', async () => {
+  const forged: Signable = { ...SAID, kind: 'not executed', item: 'supplier' };
+  const cancel: Recorded = { ...SAID, id: 'cancel', kind: 'cancel', number: 99 };
+  const held = gated({ words: () => [START, BY_ANA, BY_BEN, forged], isHeard: true });
+  assert.deepEqual([(await pays(held))?.kind, held.sent()], ['wait', 0]);
+  const one = gated({ words: () => [START, BY_ANA, BY_BEN, forged, cancel], isHeard: true });
+  const step = await pays(one);
+  assert.deepEqual([step?.kind, one.sent()], ['not paid', 0]);
+});
+
 test('a decision counts once it is signed, and without a rule for its run at once', async () => {
   const ends: readonly (readonly [string, number])[] = [
     ['accepted', 0],
