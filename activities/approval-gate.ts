@@ -28,6 +28,7 @@ import {
   movedByPlan,
   movedByRows,
   paysAgain,
+  quoted,
   signableText,
   standingBy,
   standingText,
@@ -369,7 +370,7 @@ function openingOf(
   const of = said.chunks.find(([number]) => number === chunk);
   return of !== undefined && isList(listedBy(kept, said), of)
     ? said
-    : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${said.by} has named`;
+    : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${quoted(said.by)} has named`;
 }
 
 /** All that people must approve. What was spelled out of a list is approved with the list. */
@@ -396,7 +397,7 @@ function whyNotListed(kept: Kept, said: Signable): string | null {
   const listed = listedBy(kept, said);
   return listed.length === 0 || said.chunks.some((of) => isList(listed, of))
     ? null
-    : `the payments that are paid again are not those that ${said.by} has named`;
+    : `the payments that are paid again are not those that ${quoted(said.by)} has named`;
 }
 
 /** `isJudged`: false where signatures may be there that this worker cannot judge now. */

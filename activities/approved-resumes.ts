@@ -13,7 +13,7 @@ import {
   type Resumed,
 } from '../domain/halt.ts';
 import type { Mode } from '../domain/service/records.ts';
-import { standingBy, standingText } from '../domain/writes/approvals.ts';
+import { quoted, standingBy, standingText } from '../domain/writes/approvals.ts';
 import { rulesFor, type Approvals } from '../domain/writes/approval-rules.ts';
 import type { PoliciesRead } from '../domain/writes/write-gate.ts';
 import { unapproved, Verifying, type Signature } from './approval-gate.ts';
@@ -125,7 +125,7 @@ class Judge {
     for (const rule of rules) {
       const standing = standingBy(rule, so.all, approvals, since);
       if (standing.kind === 'approved') continue;
-      return unapproved(`${by} has resumed it; ${standingText(rule, standing, 'resume')}`, so).reason;
+      return unapproved(`${quoted(by)} has resumed it; ${standingText(rule, standing, 'resume')}`, so).reason;
     }
     return null;
   }

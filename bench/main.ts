@@ -16,6 +16,7 @@ import { measureSeal } from './seal.ts';
 import { measureSigning } from './signing.ts';
 import { measureStartUp } from './start-up.ts';
 import { measureTests } from './tests.ts';
+import { measureTraces } from './traces.ts';
 import { measureWorker } from './worker.ts';
 
 const TURNS = 30;
@@ -64,6 +65,10 @@ const MEASURES: Readonly<Record<string, Measure>> = {
       withServer([], (plain) =>
         withServer([], async (sealed) => [await measureSeal({ plain, sealed }, 1_000, 3)]),
       ),
+  },
+  traces: {
+    title: 'Batches with spans and without',
+    measure: () => withServer([], async () => [await measureTraces(1_000, 3)]),
   },
   polls: {
     title: 'Batches that wait for their payments',

@@ -34,8 +34,8 @@ export async function main(argv: readonly string[], io: Io = processIo()): Promi
   return EXIT_CODES[session.ending];
 }
 
-/** A command waits so long for the collector at most: of one that does not answer people notice nothing. */
-const COLLECTOR_MS = 1_000;
+/** One sending takes so long at most: it has failed, and is told, before a command has waited a second for the collector. */
+const COLLECTOR_MS = 800;
 
 /** Carries out a command in the span with which the trace of what it starts begins, where the environment asks for traces. */
 async function traced(session: Session, work: () => Promise<unknown>): Promise<void> {

@@ -6,7 +6,8 @@
  * A policy that says the same as a file in `revoked/` allows nothing, wherever else it stands.
  * Rates and destinations are read from the folder, by the names that the policies give them.
  * In live, what binds nobody allows nothing: a file that Cambist does not know, a rule for a policy that is not there, a person who is not
- * in the list, and a folder without `revoked/`.
+ * in the list, and a folder without `revoked/`, `approvals.yaml` or, where people must sign, `revoked_keys`: nobody can tell one that is
+ * only half deployed from one in which nothing is revoked and nobody must sign.
  */
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -110,14 +111,15 @@ async function readFolder(
 ): Promise<PoliciesRead> {
   const troubles: string[] = [];
   const current = await namesIn(folder, '.', troubles);
-  const of = { folder, current, had, troubles };
+  const listed = new Set(await readdir(folder).catch(() => []));
+  const of = { folder, current, listed, had, troubles };
   const ceilings = await readRules(of, CEILINGS, (text) => {
     const loaded = loadCeilings(text, CEILINGS);
     return loaded.ok ? { ok: true, rules: loaded.ceilings } : loaded;
   });
   const approvals = await readApprovals(of);
   const replaced = await namesIn(folder, FINISHING, troubles);
-  const revoked = await readRevoked(folder, troubles);
+  const revoked = await readRevoked(of);
   const reading = { decimals, troubles, revoked: new Set(revoked?.map(({ hash }) => hash)) };
   const read = await Promise.all([
     ...current.map((name) => readPolicy(folder, name, null, reading)),
@@ -154,18 +156,28 @@ async function readFolder(
     ...revoked.flatMap(({ named }) => named),
   ];
   const unbound = [...unknown, ...unboundOf(told, known), ...unknownSigners(approvals)];
-  troubles.push(...unbound);
-  if (isStrict && (unbound.length > 0 || !(await isFolder(join(folder, REVOKED))))) {
-    if (unbound.length === 0)
-      troubles.push(`folder "${REVOKED}" is not there: make it, empty where nothing is revoked`);
+  const lacks = isStrict ? lacksOf(listed, approvals) : [];
+  troubles.push(...unbound, ...lacks);
+  if (isStrict && unbound.length + lacks.length > 0)
     return { policies: [], ceilings: null, approvals: null, troubles };
-  }
   return {
     policies: policies.filter((one) => !isTwice(one, policies, troubles)),
     ceilings,
     approvals,
     troubles,
   };
+}
+
+/** What must be there in live, also where it says nothing. */
+function lacksOf(listed: ReadonlySet<string>, approvals: Approvals | null): readonly string[] {
+  const lacks: string[] = [];
+  if (!listed.has(REVOKED))
+    lacks.push(`folder "${REVOKED}" is not there: make it, empty where nothing is revoked`);
+  if (approvals === null)
+    lacks.push(`"${APPROVALS}" is not there: write it, with \`rules: []\` where nobody has to sign`);
+  if (approvals !== null && approvals.rules.length > 0 && approvals.revokedKeys === null)
+    lacks.push(`"${REVOKED_KEYS}" is not there: make it, empty where no key is revoked`);
+  return lacks;
 }
 
 /** The names of the policies in a folder of it, below `folder`. */
@@ -187,8 +199,10 @@ async function namesIn(folder: string, below: string, troubles: string[]): Promi
 type Revoked = { readonly hash: string; readonly named: readonly string[] };
 
 /** The policies that are revoked; null: a file of them cannot be read. */
-async function readRevoked(folder: string, troubles: string[]): Promise<readonly Revoked[] | null> {
+async function readRevoked({ folder, listed, troubles }: Of): Promise<readonly Revoked[] | null> {
   const untold: string[] = [];
+  if (listed.has(REVOKED) && !(await isFolder(join(folder, REVOKED))))
+    untold.push(`"${REVOKED}" is in the folder, and cannot be opened`);
   const names = await namesIn(folder, REVOKED, untold);
   const revoked = await Promise.all(
     names.map(async (name): Promise<readonly Revoked[]> => {
@@ -242,6 +256,8 @@ async function readPolicy(
 type Of = {
   readonly folder: string;
   readonly current: readonly string[];
+  /** All names in it, also those of links that lead nowhere. */
+  readonly listed: ReadonlySet<string>;
   /** The files that were there once. */
   readonly had: ReadonlySet<string>;
   readonly troubles: string[];
@@ -253,7 +269,7 @@ type LoadedRules<Rules> =
 
 /** Reads a file that binds what policies allow. Null: there is no such file, and there was none before. */
 async function readRules<Rules>(
-  { folder, current, had, troubles }: Of,
+  { folder, current, listed, had, troubles }: Of,
   file: string,
   load: (text: string) => LoadedRules<Rules>,
 ): Promise<Rules | 'unusable' | null> {
@@ -265,8 +281,9 @@ async function readRules<Rules>(
     return 'unusable';
   }
   if (!read.ok && read.isMissing) {
-    if (!had.has(file)) return null;
-    troubles.push(`"${file}" was there, and is missing now`);
+    const gone = whyGone({ listed, had }, file);
+    if (gone === null) return null;
+    troubles.push(gone);
     return 'unusable';
   }
   const loaded = read.ok ? load(read.text) : null;
@@ -275,20 +292,35 @@ async function readRules<Rules>(
   return 'unusable';
 }
 
+/** Why a file that cannot be found is not one that was never there; null: it is. */
+function whyGone({ listed, had }: Pick<Of, 'listed' | 'had'>, file: string): string | null {
+  if (listed.has(file)) return `"${file}" is in the folder, and cannot be opened`;
+  return had.has(file) ? `"${file}" was there, and is missing now` : null;
+}
+
 async function readApprovals(of: Of): Promise<Approvals | 'unusable' | null> {
   const rules = await readRules(of, APPROVALS, (text) => loadApprovals(text, APPROVALS));
-  if (rules === null || rules === 'unusable') return rules;
-  const { folder, had, troubles } = of;
-  const signers = await readTextFile(join(folder, ALLOWED_SIGNERS));
+  if (rules === 'unusable') return rules;
+  const { folder, listed, had, troubles } = of;
+  if (rules === null) {
+    if (listed.has(ALLOWED_SIGNERS))
+      troubles.push(`"${ALLOWED_SIGNERS}" is there, and "${APPROVALS}" is not: nobody is asked to sign`);
+    return null;
+  }
+  // Where nobody has to sign, nobody need be able to.
+  const isNobody = rules.length === 0 && !listed.has(ALLOWED_SIGNERS);
+  const signers = isNobody
+    ? ({ ok: true, text: '' } as const)
+    : await readTextFile(join(folder, ALLOWED_SIGNERS));
   const loaded = signers.ok ? loadSigners(signers.text) : { ok: false as const, mistake: signers.message };
   if (!signers.ok || !loaded.ok) {
     troubles.push(`"${ALLOWED_SIGNERS}": ${loaded.ok ? '' : loaded.mistake}`);
     return 'unusable';
   }
   const revoked = await readBytes(join(folder, REVOKED_KEYS));
-  const isGone = revoked.ok && revoked.base64 === null && had.has(REVOKED_KEYS);
-  if (!revoked.ok || isGone) {
-    troubles.push(`"${REVOKED_KEYS}" ${isGone ? 'was there, and is missing now' : 'cannot be read'}`);
+  const gone = revoked.ok && revoked.base64 === null ? whyGone({ listed, had }, REVOKED_KEYS) : null;
+  if (!revoked.ok || gone !== null) {
+    troubles.push(gone ?? `"${REVOKED_KEYS}" cannot be read`);
     return 'unusable';
   }
   return { rules, signers: loaded.signers, allowedSigners: signers.text, revokedKeys: revoked.base64 };

@@ -24,8 +24,13 @@ export async function openTraces(env: NodeJS.ProcessEnv, options: TracesOptions)
     options.say(unsent(unfit));
     return null;
   }
-  const { newTraces } = await import('./traces/open.ts');
-  opened ??= newTraces(options);
+  try {
+    const { newTraces } = await import('./traces/open.ts');
+    opened ??= newTraces(options);
+  } catch {
+    // The packages throw at some values of the variables. What they say may repeat a password.
+    options.say(unsent('OpenTelemetry cannot use the value of one of its variables'));
+  }
   return opened;
 }
 

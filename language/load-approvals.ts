@@ -1,5 +1,5 @@
 /** Reads the rules of approvals of a folder of policies: who must sign before a run may move more than an amount. */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ApprovalRule } from '../domain/writes/approval-rules.ts';
 import { parseDuration } from '../calendar/business-date.ts';
 import { checkStructure } from './text/check-structure.ts';
@@ -73,7 +73,6 @@ const ApprovalsSchema = z.strictObject({
           }),
         }),
       )
-      .min(1)
       .max(100),
     {
       description: 'Each rule that covers a run must be met.',

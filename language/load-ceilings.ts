@@ -1,5 +1,5 @@
 /** Reads the ceilings of a folder of policies: how much may be paid and traded on one UTC day. */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Ceiling, Ceilings } from '../domain/writes/ceilings.ts';
 import { checkStructure } from './text/check-structure.ts';
 import { frozen } from './text/frozen.ts';

@@ -1,5 +1,5 @@
 /** A file of destinations: the only accounts that a payout may pay, each with its currency and who it is. */
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   DESTINATIONS_FILE_BYTES,
   DESTINATION_BYTES,

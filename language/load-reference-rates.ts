@@ -1,5 +1,5 @@
 /** Reads a file of reference rates: `as_of`, the moment of fixing, and `rates`, one text per pair. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { compare, multiply } from '../domain/money.ts';
 import { worthOf, type Worth } from '../domain/plan/price-bounds.ts';
 import type { ReferenceRates } from '../domain/policy.ts';

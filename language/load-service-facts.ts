@@ -3,7 +3,7 @@
  * service that the interface leaves open. Every field is optional. The result is a whole `ServiceFacts`, with the careful
  * defaults where nothing is stated.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { DEFAULT_SERVICE_FACTS } from '../domain/service/facts.ts';
 import type { ServiceFacts } from '../domain/service/facts.ts';
 import { formatDuration, parseDuration } from '../calendar/business-date.ts';

@@ -1,4 +1,4 @@
-// `npm run build`: compiles the sources to dist/ and bundles the workflows, when anything has changed since.
+// `npm run build`: compiles the sources to dist/, bundles the workflows and the command line, when anything has changed since.
 // Built beside dist/ and swapped in at the end, so that no command ever starts from half a build.
 // Only Node's own modules at the top: node_modules may not be whole when it is loaded.
 
@@ -7,6 +7,7 @@ import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSyn
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SETTINGS, glimpse, keepGlimpse, sourceFolders } from './lib/glimpse.mjs';
+import { IN_THE_COMMAND_LINE } from './lib/licences.mjs';
 import { withLock } from './lib/lock.mjs';
 import { runIfMain, ScriptFailed } from './lib/main.mjs';
 import { CommandFailed, run, say, step } from './lib/steps.mjs';
@@ -47,6 +48,8 @@ async function bringUpToDate() {
         await compile();
         phase('bundling the workflows');
         await bundleWorkflows();
+        phase('bundling the command line');
+        await bundleCommandLine();
         writeFileSync(join(NEXT, STAMP), stamp);
         swapIn(NEXT, DIST);
       } finally {
@@ -123,6 +126,49 @@ async function bundle(workflowsPath) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new ScriptFailed(['The workflows do not bundle.', reason, ...complaints].join('\n'));
   }
+}
+
+/**
+ * What a command loads is few files instead of hundreds, with the packages that it loads as well. They are CommonJS: of Node's
+ * own modules an import makes everything at once, also what nobody asks for. A package that only some commands load, or of which
+ * there must be one copy, stays outside; and so does the worker, which is loaded as it was compiled and tested.
+ */
+async function bundleCommandLine() {
+  const { rolldown } = await import('rolldown');
+  const folder = join(NEXT, 'cli');
+  const commandLine = await rolldown({
+    cwd: ROOT,
+    input: join(folder, 'main.js'),
+    platform: 'node',
+    external: [
+      /^@(?:temporalio|opentelemetry)\//,
+      'date-holidays',
+      'node-forge',
+      'undici',
+      /^#/,
+      './commands/worker.js',
+    ],
+    onLog: (_, { message }) => {
+      throw new ScriptFailed(`The command line does not bundle.\n${message}`);
+    },
+  });
+  const { output } = await commandLine.write({
+    dir: folder,
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '[name]-[hash].cjs',
+    codeSplitting: { groups: [{ name: 'start', tags: ['$initial'] }] },
+  });
+  const packages = new Set(
+    output
+      .flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : []))
+      .flatMap((file) => /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file)?.[1] ?? []),
+  );
+  const found = [...packages].toSorted().join(', ');
+  if (found !== IN_THE_COMMAND_LINE.join(', '))
+    throw new ScriptFailed(
+      `Name these packages in scripts/lib/licences.mjs, as those of the command line: ${found}.`,
+    );
 }
 
 /**

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { importBuilt } from './build.mjs';
 import { runIfMain } from './lib/main.mjs';
@@ -30,6 +30,21 @@ export async function packedFiles() {
   /** @type {[{ files: { path: string }[] }]} */
   const [{ files }] = JSON.parse(printed);
   return files.map(({ path }) => path);
+}
+
+/**
+ * A page as it stands in the package: a link to a file that is not there, such as a source, is only its words.
+ *
+ * @param {string} file
+ * @param {string} text
+ * @param {readonly string[]} files all that are there
+ */
+export function linkedWithin(file, text, files) {
+  const isThere = (/** @type {string} */ path) =>
+    files.some((each) => each === path || each.startsWith(`${path.replace(/\/$/, '')}/`));
+  return text.replaceAll(/(?<!!)\[([^\]\n]*)\]\(([^)\s:#]+)(?:#[^)\s]*)?\)/g, (link, words, target) =>
+    isThere(posix.join(posix.dirname(file), target)) ? link : words,
+  );
 }
 
 /**
@@ -68,9 +83,12 @@ export async function makePackage() {
   await step(`Packing ${tarball}`, async () => {
     rmSync(FOLDER, { recursive: true, force: true });
     const staged = join(FOLDER, facts.name);
-    for (const file of await packedFiles()) {
+    const files = await packedFiles();
+    for (const file of files) {
       mkdirSync(dirname(join(staged, file)), { recursive: true });
       cpSync(join(ROOT, file), join(staged, file));
+      if (file.endsWith('.md'))
+        writeFileSync(join(staged, file), linkedWithin(file, readFileSync(join(ROOT, file), 'utf8'), files));
     }
     mkdirSync(join(staged, dirname(MAN_PAGE)));
     const { buildProgram } = await importBuilt('cli/main.js');

@@ -48,7 +48,8 @@ const IN_EVERY_STORM = [
   'withdrawals',
 ];
 const PAYMENTS = 10_000;
-const ALERTS = 'machines/alerts.test.ts';
+const ALERTS = ['machines/alerts.test.ts'];
+const DEPLOY = ['machines/deploy-files.test.ts'];
 /** Four workers, two processes of the server, and the database. */
 const CLUSTER_HARMS = 7;
 const KILLS = ['machines/run-kill.test.ts', 'machines/run-rebalance.test.ts'];
@@ -296,15 +297,12 @@ export const MACHINES = [
   machineOfTests('package', PACKAGE, [
     'tests of the package, installed from its tarball on Node 20, 22 and 24',
   ]),
-  {
-    ...machineOfTests(
-      'alerts',
-      [ALERTS],
-      ['alerts fired and solved on the real Prometheus, each by what it is about'],
-    ),
-    // It is one figure, and the real Prometheus is not on every machine that plays a slice.
-    run: async (part) => (isWhole(part.slice) ? resultOfTests([ALERTS], part) : NOTHING),
-  },
+  machineOfPrograms('alerts', ALERTS, [
+    'alerts fired and solved on the real Prometheus, each by what it is about',
+  ]),
+  machineOfPrograms('deploy', DEPLOY, [
+    'tests of what Kubernetes, Compose, BuildKit, systemd and Prometheus say of the files of deploy/',
+  ]),
   {
     name: 'cluster',
     figures: [
@@ -374,6 +372,20 @@ await runIfMain(import.meta.url, async () => {
  */
 function machineOfTests(name, files, figures) {
   return { name, figures, files, run: (part) => resultOfTests(files, part) };
+}
+
+/**
+ * A machine that is tests, which need programs that are not on every machine that plays a slice.
+ *
+ * @param {string} name
+ * @param {readonly string[]} files
+ * @param {readonly [string]} figures
+ * @returns {Machine}
+ */
+function machineOfPrograms(name, files, figures) {
+  const run = async (/** @type {Part} */ part) =>
+    isWhole(part.slice) ? resultOfTests(files, part) : NOTHING;
+  return { name, figures, files, run };
 }
 
 /**

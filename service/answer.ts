@@ -4,7 +4,7 @@
  * guess in favour of "refused".
  */
 import { isNonceReplay } from '../domain/service/reply-rules.ts';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Reply, ReplyFacts, ServiceError } from '../domain/service/reply.ts';
 import { decodeUtf8, parseJson } from './json.ts';
 import { PLAIN_CODE, plainStatus, shownDetails } from './plain.ts';

@@ -4,7 +4,7 @@
  * retry, follow a redirect or reuse a token. No secret may be reachable from it or its replies.
  */
 import { randomUUID } from 'node:crypto';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type {
   Balances,
   Exposure,

@@ -3,7 +3,7 @@
  * are tolerated, a missing or ill-formed one is an error. Fields that nothing may depend on are checked and dropped here: they
  * must never go further, some of them are personal.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type {
   Balances,
   Exposure,

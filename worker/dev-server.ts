@@ -5,7 +5,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, Socket } from 'node:net';
-import { ensureTemporal } from '#temporal-binary';
 import { Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../workflows/names.ts';
 import { CLOSED_TO_BROWSERS, openUiDoor } from './ui-door.ts';
@@ -95,6 +94,8 @@ const PORTS_TRIED = 20;
  * @throws DevServerFailed when it does not come up; ScriptFailed when there is no executable and none can be made
  */
 export async function startDevServer(options: DevServerOptions = {}): Promise<DevServer> {
+  // Never bundled into this: `bin/cambist.mjs` knows the failures of the scripts by their class.
+  const { ensureTemporal } = await import('#temporal-binary');
   const executable = await ensureTemporal();
   for (let start = 1; ; start += 1) {
     try {

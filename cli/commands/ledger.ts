@@ -3,7 +3,7 @@
  * machine only; the real service has nothing like it.
  */
 import type { Command } from 'commander';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Ending } from '../../domain/endings.ts';
 import { amountText, decimalsOf } from '../../domain/currencies.ts';
 import { isDecimal } from '../../domain/money.ts';

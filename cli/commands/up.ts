@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { DEV_ENVIRONMENT_FILE, DEV_KEY_FILE, devFilesFolder, isHere } from '../../config/dev-environment.ts';
@@ -241,11 +241,9 @@ function binFile(): string {
   return fileOfPackage('bin/cambist.mjs');
 }
 
-/** A file of the package, whether this code runs from its sources or from a build. */
+/** A file of the package: this code runs from its source, or as it is bundled in dist/cli/. */
 function fileOfPackage(path: string): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  const isBuilt = here.endsWith(join('dist', 'cli', 'commands'));
-  return join(here, isBuilt ? '../../..' : '../..', path);
+  return fileURLToPath(new URL(`../../${path}`, import.meta.url));
 }
 
 const SAMPLE = 'policies/mxn-supplier.yaml';

@@ -1,7 +1,6 @@
 /**
  * The parts of the world outside that a command may use: streams, environment, folder, clock, signals. Tests give their own.
  */
-import { createInterface } from 'node:readline/promises';
 
 /** A stream to write to; `columns` only on a terminal. */
 export type Sink = {
@@ -27,7 +26,7 @@ const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** The parts that belong to this process. */
 export function processIo(): Io {
-  const { stdin, stdout, stderr } = process;
+  const { stdout, stderr } = process;
   for (const stream of [stdout, stderr]) stream.on('error', goOnUnread);
   return {
     stdout,
@@ -35,7 +34,10 @@ export function processIo(): Io {
     env: process.env,
     cwd: process.cwd(),
     now: () => Date.now(),
-    ask: stdin.isTTY && stderr.isTTY ? askAtTerminal : null,
+    // Node opens its input only when it is used, and most commands ask nothing.
+    get ask() {
+      return process.stdin.isTTY && stderr.isTTY ? askAtTerminal : null;
+    },
     onInterrupt: (handler) => {
       for (const signal of INTERRUPTS) process.on(signal, handler);
       return () => {
@@ -55,6 +57,7 @@ function goOnUnread(error: NodeJS.ErrnoException): void {
 
 /** The person's answer; empty after Ctrl-C or Ctrl-D. */
 async function askAtTerminal(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return await new Promise((resolve) => {

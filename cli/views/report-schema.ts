@@ -3,7 +3,7 @@
  * written from it; a test fails when that file is out of date.
  */
 import type { Problem } from '../../domain/problems.ts';
-import { z } from 'zod';
+import * as z from 'zod';
 import { RESTRAINTS } from '../../domain/plan/restraints.ts';
 import type { Report } from '../../domain/run/report.ts';
 

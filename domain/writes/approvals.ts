@@ -107,9 +107,15 @@ function contentOf({ number: _number, date: _date, atMs, ...said }: Signable): u
   return { ...(content as object), kept: new Date(atMs).toISOString() };
 }
 
+/** What somebody has typed, so that nobody takes it for what the program says. */
+export function quoted(typed: string): string {
+  return JSON.stringify(typed);
+}
+
 /** `pay again "supplier", as ana has said`, for people who sign it or wait for those who must. */
 export function signableText(said: Signable): string {
-  const { by, why } = said;
+  const by = quoted(said.by);
+  const why = quoted(said.why);
   switch (said.kind) {
     case 'pay again': {
       const record = said.recordId === null ? '' : `, whose record ${said.recordId} has failed`;

@@ -1,5 +1,5 @@
 /** Policies of kind convert: the rules that join several fields, and the record. */
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { moneyText, WITHDRAWAL_CURRENCIES } from '../../domain/currencies.ts';
 import { boundFromRate, type Pair, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { add, compare, multiply, sum } from '../../domain/money.ts';

@@ -2,7 +2,7 @@
  * The parts that every kind of policy has: currencies, amounts and limits in quotes, the fields that live requires, and the
  * common record.
  */
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { decimalsOf, KNOWN_CURRENCIES } from '../../domain/currencies.ts';
 import type { Guard, Limits, Money, PolicyHead, ReferenceGuard } from '../../domain/policy.ts';
 import { parseDuration } from '../../calendar/business-date.ts';

@@ -1,5 +1,5 @@
 /** Policies of kind payout: the rules that join several fields, and the record. */
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { parseDuration } from '../../calendar/business-date.ts';
 import type { BatchFormat, PayoutFund, PayoutPolicy, StopRule, WorstRate } from '../../domain/policy.ts';
 import { checkStructure } from '../text/check-structure.ts';

@@ -1,5 +1,5 @@
 /** Policies of kind rebalance: the rules that join several fields, and the record. */
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { KNOWN_CURRENCIES } from '../../domain/currencies.ts';
 import { compare, subtract, sum } from '../../domain/money.ts';
 import type { Limits, RebalancePolicy, Target } from '../../domain/policy.ts';

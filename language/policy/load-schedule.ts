@@ -2,7 +2,7 @@
  * The schedule of a policy: the rules that join several fields, and the record. Rules that depend on the day on which a
  * file is read are in `schedule-problems.ts`, because a worker must read a policy tomorrow as it reads it today.
  */
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Schedule } from '../../domain/policy.ts';
 import { DAYS_OF_WEEK, readTimeOfDay } from '../text/leaves.ts';
 import { quoted } from '../text/printable.ts';

@@ -3,7 +3,7 @@
  * join several fields are in `load-policy.ts`. The head is common to every kind, so that a new kind adds a schema with its
  * own group to `policyJsonSchema` and one arm to the loader.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { BATCH_ENCODINGS } from '../../domain/policy.ts';
 import {
   account,

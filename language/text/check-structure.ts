@@ -2,7 +2,7 @@
  * Compares a file with a zod schema and reports every difference at its place, in our words: unknown, missing, empty and
  * mistyped fields, each with the text to write. Wrong values are marked, so that later checks skip them.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { hints } from './leaves.ts';
 import type { Hint } from './leaves.ts';
 import { nearest } from './nearest.ts';

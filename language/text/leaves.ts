@@ -2,7 +2,7 @@
  * The texts of which files consist (amount, rate, currency, duration, zone, id, …). Each is a zod schema for the editor and
  * the loader, with an example to show and the advice for a text that is almost right.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { KNOWN_CURRENCIES } from '../../domain/currencies.ts';
 import { compare } from '../../domain/money.ts';
 import { amountComplaint, DECIMAL, POSITIVE_DECIMAL, suggestedAmount } from './amount-text.ts';

@@ -14,6 +14,7 @@ import { minuteText } from '../../domain/waits.ts';
 import {
   isSignable,
   movedByRows,
+  quoted,
   signableText,
   signedUntilMs,
   textToSign,
@@ -225,7 +226,7 @@ async function paymentsOf(
       throw refused(
         plan.run,
         'CHUNK_DIFFERS',
-        `the payments of chunk ${chunk} that are to be paid again are not those that ${said.by} has named`,
+        `the payments of chunk ${chunk} that are to be paid again are not those that ${quoted(said.by)} has named`,
       );
     items.push(...listed.map(([item]) => item));
   }

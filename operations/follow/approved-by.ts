@@ -34,26 +34,29 @@ export async function withSigners(
   return withWords(view, said, signers);
 }
 
-/** The names, by the ids of what they have signed. One that is not proven is left out. */
+/** The names, by the ids of what they have signed; null: it was judged, and is not verified. What this machine cannot judge is left out. */
 export async function signersIn(
   said: readonly Recorded[],
   plan: Plan,
   { signers, allowedSigners, revokedKeys }: Approvals,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, string | null>> {
   const hash = planHash(plan);
   // Of what was spelled out, the instruction itself stands first.
   const byId = new Map<string, Signable>();
   for (const one of said) if (isSignable(one) && !byId.has(one.id)) byId.set(one.id, one);
-  const found = new Map<string, string>();
+  const found = new Map<string, string | null>();
   for (const one of said.flatMap((each) => (each.kind === 'approve' ? [each] : [])).slice(-MOST)) {
     const { as, about, expiresAtMs, signature } = one;
     const name = signers.find(({ key }) => key === keyOfSignature(signature))?.name;
     const instruction = about === null ? null : byId.get(about);
-    if (name === undefined || instruction === undefined) continue;
+    if (name === undefined || instruction === undefined) {
+      found.set(one.id, null);
+      continue;
+    }
     const text = textToSign({ as, plan, planHash: hash, said: instruction, expiresAtMs });
     // One after the other: there are few, and each is a program of its own.
     const verified = await verifySignature({ text, signature, name, allowedSigners, revokedKeys });
-    if (verified === 'good') found.set(one.id, name);
+    if (verified !== 'unable') found.set(one.id, verified === 'good' ? name : null);
   }
   return found;
 }

@@ -1,20 +1,26 @@
-/** Adds what people said to the evidence of the service's replies, so that every report shows who decided what. Pure. */
+/**
+ * Adds what people said to the evidence of the service's replies, so that every report shows who decided what. What somebody has typed,
+ * his name included, stands in quotes: nobody can type what this program says itself, such as whose signature it has verified. Pure.
+ */
 import { minuteText } from '../../domain/waits.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import type { Evidence } from '../../domain/run/state.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
-import { isSignable, signableText } from '../../domain/writes/approvals.ts';
+import { isSignable, quoted, signableText } from '../../domain/writes/approvals.ts';
 import { fingerprintOf } from '../../language/ssh-signers.ts';
 
 /** Begins the line of an instruction, so that it differs from the line of a call to the service. */
 export const INSTRUCTION_CALL = 'instruction';
 
+/** Whose signature it is; null: it is not verified, so that it may be anybody’s. */
+export type Signer = string | null;
+
 /** What else is known of an instruction. */
 type Beside = {
   /** The payments that it means, where they are kept with their chunks. */
   readonly items?: readonly string[];
-  /** Whose signature it is, verified on this machine; null: this machine cannot tell. */
-  readonly signer?: string | null;
+  /** What this machine has found of the signature; absent: it has not looked. */
+  readonly signer?: Signer;
   /** All that people have said. */
   readonly all?: readonly Recorded[];
 };
@@ -25,34 +31,35 @@ export function evidenceOf(said: Recorded, run: RunName, beside: Beside = {}): E
     at: new Date(said.atMs).toISOString(),
     item: 'item' in said && said.item !== null ? said.item : runName(run),
     call: INSTRUCTION_CALL,
-    result: `${said.by}: ${tell(said, beside)}`,
+    result: `${quoted(said.by)}: ${tell(said, beside)}`,
     traceId: null,
     replayed: null,
     quote: null,
   };
 }
 
-function tell(said: Recorded, { items = [], signer = null, all = [] }: Beside): string {
+function tell(said: Recorded, { items = [], signer, all = [] }: Beside): string {
+  const why = quoted(said.why);
   switch (said.kind) {
     case 'cancel':
-      return `cancel what is not sent: ${said.why}`;
+      return `cancel what is not sent: ${why}`;
     case 'go-on':
-      return `${goesOn(said)}: ${said.why}`;
+      return `${goesOn(said)}: ${why}`;
     case 'executed':
       return `executed as ${said.recordId}`;
     case 'not executed':
-      return `not executed: ${said.why}`;
+      return `not executed: ${why}`;
     case 'not this':
-      return `${said.recordId} is not its record: ${said.why}`;
+      return `${said.recordId} is not its record: ${why}`;
     case 'pay again':
-      return `pay again after generation ${said.follows}${said.recordId === null ? '' : ` (${said.recordId})`}: ${said.why}`;
+      return `pay again after generation ${said.follows}${said.recordId === null ? '' : ` (${said.recordId})`}: ${why}`;
     case 'pay these again': {
       const count = said.chunks.reduce((sum, [, payments]) => sum + payments, 0);
       const named = items.length === 0 ? '' : ` (${someOf(items, count)})`;
-      return `pay ${count} payment${count === 1 ? '' : 's'} of the batch again${named}: ${said.why}`;
+      return `pay ${count} payment${count === 1 ? '' : 's'} of the batch again${named}: ${why}`;
     }
     case 'accept':
-      return `trade ${said.recordId} accepted as it came out: ${said.why}`;
+      return `trade ${said.recordId} accepted as it came out: ${why}`;
     case 'approve': {
       const about = all.find(({ id }) => id === said.about);
       const thing =
@@ -68,15 +75,20 @@ function tell(said: Recorded, { items = [], signer = null, all = [] }: Beside): 
             ? 'stands for the start of the plan'
             : `stands for having said ${thing}`;
       const key = `key ${fingerprintOf(said.signature) ?? 'of an unknown form'}`;
-      const who =
-        signer === null ? `signed with ${key}` : `signed by ${signer}, as verified here, with ${key}`;
-      return `${what}, ${who}: ${said.why}`;
+      return `${what}, ${signedText(key, signer)}: ${why}`;
     }
     case 'superseded':
-      return `run ${said.instead} takes its place, since nothing of it was executed: ${said.why}`;
+      return `run ${said.instead} takes its place, since nothing of it was executed: ${why}`;
     case 'acknowledge':
-      return `acknowledged: ${said.why}`;
+      return `acknowledged: ${why}`;
   }
+}
+
+function signedText(key: string, signer: Signer | undefined): string {
+  if (signer === undefined) return `signed with ${key}`;
+  return signer === null
+    ? `NOT VERIFIED here, with ${key}`
+    : `signed by ${signer}, as verified here, with ${key}`;
 }
 
 function goesOn({ item, lookAlikes }: Extract<Recorded, { kind: 'go-on' }>): string {

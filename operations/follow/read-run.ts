@@ -67,23 +67,24 @@ export async function readRun(place: AskingPlace, facts: RunFacts, limitMs?: num
 
 /**
  * The same, with what people have said in the evidence.
- * @param signers who has signed what, by the ids of the signatures, where that was verified
+ * @param signers who has signed what, by the ids of the signatures, where that was judged; null: it is not verified
  */
 export function withWords<View extends RunView>(
   view: View,
   said: readonly Recorded[],
-  signers: ReadonlyMap<string, string> = new Map(),
+  signers: ReadonlyMap<string, string | null> = new Map(),
 ): View {
   const { facts, report } = view;
   const words = wordsOf(said).map((word) =>
-    evidenceOf(word.said, facts.run, {
-      items: word.items,
-      signer: signers.get(word.said.id) ?? null,
-      all: said,
-    }),
+    evidenceOf(word.said, facts.run, { items: word.items, all: said, ...signerOf(word.said, signers) }),
   );
   const evidence = [...report.evidence.filter(({ call }) => call !== INSTRUCTION_CALL), ...words];
   return { ...view, report: { ...report, evidence } };
+}
+
+function signerOf({ id }: Recorded, signers: ReadonlyMap<string, string | null>): { signer?: string | null } {
+  const signer = signers.get(id);
+  return signer === undefined ? {} : { signer };
 }
 
 /** What people said. Where Temporal does not show all of it in time, the report shows what could be read. */

@@ -72,8 +72,9 @@ function damaged(folder: string, { troubles }: PoliciesRead): readonly Trouble[]
 
 /** Where people must sign, the workers of this machine need a program that verifies signatures. */
 async function unverifiable(folder: string, { approvals }: PoliciesRead): Promise<readonly Trouble[]> {
-  if (approvals === null || (await canVerify())) return [];
-  const message = 'it has approvals.yaml, and this machine has no `ssh-keygen` that can verify signatures';
+  if (approvals === null || approvals.rules.length === 0 || (await canVerify())) return [];
+  const message =
+    'its approvals.yaml asks for signatures, and this machine has no `ssh-keygen` that can verify signatures';
   const fix = 'Install OpenSSH, version 8.2 or later: no signature counts before that.';
   return [{ code: 'APPROVALS_UNVERIFIABLE', place: folder, message, fix }];
 }

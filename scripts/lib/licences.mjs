@@ -1,5 +1,5 @@
 // The text of LICENCES.md: under which licence each package is that Cambist needs when it runs, and the whole licence of those
-// whose code dist/workflow-bundle.js has in it. A licence that nobody has looked at is refused.
+// whose code is in what we build. A licence that nobody has looked at is refused.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,6 +31,37 @@ export const IN_THE_BUNDLE = [
   'long',
   'ms',
   'nexus-rpc',
+];
+
+/** The packages whose code is in the bundled command line. `npm run build` refuses to build with any other. */
+export const IN_THE_COMMAND_LINE = [
+  'ansi-escapes',
+  'ansi-regex',
+  'ansi-styles',
+  'cli-cursor',
+  'commander',
+  'csv-parse',
+  'damerau-levenshtein',
+  'decimal.js',
+  'diff',
+  'emoji-regex',
+  'environment',
+  'get-east-asian-width',
+  'is-fullwidth-code-point',
+  'jose',
+  'log-update',
+  'luxon',
+  'mimic-function',
+  'onetime',
+  'picocolors',
+  'restore-cursor',
+  'signal-exit',
+  'slice-ansi',
+  'string-width',
+  'strip-ansi',
+  'wrap-ansi',
+  'yaml',
+  'zod',
 ];
 
 /**
@@ -99,22 +130,24 @@ export function licencesPage(locked, root) {
     `| ${'-'.repeat(first)} | ${'-'.repeat(second)} | ${'-'.repeat(third)} |`,
     ...packages.map(({ name, version, licence }) => row([name, version, licence])),
     '',
-    '## The packages whose code is in `dist/workflow-bundle.js`',
-    ...IN_THE_BUNDLE.flatMap((name) => [
-      '',
-      `### ${name}`,
-      '',
-      '```text',
-      licenceOf(join(root, 'node_modules', name)),
-      '```',
-    ]),
+    '## The packages whose code is in `dist/workflow-bundle.js` or in `dist/cli/`',
+    ...[...new Set([...IN_THE_BUNDLE, ...IN_THE_COMMAND_LINE])]
+      .toSorted()
+      .flatMap((name) => [
+        '',
+        `### ${name}`,
+        '',
+        '```text',
+        licenceOf(join(root, 'node_modules', name)),
+        '```',
+      ]),
     '',
   ].join('\n');
 }
 
 /** @param {string} folder of a package */
 function licenceOf(folder) {
-  const file = readdirSync(folder).find((name) => /^licen[cs]e(\.\w+)?$/i.test(name));
+  const file = readdirSync(folder).find((name) => /^licen[cs]e(?:-mit)?(?:\.\w+)?$/i.test(name));
   if (file === undefined) throw new ScriptFailed(`There is no file with a licence in ${folder}.`);
   return readFileSync(join(folder, file), 'utf8')
     .replaceAll('\r', '')

@@ -15,6 +15,7 @@ import { makePackage } from '../../scripts/package.mjs';
 import { assertExit, commandProcess, documentOf, startCommand, type Program } from '../support/commands.ts';
 import { ROOT, urlOf } from '../support/root.ts';
 import { test } from '../support/sliced.ts';
+import { readmeAndTutorial, typePage } from '../support/typed-page.ts';
 import { childrenIn, isAlive, openUpPlace } from '../support/up.ts';
 
 type Facts = {
@@ -109,6 +110,17 @@ for (const version of NODES)
     },
     { skip: version === '' ? false : NO_OTHER_NODE },
   );
+
+test('the README sets up an empty folder, and all that it and the tutorial let type there prints what they show', async (t) => {
+  const empty = mkdtempSync(join(folder, 'empty-'));
+  const [, lines = ''] =
+    /^```sh\n(npm install [^]*?)^```$/m.exec(readFileSync(urlOf('README.md'), 'utf8')) ?? [];
+  assert.match(lines, /^npm install .* && cp -r /);
+  await run('sh', ['-ec', lines.replace(/\.\/cambist-\S+/, await tarball())], { cwd: empty });
+  const own = join(empty, 'node_modules/cambist');
+  assert.deepEqual(filesOf(join(empty, 'policies')), filesOf(join(own, 'policies')));
+  assert.ok((await typePage(t, readmeAndTutorial(own), own)) >= 30);
+});
 
 test('npx finds the installed command and `man` its page, and nothing of development is installed beside it', async () => {
   const own = await installation();

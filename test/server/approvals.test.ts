@@ -139,7 +139,7 @@ test('what has failed is paid again once two people have approved that too', asy
   );
   await heldFor(again, /pay "supplier" again.* it needs the signature of 2 of ana, ben/);
   const asked =
-    /pay "supplier" again after generation 1, whose record\s+\S+ has failed, as dan has said: it is open again/;
+    /pay "supplier" again after generation 1, whose record\s+\S+ has failed, as "dan" has said: "it is open again"/;
   await assertStarterRefused('again');
   await approves(ana, 'again', asked);
   await again.wake();
@@ -186,9 +186,9 @@ test('what was halted goes on once two people have approved that it is resumed',
   for (const person of [ana, ben]) await approves(person, 'halted', /usd-mxn-1: sell/);
   const resumes = (...more: readonly string[]) => command(stage, ['resume', ...scope, ...more], { ask: yes });
   assertExit(await resumes('--by', 'dan', '--sign', dan.keyFile), 0);
-  await heldFor(run, /dan has resumed it; it needs the signature of 2 of ana, ben/, 'HALTED');
+  await heldFor(run, /"dan" has resumed it; it needs the signature of 2 of ana, ben/, 'HALTED');
   const status = await command(stage, ['status', `${names.halted}.${id}`]);
-  assert.match(status.stdout, /is held.*dan has resumed it; it needs the signature of 2 of ana, ben/s);
+  assert.match(status.stdout, /is held.*"dan" has resumed it; it needs the signature of 2 of ana, ben/s);
   assertExit(await resumes('--approve', dan.keyFile), 4);
   assertNothingMoved(run);
   for (const { keyFile } of [ana, ben]) assertExit(await resumes('--approve', keyFile), 0);

@@ -212,7 +212,7 @@ describe('what people decide', { concurrency: 8 }, () => {
       /has ended as NOT_PAID already/,
     );
     const shown = await command(stage, ['report', policy.runText]);
-    assert.match(flat(shown.stdout), /Said by people: .* supplier, ana: not executed: ticket 4711/);
+    assert.match(flat(shown.stdout), /Said by people: .* supplier, "ana": not executed: "ticket 4711/);
 
     // What was paid by hand could be it: nothing is paid beside it while it stands.
     assertProblem(
@@ -326,7 +326,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     const shown = await command(stage, ['report', policy.runText]);
     assert.match(
       flat(shown.stdout),
-      /Said by people: .* supplier, ana: pay again after generation 1 \(\S+\): the account is open again/,
+      /Said by people: .* supplier, "ana": pay again after generation 1 \(\S+\): "the account is open again"/,
     );
   });
 
@@ -395,7 +395,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     assert.equal(reportOf(ended).payments[0]?.withdrawalId, byHand);
     assert.deepEqual(movedFor(stage, policy).withdrawals, []);
     const shown = await command(stage, ['report', policy.runText]);
-    assert.match(flat(shown.stdout), new RegExp(`supplier, ana: executed as ${byHand}`));
+    assert.match(flat(shown.stdout), new RegExp(`supplier, "ana": executed as ${byHand}`));
     assertProblem(await say(byHand), 4, 'ITEM_DONE', /it is PAID already/);
 
     // The record is that item's now: another payment that agrees with it cannot have it too.

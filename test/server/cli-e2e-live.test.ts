@@ -252,7 +252,7 @@ describe('live money moves when a person has said yes to it', { concurrency: 4 }
     assert.equal(late.asked.length, 1);
     const shown = /LIVE: pay AGAIN 101\.00 MXN to wac_TestAaa1, as \S+\.aaa~9/;
     assert.match(flat(late.stderr), shown);
-    assert.match(flat(late.stderr), /goes on with: bbb\..* SAID_SINCE .* ben: try it now/);
+    assert.match(flat(late.stderr), /goes on with: bbb\..* SAID_SINCE .* "ben": try it now/);
 
     // Ben's word stands, and only that has gone on.
     const gone = await typed(policy, ['--wait', '--json'], () => assert.fail('It is under way.'));

@@ -330,7 +330,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     assertExit(again, 4);
     assert.match(
       flat(again.stdout),
-      /Said by people: .* ana: acknowledged: money is on its way .* ana: cancel what is not sent/,
+      /Said by people: .* "ana": acknowledged: "money is on its way" .* "ana": cancel what is not sent/,
     );
     assert.match(
       flat(again.stderr),
@@ -344,7 +344,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     const taken = await command(stage, ['report', policy.runText]);
     assert.match(
       flat(taken.stdout),
-      /ana: cancel what is not sent: no reason given .* bo: go on after the cancel: mended/,
+      /"ana": cancel what is not sent: "no reason given" .* "bo": go on after the cancel: "mended"/,
     );
     // Temporal's button, which the command presses too, adds nothing.
     assert.doesNotMatch(taken.stdout, /Cancel was pressed/);
@@ -383,7 +383,7 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     waiting.process.kill('SIGINT');
     await waiting.ended;
     const shown = await command(stage, ['report', policy.runText]);
-    assert.match(flat(shown.stdout), /ana: cancel what is not sent: not today/);
+    assert.match(flat(shown.stdout), /"ana": cancel what is not sent: "not today"/);
     await stage.temporal.client.workflow.getHandle(policy.workflowId).terminate('the test is over');
   });
 
@@ -398,7 +398,10 @@ describe('runs that stay open', { concurrency: 4 }, () => {
     assert.match(flat(unknown.stderr), /^ITEM_NOT_FOUND .*It has: usd-mxn-1, supplier\./);
     assertExit(await goOn('usd-mxn-1', '--by', 'ana', '--reason', 'money is on its way'), 8);
     const shown = await command(stage, ['report', policy.runText]);
-    assert.match(flat(shown.stdout), /usd-mxn-1, ana: try it now, its cause is gone: money is on its way/);
+    assert.match(
+      flat(shown.stdout),
+      /usd-mxn-1, "ana": try it now, its cause is gone: "money is on its way"/,
+    );
     assertExit(await command(stage, ['cancel', policy.runText, '--by', 'ana']), 0);
     assertExit(await waiting.ended, 4);
     const cancelled = await goOn('usd-mxn-1');

@@ -139,7 +139,7 @@ describe('payments that came back after everybody was paid', { concurrency: 3 },
     const who = reportOf(said).evidence.filter(({ call }) => call === 'instruction');
     assert.deepEqual(
       who.map(({ result }) => result),
-      ['ana: pay 3 payments of the batch again (inv-2, inv-7, inv-8): the accounts are open again'],
+      ['"ana": pay 3 payments of the batch again (inv-2, inv-7, inv-8): "the accounts are open again"'],
     );
     // What she said of payments of two chunks stands among what is said of the run: nobody speaks past it.
     const taskQueue = stage.env['CAMBIST_TASK_QUEUE'] ?? '';

@@ -150,7 +150,7 @@ describe('Temporal has lost runs', { concurrency: true }, () => {
     assert.deepEqual(policy.moved(), twice(one, two));
     const { evidence } = await policy.read(two);
     assert.ok(
-      evidence.some(({ result }) => /^ana: .*looked at its trade$/.test(result)),
+      evidence.some(({ result }) => /^"ana": .*looked at its trade"$/.test(result)),
       JSON.stringify(evidence),
     );
   });

@@ -1,5 +1,5 @@
 // A fresh checkout sets itself up: installed and built once, redone when half of it is missing, at once otherwise.
-// The scripts are the real ones; npm and the compiler are stand-ins that note each call.
+// The scripts are the real ones; npm and the compiler are stand-ins that note each call, and so is the bundler, which notes none.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -26,6 +26,7 @@ const FAKE_NPM = `
   const fs = require('node:fs');
   fs.appendFileSync('calls.log', 'npm ' + process.argv.slice(2).join(' ') + '\\n');
   fs.mkdirSync('node_modules/typescript/bin', { recursive: true });
+  fs.cpSync('fake/rolldown', 'node_modules/rolldown', { recursive: true });
   setTimeout(() => {
     fs.copyFileSync('fake/tsc.cjs', 'node_modules/typescript/bin/tsc');
     fs.copyFileSync('package-lock.json', 'node_modules/.package-lock.json');
@@ -39,6 +40,18 @@ const FAKE_TSC = `
   const out = process.argv[process.argv.indexOf('--outDir') + 1];
   fs.mkdirSync(out + '/cli', { recursive: true });
   fs.writeFileSync(out + '/cli/main.js', source);`;
+
+const FAKE_ROLLDOWN = `
+  import fs from 'node:fs';
+  import { IN_THE_COMMAND_LINE } from '../../scripts/lib/licences.mjs';
+  const moduleIds = IN_THE_COMMAND_LINE.map((name) => '/node_modules/' + name + '/index.js');
+  export const rolldown = async ({ input }) => ({
+    write: async ({ dir }) => {
+      const main = fs.readFileSync(input, 'utf8').replace('export const main', 'exports.main');
+      fs.writeFileSync(dir + '/main.cjs', main);
+      return { output: [{ type: 'chunk', moduleIds }] };
+    },
+  });`;
 
 test('a fresh checkout is installed and built by the first command, and by that alone', (t) => {
   const checkout = freshCheckout(t);
@@ -144,11 +157,13 @@ function freshCheckout(t: TestContext) {
   for (const name of ['bin', 'scripts', 'package.json', 'tsconfig.json', 'tsconfig.build.json']) {
     cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   }
-  for (const name of ['cli', 'fake']) mkdirSync(join(folder, name));
+  for (const name of ['cli', 'fake', 'fake/rolldown']) mkdirSync(join(folder, name));
   write('package-lock.json', LOCK);
   write('fake/npm-cli.js', FAKE_NPM);
   write('fake/package.json', '{}');
   write('fake/tsc.cjs', FAKE_TSC);
+  write('fake/rolldown/package.json', '{ "type": "module", "exports": "./index.js" }');
+  write('fake/rolldown/index.js', FAKE_ROLLDOWN);
   write('cli/main.ts', 'export const main = async (argv) => (console.log(JSON.stringify(argv)), 4);\n');
   const command = join(folder, 'bin/cambist.mjs');
   const env = { ...process.env, npm_execpath: join(folder, 'fake/npm-cli.js') };

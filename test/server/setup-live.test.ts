@@ -52,6 +52,7 @@ test(
     writeFileSync(join(folder, 'rehearsal.json'), JSON.stringify(key), { mode: 0o600 });
     copyFileSync(join(ROOT, 'policies/live-shaped.yaml'), join(folder, 'live-shaped.yaml'));
     mkdirSync(join(folder, 'revoked'));
+    copyFileSync(join(ROOT, 'policies/approvals.yaml'), join(folder, 'approvals.yaml'));
     const [temporal, sandbox] = await Promise.all([
       serve(['temporal', '--tls', '--headless', '--port', '0']),
       serve(['sandbox', '--key-file', 'rehearsal.json', '--port', '0', '--admin-port', '0']),

@@ -164,9 +164,13 @@ test('a run that a stranger or an untraced command has started goes on as ever, 
   assert.ok(!collector.bodies().includes('xxxx'));
 });
 
-test('a command whose collector is away says so once, and ends as ever', async () => {
+test('a worker without traces replays a run with one, and a command whose collector is away says so once', async () => {
+  worker.process.kill('SIGTERM');
+  assertExit(await worker.ended, 0);
+  await stage.startWorker();
   const env = { ...traced, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
   const ended = await commandProcess(stage, ['run', policy.file, '--json'], { env });
   assertExit(ended, 0);
+  assert.equal(reportOf(ended).status, 'COMPLETED');
   assert.equal(ended.stderr.match(/TRACES_UNSENT/g)?.length, 1, ended.stderr);
 });

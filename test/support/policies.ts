@@ -80,3 +80,8 @@ guard: { worst_rate: "17.25 MXN per USD" }
 withdraw:${withdraw.length === 0 ? ' []' : ''}
 ${withdraw.map((line) => `  - ${line}\n`).join('')}`;
 }
+
+/** Whether a file of `policies/` is a sample of a policy. */
+export function isSample(name: string): boolean {
+  return name.endsWith('.yaml') && name !== 'approvals.yaml';
+}

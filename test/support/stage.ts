@@ -279,6 +279,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
 async function ownPolicies(folder: string): Promise<NodeJS.ProcessEnv> {
   await copyFile(join(ROOT, 'policies/live-shaped.yaml'), join(folder, 'live-shaped.yaml'));
   await mkdir(join(folder, 'revoked'), { recursive: true });
+  await copyFile(join(ROOT, 'policies/approvals.yaml'), join(folder, 'approvals.yaml'));
   return { CAMBIST_POLICIES: folder };
 }
 

@@ -70,11 +70,20 @@ function assertShown({ line, shown }: Typed, { stdout, stderr }: Ended): void {
   );
 }
 
-/** Types every command of the page, one after the other. @returns how many there are */
-export async function typePage(t: TestContext, page: string): Promise<number> {
+/** The README and the tutorial that goes on from it, of the package in a folder, without what sets up that folder. */
+export function readmeAndTutorial(own = ROOT): string {
+  const [readme = '', tutorial] = ['README.md', 'docs/tutorial.md'].map((file) =>
+    readFileSync(join(own, file), 'utf8'),
+  );
+  return `${readme.replaceAll(/^```sh\nnpm (?:install|run) [^]*?^```$/gm, '')}\n${tutorial}`;
+}
+
+/** Types every command of the page, one after the other, by the package in a folder. @returns how many there are */
+export async function typePage(t: TestContext, page: string, own = ROOT): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'cambist-page-'));
-  cpSync(join(ROOT, 'policies'), join(folder, 'policies'), { recursive: true });
+  cpSync(join(own, 'policies'), join(folder, 'policies'), { recursive: true });
   const place = { folder, env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC' } };
+  const program = { node: process.execPath, bin: join(own, 'bin/cambist.mjs') };
   let up: Started | null = null;
   let admin = ADMIN;
   t.after(async () => {
@@ -104,7 +113,7 @@ export async function typePage(t: TestContext, page: string): Promise<number> {
     const [, rest] = /^npx cambist (.*)$/.exec(line) ?? [];
     assert.ok(rest !== undefined, `Nobody here knows how to type \`${line}\`.`);
     if (rest === 'up') {
-      up = startCommand(place, ['up']);
+      up = startCommand(place, ['up'], { program });
       let stdout = '';
       up.process.stdout?.on('data', (text: string) => (stdout += text));
       await up.says(/\n {2}key .*\n/);
@@ -114,12 +123,12 @@ export async function typePage(t: TestContext, page: string): Promise<number> {
     }
     const words = rest.split(' ');
     if (!words.includes('--wait')) {
-      assertShown({ line, shown }, await commandProcess(place, words));
+      assertShown({ line, shown }, await commandProcess(place, words, { program }));
       return;
     }
     // What comes after the first line of progress takes minutes: a reader leaves it with Ctrl-C, too.
     const [, first = ''] = /^\d\d:\d\d:\d\d (.*?)…?$/m.exec(shown) ?? [];
-    const waiting = startCommand(place, words);
+    const waiting = startCommand(place, words, { program });
     await waiting.says(new RegExp(literally(first.trim())));
     waiting.process.kill('SIGINT');
     await waiting.ended;

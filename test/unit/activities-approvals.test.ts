@@ -739,7 +739,7 @@ test('payments of a batch are paid again as they were listed when people signed;
   const more: readonly PaidAgain[] = [...listed, ['a-2', 1, null]];
   await assertNotPaidAgain(
     paysAgain(of(more), 9, 'a-1', 1),
-    /are not those that dan has named/,
+    /are not those that "dan" has named/,
     'NOT_ALLOWED',
   );
   assert.equal((await paysAgain(of(listed), 9, 'a-1', 1)).kind, 'DONE');

@@ -124,7 +124,7 @@ test('what was halted stays halted until who has resumed it and two others have 
   const worker = await readBy([HALT, RESUME], () => folder);
   assert.match(
     await worker.why(),
-    /dan has resumed it; it needs the signature of who has resumed it and of 2 of ana, ben, chi/,
+    /"dan" has resumed it; it needs the signature of who has resumed it and of 2 of ana, ben, chi/,
   );
   worker.says(START, BY_ANA);
   assert.match(

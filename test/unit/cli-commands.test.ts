@@ -265,6 +265,7 @@ test('check takes a folder of policies of workers, and tells what in it binds no
   const cwd = temporaryFolder(t);
   mkdirSync(join(cwd, 'all/revoked'), { recursive: true });
   writeFileSync(join(cwd, 'all/p.yaml'), convertPolicy());
+  writeFileSync(join(cwd, 'all/approvals.yaml'), 'approvals: 1\nrules: []\n');
   const good = await cambist(['check', 'all'], { cwd });
   assert.deepEqual([good.exitCode, good.stdout], [0, 'all: ok (1 policy)\n']);
   writeFileSync(join(cwd, 'all/approval.yaml'), 'approvals: 1\n');

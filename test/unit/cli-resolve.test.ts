@@ -482,13 +482,13 @@ test('who decided what is among the evidence of every report, and said to people
   assert.deepEqual(
     instructionLines({ ...makeReportOf({ status: 'COMPLETED' }), evidence }, clockOf('Europe/Paris', 0)),
     [
-      '2026-11-21 13:00 Europe/Paris p.2026-11-21, ana: cancel what is not sent: seen',
-      '2026-11-21 13:00 p.2026-11-21, ana: go on after the cancel: seen',
-      '2026-11-21 13:00 supplier, ana: try it now, its cause is gone: seen',
-      '2026-11-21 13:00 supplier, ana: executed as wtd_1',
-      '2026-11-21 13:00 supplier, ana: not executed: ticket 4711',
-      '2026-11-21 13:00 supplier, ana: pay again after generation 1: r',
-      '2026-11-21 13:00 eur-usd-1, ana: trade tde_1 accepted as it came out: still cheap',
+      '2026-11-21 13:00 Europe/Paris p.2026-11-21, "ana": cancel what is not sent: "seen"',
+      '2026-11-21 13:00 p.2026-11-21, "ana": go on after the cancel: "seen"',
+      '2026-11-21 13:00 supplier, "ana": try it now, its cause is gone: "seen"',
+      '2026-11-21 13:00 supplier, "ana": executed as wtd_1',
+      '2026-11-21 13:00 supplier, "ana": not executed: "ticket 4711"',
+      '2026-11-21 13:00 supplier, "ana": pay again after generation 1: "r"',
+      '2026-11-21 13:00 eur-usd-1, "ana": trade tde_1 accepted as it came out: "still cheap"',
     ],
   );
 });

@@ -18,7 +18,7 @@ const TEMPORAL = [
   '@temporalio/envconfig',
   '@temporalio/workflow',
 ];
-const DEV_SERVER = ['#temporal-binary', '@temporalio/client', '@temporalio/common', '@temporalio/workflow'];
+const DEV_SERVER = ['@temporalio/client', '@temporalio/common', '@temporalio/workflow'];
 
 /** What each command loads, besides what the overview does. Only `worker` loads the worker's native part. */
 const LOADS: Readonly<Record<string, readonly string[]>> = {

@@ -255,7 +255,7 @@ test('in live, what binds nobody allows nothing: an unknown file, a nearly right
   await put('one.yaml', named('one'));
   await put('approvals.yaml', RULES);
   await put('allowed_signers', `ana ${KEY}\n`);
-  await assertNothing(strict, /folder "revoked" is not there/);
+  await put('revoked_keys', '');
   await mkdir(join(folder, 'revoked'));
   await put('revoked/.gitkeep', '');
   await put('rates.yaml', 'as_of: 2026-11-20T16:00:00+01:00\nrates: []\n');
@@ -263,7 +263,7 @@ test('in live, what binds nobody allows nothing: an unknown file, a nearly right
   assert.equal((await strict()).policies.length, 1);
   const odd: readonly (readonly [string, string, RegExp])[] = [
     ['approval.yaml', RULES, /"approval\.yaml" is no policy and no file that one names/],
-    ['revoked_key', KEY, /"revoked_key" must have the name "revoked_keys"/],
+    ['revoked_kyes', KEY, /"revoked_kyes" must have the name "revoked_keys"/],
     ['Allowed_Signers', KEY, /"Allowed_Signers" must have the name "allowed_signers"/],
     ['revoked/one.yaml.txt', named('one'), /"revoked\/one\.yaml\.txt" is no file \*\.yaml/],
     ['approvals.yaml', RULES.replace('[{ ', '[{ policies: [two], '), /names policy "two"/],
@@ -281,6 +281,51 @@ test('in live, what binds nobody allows nothing: an unknown file, a nearly right
   assert.equal((await strict()).policies.length, 1);
 });
 
+test('in live, a worker that starts with a half deployed folder allows nothing; what is revoked, who must sign and which keys are must stand in it', async () => {
+  // Each reader is that of a worker that has just started, and has never seen the folder whole.
+  const strict = () => policiesFolder(folder, {}, { isStrict: true, pause: async () => {} })();
+  await put('one.yaml', named('one'));
+  await mkdir(join(folder, 'revoked'));
+  await put('allowed_signers', `ana ${KEY}\n`);
+  await put('revoked_keys', '');
+  await assertNothing(strict, /"approvals\.yaml" is not there: write it, with `rules: \[\]`/);
+  const lax = await read();
+  assert.deepEqual(
+    [lax.policies.length, lax.troubles],
+    [1, ['"allowed_signers" is there, and "approvals.yaml" is not: nobody is asked to sign']],
+  );
+  await put('approvals.yaml', RULES);
+  assert.equal((await strict()).approvals?.rules.length, 1);
+  await rm(join(folder, 'revoked_keys'));
+  await assertNothing(strict, /"revoked_keys" is not there: make it, empty where no key is revoked/);
+  await put('revoked_keys', '');
+  await rm(join(folder, 'revoked'), { recursive: true });
+  await assertNothing(strict, /folder "revoked" is not there/);
+  await mkdir(join(folder, 'revoked'));
+  // That nobody has to sign is written too. Then nobody need be able to.
+  await put('approvals.yaml', 'approvals: 1\nrules: []\n');
+  for (const name of ['allowed_signers', 'revoked_keys']) await rm(join(folder, name));
+  const { policies, approvals, troubles } = await strict();
+  assert.deepEqual([policies.length, approvals?.rules, troubles], [1, [], []]);
+});
+
+test('a name in the folder that leads to no file allows nothing, in sandbox too: a link whose target is not there yet, or a folder', async () => {
+  for (const name of ['approvals.yaml', 'ceilings.yaml', 'allowed_signers', 'revoked_keys', 'revoked']) {
+    await put('one.yaml', named('one'));
+    await put('approvals.yaml', RULES);
+    await put('allowed_signers', `ana ${KEY}\n`);
+    await rm(join(folder, name), { force: true });
+    await symlink('..data/nowhere', join(folder, name));
+    // One after the other.
+    await assertNothing(read, new RegExp(`"${name}"`));
+    await rm(join(folder, name));
+    if (name === 'revoked') continue;
+    await mkdir(join(folder, name));
+    await assertNothing(read, new RegExp(`"${name}"`));
+    await rm(join(folder, name), { recursive: true });
+  }
+});
+
 test('in live, a policy that a rule names can be revoked, moved away as revoked, or have a mistake, and the others go on', async () => {
   const strict = policiesFolder(folder, {}, { isStrict: true, pause: async () => {} });
   await put('one.yaml', named('one'));
@@ -288,6 +333,7 @@ test('in live, a policy that a rule names can be revoked, moved away as revoked,
   await put('approvals.yaml', RULES.replace('[{ ', '[{ policies: [one], '));
   await put('ceilings.yaml', 'ceilings: 1\nworkers: 2\npolicies: { one: {} }\n');
   await put('allowed_signers', `ana ${KEY}\n`);
+  await put('revoked_keys', '');
   await mkdir(join(folder, 'revoked'));
   const holding = async (): Promise<readonly string[]> =>
     (await strict()).policies.map(({ policy }) => policy.name);
@@ -313,6 +359,7 @@ test('in live, a policy that a rule names can be revoked, moved away as revoked,
 test('in live, what an editor leaves beside the files stops nothing and is no policy', async () => {
   const strict = policiesFolder(folder, {}, { isStrict: true, pause: async () => {} });
   await mkdir(join(folder, 'revoked'));
+  await put('approvals.yaml', 'approvals: 1\nrules: []\n');
   await put('one.yaml', named('one'));
   for (const name of ['allowed_signers~', '.revoked_keys.swp', '.one.yaml', 'one.yaml~', 'revoked/one.yaml~'])
     await put(name, named('one'));

@@ -21,8 +21,12 @@ const RULES = (
   }
 ).groups.flatMap(({ rules }) => rules);
 const BOARD = JSON.parse(readFileSync(urlOf('deploy/grafana/cambist.json'), 'utf8')) as {
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly type: string; readonly query: string }[];
+  };
   readonly panels: readonly {
     readonly title: string;
+    readonly datasource: { readonly type: string; readonly uid: string };
     readonly targets: readonly { readonly expr: string }[];
   }[];
 };
@@ -63,6 +67,14 @@ test('the dashboard shows every metric of ours', () => {
     Object.keys(METRICS).filter((name) => !shown.includes(name)),
     [],
   );
+});
+
+test('each panel of the dashboard asks the Prometheus that one chooses above, and no variable is without use', () => {
+  const { templating, panels } = BOARD;
+  const [source, ...others] = templating.list;
+  assert.deepEqual([source?.type, source?.query, others], ['datasource', 'prometheus', []]);
+  for (const { title, datasource } of panels)
+    assert.deepEqual(datasource, { type: 'prometheus', uid: `\${${source?.name ?? ''}}` }, title);
 });
 
 test('a gauge is not added up over workers: each of them has read the same', () => {

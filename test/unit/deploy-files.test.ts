@@ -7,6 +7,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
+import { loadApprovals } from '../../language/load-approvals.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { WRITE_LIMITS } from '../../workflows/limits.ts';
 import { readPage } from '../support/docs-tables.ts';
@@ -106,8 +107,6 @@ test('what is published to the machine is not published to others', () => {
 });
 
 test('the pods of both ways are the same, but for what the controller adds', () => {
-  const podOf = (file: string): Pod =>
-    (parse(read(`kubernetes/${file}`)) as { spec: { template: Pod } }).spec.template;
   const [own, controlled] = [podOf('worker/deployment.yaml'), podOf('controller/worker.yaml')];
   const isNotCertificate = ({ name }: { readonly name: string }): boolean => name !== 'temporal';
   const [container] = own.spec.containers;
@@ -122,17 +121,43 @@ test('the pods of both ways are the same, but for what the controller adds', () 
   });
 });
 
+test('nodes are drained one worker at a time, whoever starts the workers', () => {
+  const { spec } = parse(read('kubernetes/config/disruption.yaml')) as {
+    readonly spec: {
+      readonly maxUnavailable: number;
+      readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+    };
+  };
+  assert.equal(spec.maxUnavailable, 1);
+  for (const file of ['worker/deployment.yaml', 'controller/worker.yaml'])
+    assert.deepEqual(podOf(file).metadata.labels, spec.selector.matchLabels, file);
+  for (const folder of ['worker', 'controller']) {
+    const { resources } = parse(read(`kubernetes/${folder}/kustomization.yaml`)) as {
+      readonly resources: readonly string[];
+    };
+    assert.ok(resources.includes('../config'), folder);
+  }
+});
+
+function podOf(file: string): Pod {
+  return (parse(read(`kubernetes/${file}`)) as { spec: { template: Pod } }).spec.template;
+}
+
 type Pod = {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
   readonly spec: {
     readonly containers: readonly { readonly volumeMounts: readonly { readonly name: string }[] }[];
     readonly volumes: readonly { readonly name: string }[];
   };
 };
 
-test('every file of YAML can be read, and the example is a policy', () => {
+test('every file of YAML can be read, and the example is a policy with rules of approvals beside it, as live wants it', () => {
   for (const file of files.filter((name) => /\.ya?ml$/.test(name)))
     for (const document of parseAllDocuments(read(file), { merge: true }))
       assert.deepEqual('errors' in document ? document.errors : [], [], file);
   const name = 'kubernetes/config/policies/salaries.yaml';
   assert.ok(loadPolicy(read(name), name).ok);
+  const rules = 'kubernetes/config/policies/approvals.yaml';
+  assert.ok(loadApprovals(read(rules), rules).ok);
+  assert.match(read('kubernetes/config/kustomization.yaml'), /policies\/approvals\.yaml/);
 });

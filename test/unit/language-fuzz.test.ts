@@ -9,6 +9,7 @@ import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { loadServiceFacts } from '../../language/load-service-facts.ts';
 import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
 import { urlOf } from '../support/root.ts';
+import { isSample } from '../support/policies.ts';
 
 /** As every command prints it. */
 function printed(problem: PolicyProblem): string {
@@ -17,7 +18,7 @@ function printed(problem: PolicyProblem): string {
 
 const POLICIES = urlOf('policies/');
 const SAMPLES = readdirSync(POLICIES)
-  .filter((name) => name.endsWith('.yaml'))
+  .filter(isSample)
   .map((name) => readFileSync(new URL(name, POLICIES), 'utf8'));
 
 // prettier-ignore

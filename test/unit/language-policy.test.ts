@@ -7,7 +7,7 @@ import type { ConvertPolicy, Policy } from '../../domain/policy.ts';
 import { loadReferenceRates } from '../../language/load-reference-rates.ts';
 import { policyHash } from '../../language/policy/policy-hash.ts';
 import { formatTrouble, troubleOfPolicy, type PolicyProblem } from '../../language/text/problem.ts';
-import { convertPolicy } from '../support/policies.ts';
+import { convertPolicy, isSample } from '../support/policies.ts';
 import { urlOf } from '../support/root.ts';
 
 /** As every command prints it. */
@@ -37,7 +37,7 @@ function read(name: string): string {
 }
 
 function samples(): readonly string[] {
-  return readdirSync(POLICIES).filter((name) => name.endsWith('.yaml'));
+  return readdirSync(POLICIES).filter(isSample);
 }
 
 /** What `check` would print. */

@@ -21,6 +21,7 @@ const look = async (date: string, mode: 'SANDBOX' | 'LIVE' = 'SANDBOX') => {
 test('a replaced policy is told once no run before its date can send any more, and a file with mistakes at once', async () => {
   await mkdir(join(folder, 'finishing'));
   await mkdir(join(folder, 'revoked'));
+  await writeFile(join(folder, 'approvals.yaml'), 'approvals: 1\nrules: []\n');
   await writeFile(join(folder, 'p.yaml'), convertPolicy());
   await writeFile(join(folder, 'finishing/p@2026-11-28.yaml'), convertPolicy());
   assert.deepEqual(await look('2026-12-04'), [2]);

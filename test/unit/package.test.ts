@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { test } from 'node:test';
 import { licencesPage, packagesIn } from '../../scripts/lib/licences.mjs';
-import { packedFiles, shrinkwrapOf } from '../../scripts/package.mjs';
+import { linkedWithin, packedFiles, shrinkwrapOf } from '../../scripts/package.mjs';
 import { ROOT, urlOf } from '../support/root.ts';
 
 const packed = await packedFiles();
@@ -55,6 +55,26 @@ test('nothing is packed that only a checkout needs', () => {
   assert.ok(!scripts.some((file) => /setup|build|proof|bugs|release/.test(file)), scripts.join(' '));
   // What says that this is a checkout.
   assert.ok(!packed.includes('cli/main.ts') && existsSync(join(ROOT, 'cli/main.ts')));
+});
+
+test('every link of a page that is packed leads to a file that is packed; a link to a source is its words', () => {
+  const pages = packed.filter((file) => file.endsWith('.md'));
+  assert.ok(pages.length > 20);
+  const lost = pages.flatMap((file) => {
+    const text = linkedWithin(file, readFileSync(urlOf(file), 'utf8'), packed);
+    return [...text.matchAll(/\]\(([^)\s:#]+)[^)\s:]*\)/g)]
+      .map(([, target = '']) => posix.join(posix.dirname(file), target))
+      .filter((path) => !packed.some((each) => each === path || each.startsWith(path)))
+      .map((path) => `${file}: ${path}`);
+  });
+  assert.deepEqual(lost, []);
+  assert.equal(
+    linkedWithin('docs/a.md', '[`a`](../src/a.ts) [b](b.md#c) [d](https://d.e/f) [g](#h) [i](../deploy/)', [
+      'docs/b.md',
+      'deploy/j',
+    ]),
+    '`a` [b](b.md#c) [d](https://d.e/f) [g](#h) [i](../deploy/)',
+  );
 });
 
 test('the versions that are packed are those of the lock file, without what is for development', () => {

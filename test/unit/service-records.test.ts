@@ -1,7 +1,7 @@
 /** Wire shapes of the interface document, field by field: required ones are required, unknown ones do not matter. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import {
   balancesReply,
   exposureReply,

@@ -161,6 +161,18 @@ for (const [what, env, says] of OFF)
     assert.ok(!said.join().includes('secret'));
   });
 
+test('where OpenTelemetry falls over the value of a variable, there are no traces, and the program says so', async () => {
+  const said: string[] = [];
+  // The exporter reads the environment of the process.
+  process.env['OTEL_EXPORTER_OTLP_HEADERS'] = 'authorization=secret%ZZ';
+  try {
+    assert.equal(await openTraces(COLLECTOR, { say: ({ message }) => said.push(message) }), null);
+  } finally {
+    delete process.env['OTEL_EXPORTER_OTLP_HEADERS'];
+  }
+  assert.deepEqual(said, ['OpenTelemetry cannot use the value of one of its variables']);
+});
+
 const memory = new InMemorySpanExporter();
 const worker = tracesOfWorker(tracesBy(new SimpleSpanProcessor(sendingShown(memory, () => {}))));
 
