@@ -57,7 +57,15 @@ import {
   type Context,
   type Steps,
 } from './step.ts';
-import { NOTHING_SENT, isNewStart, triedAgain, unknownSend, withoutDoubt, type SendState } from './doubt.ts';
+import {
+  NOTHING_SENT,
+  isNewStart,
+  othersSendMs,
+  triedAgain,
+  unknownSend,
+  withoutDoubt,
+  type SendState,
+} from './doubt.ts';
 import { OPEN, forPerson, type PaymentPhase } from './phase.ts';
 import {
   asNoOthers,
@@ -836,15 +844,26 @@ function isOfOthers({ context }: Adopter, { id }: Withdrawal): boolean {
 }
 
 /**
- * The wait while people must approve that the payment is paid again, before it ends unpaid. Null: nobody has said so, or its
- * window is over and nothing of it was opened.
+ * The wait while people must approve that the payment is paid again, before it ends unpaid. Once its window is over nobody can. What of
+ * it was opened may have been sent by approvals that have expired since, so it stays in doubt as long as a send at the end of the
+ * window would. Null: nobody has said so, or all that is over.
  */
 function awaiting({ context, payment, said }: Adopter, state: PaymentState): Waits<PaymentState> | null {
   const { awaited, opened, cancelled } = said;
-  if (awaited === null || cancelled) return null;
-  const isOpened = opened.some(({ generation }) => generation >= awaited.first);
-  if (!isOpened && context.nowMs() > awaited.windowUntilMs) return null;
-  return awaitsApproval(state, payment.id, awaited.waitsFor);
+  const now = context.nowMs();
+  // Who writes past the commands may name a moment that is far ahead. It keeps no payment waiting.
+  if (awaited === null || cancelled || awaited.openedBy.atMs > now + HOUR_MS) return null;
+  if (now <= awaited.windowUntilMs) return awaitsApproval(state, payment.id, awaited.waitsFor);
+  if (!opened.some(({ generation }) => generation >= awaited.first)) return null;
+  const lastSendMs = Math.max(awaited.windowUntilMs + othersSendMs(context), state.doubt?.lastSendMs ?? 0);
+  const safeAtMs = lastSendMs + context.facts.settleDoubtMs.withdrawal;
+  if (now > safeAtMs) return null;
+  const why = `it was opened as ~${awaited.first}, and may have been sent by approvals that count no longer`;
+  const doubt = { lastSendMs, absentAtMs: null, under: null, why, ...state.doubt };
+  const named = { context, item: payment.id, name: `payment "${payment.id}"` };
+  const problem = inDoubt(named, { ...state, doubt }, windowPassed(payment, awaited.windowUntilMs));
+  const afterMs = Math.min(safeAtMs - now + 1_000, SLOW_LOOKUP_MS);
+  return waitsSafely({ context }, { ...state, doubt }, { afterMs, safeAtMs, problem });
 }
 
 /**

@@ -1,8 +1,9 @@
 /** When a later generation of a payment may leave: only signed words open one, and whatever the service shows below it counts (M1, M4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Fact, Kept } from '../../domain/people/instructions.ts';
+import { openUntilMs, type Fact, type Kept } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
+import { othersSendMs } from '../../domain/writes/doubt.ts';
 import type { Context, Effect } from '../../domain/writes/step.ts';
 import {
   NEW_PAYMENT,
@@ -241,4 +242,36 @@ test('of several words to pay again, each record that one of them names must hav
   assert.deepEqual(payUnlisted(words), ['accepted wtd_9', []]);
   const failedOne = [done({ ...UNLISTED, status: 'FAILED' })];
   assert.deepEqual(payUnlisted(words, failedOne), ['accepted wtd_1', [`${NAME}~17`]]);
+});
+
+test('a payment that was sent again by approvals stays in doubt once its window is over, and ends when that doubt does (M8)', () => {
+  const untilMs = openUntilMs(NOW);
+  const doubtMs = othersSendMs(context()) + context().facts.settleDoubtMs.withdrawal;
+  const unsigned = { ...kept(wordAt(NOW)), facts: [opened(9)], unsigned: UNSIGNED };
+  // The record that has failed is not taken while the one after it may still appear.
+  let state: PaymentState = NEW_PAYMENT;
+  const came = [-1, 1, doubtMs, doubtMs + 1].map((laterMs) => {
+    const one = pay(unsigned, shows(FAILED), { nowMs: () => untilMs + laterMs }, state);
+    assert.deepEqual(one.sent, []);
+    if (one.result.kind === 'wait') ({ state } = one.result);
+    return one.came;
+  });
+  assert.deepEqual(came, ['AWAITING_APPROVAL', 'IN_DOUBT', 'IN_DOUBT', 'accepted wtd_1']);
+  assert.equal(state.doubt?.lastSendMs, untilMs + othersSendMs(context()));
+
+  // One that the service has never accepted ends by its window.
+  const ends: string[] = [];
+  for (const laterMs of [1, doubtMs / 2, doubtMs, doubtMs + 1_000, 2 * doubtMs, 2 * doubtMs + 1_000]) {
+    const one = pay(unsigned, shows(), { nowMs: () => untilMs + laterMs }, state);
+    assert.deepEqual(one.sent, []);
+    ends.push(one.came);
+    if (one.result.kind !== 'wait') break;
+    ({ state } = one.result);
+  }
+  assert.equal(ends.pop(), 'WINDOW_PASSED');
+  assert.deepEqual(new Set(ends), new Set(['IN_DOUBT']));
+
+  // A moment far ahead, written past the commands, keeps no payment waiting.
+  const ahead = { ...kept(wordAt(8e15)), unsigned: UNSIGNED };
+  assert.equal(pay(ahead, shows(FAILED)).came, 'accepted wtd_1');
 });
