@@ -1,6 +1,5 @@
 /** What a key is asked to sign about a run, and about a halt. Keys and signatures are real. */
 import assert from 'node:assert/strict';
-import { Buffer } from 'node:buffer';
 import { after, test } from 'node:test';
 import { isOfCommand } from '../../cli/commands/run.ts';
 import { isSaying } from '../../cli/commands/resolve.ts';
@@ -14,7 +13,7 @@ import { leftToSign } from '../../operations/approve/approval.ts';
 import { hasSignedOtherwise } from '../../operations/halt/switch.ts';
 import { recorded } from '../support/instructions.ts';
 import { NOW, WHOLE_PLAN } from '../support/scripts.ts';
-import { signedBy, signersNamed } from '../support/signers.ts';
+import { forgedBy, signedBy, signersNamed } from '../support/signers.ts';
 
 const { people, close } = await signersNamed('ana');
 after(close);
@@ -40,19 +39,6 @@ async function asked(
   const of = { as, plan: WHOLE_PLAN, key: key ?? '', nowMs: NOW + 1, isAsked };
   const { left, mine } = await leftToSign({ instructions: said, facts: [] }, of);
   return [left, mine].map((all) => all.map((one) => one?.id ?? null));
-}
-
-/** What anybody writes who knows only her public key. */
-function forged(): string {
-  const field = (bytes: Buffer): Buffer => {
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(bytes.length);
-    return Buffer.concat([length, bytes]);
-  };
-  const [, base64 = ''] = key?.split(' ') ?? [];
-  const fields = [Buffer.from(base64, 'base64'), 'cambist-plan', '', 'sha512', 'junk'];
-  const all = fields.map((one) => field(Buffer.from(one as string)));
-  return Buffer.concat([Buffer.from('SSHSIG'), Buffer.from([0, 0, 0, 1]), ...all]).toString('base64');
 }
 
 test('who has approved the plan is not asked to sign it as its starter, which would void that for ever, and the other way round', async () => {
@@ -86,13 +72,26 @@ test('a signature that only names a key, or that the key has made of something e
   const other = { ...WHOLE_PLAN, run: { policy: 'p', id: '2026-11-21-b' } };
   const ofOther = await signedBy(ana, other, { as: 'starter' });
   for (const as of ['starter', 'approver'] as const) {
-    const word = recorded({ kind: 'approve', as, about: null, expiresAtMs: 8.64e15, signature: forged() });
-    assert.equal(keyOfSignature(forged()), key?.split(' ')[1], 'it names her key');
+    const word = recorded({
+      kind: 'approve',
+      as,
+      about: null,
+      expiresAtMs: 8.64e15,
+      signature: forgedBy(ana),
+    });
+    assert.equal(keyOfSignature(forgedBy(ana)), key?.split(' ')[1], 'it names her key');
     assert.ok(recordedOf(word).ok, 'it has the form of ours');
     // One after the other.
     for (const one of [word, { ...ofOther, as }])
       assert.deepEqual(await asked('approver', [one]), [[null], [null]]);
   }
+});
+
+test('a signature whose hash is named like a trouble of the machine keeps nobody from signing', async () => {
+  const signature = forgedBy(ana, { hash: 'no such file' });
+  const word = recorded({ kind: 'approve', as: 'starter', about: null, expiresAtMs: 8.64e15, signature });
+  assert.ok(recordedOf(word).ok, 'it has the form of ours');
+  assert.deepEqual(await asked('approver', [word]), [[null], [null]]);
 });
 
 test('whether a key has signed the end of a halt in the other role is told by its signature, not by its name', async () => {
@@ -110,5 +109,6 @@ test('whether a key has signed the end of a halt in the other role is told by it
   assert.equal(await isOther(signed.signature), true);
   assert.equal(await isOther(signed.signature, 'starter'), false);
   assert.equal(await isOther(elsewhere.signature), false);
-  assert.equal(await isOther(forged()), false);
+  assert.equal(await isOther(forgedBy(ana)), false);
+  assert.equal(await isOther(forgedBy(ana, { hash: 'no such file' })), false);
 });
