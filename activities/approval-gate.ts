@@ -13,7 +13,6 @@ import {
   instructionsAbout,
   type Kept,
   type PaidAgain,
-  type PaidAgainOfChunk,
   type Recorded,
 } from '../domain/people/instructions.ts';
 import { firstReference, generationOf, runName, runOf, type RunName } from '../domain/references.ts';
@@ -52,7 +51,7 @@ import {
   type PoliciesRead,
 } from '../domain/writes/write-gate.ts';
 import { dateOfRunId } from '../calendar/business-date.ts';
-import { hashOfChunk, hashOfList } from '../language/batch/chunk-hash.ts';
+import { hashOfChunk, isListOf } from '../language/batch/chunk-hash.ts';
 import { planHash } from '../language/plan-hash.ts';
 import { keyOfSignature } from '../language/ssh-signers.ts';
 import type { Clock, Deps } from './deps.ts';
@@ -367,8 +366,8 @@ function openingOf(
   if (opened === undefined || said === undefined || !isSignable(said))
     return `no person has said that "${item}" is paid again so often`;
   if (said.kind !== 'pay these again') return said;
-  const of = said.chunks.find(([number]) => number === chunk);
-  return of !== undefined && isList(listedBy(kept, said), of)
+  const named = said.chunks.find(([number]) => number === chunk);
+  return named !== undefined && isListOf(named, listedBy(kept, said))
     ? said
     : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${quoted(said.by)} has named`;
 }
@@ -385,17 +384,11 @@ function listedBy({ facts }: Kept, { id }: Signable): readonly PaidAgain[] {
   return facts.flatMap((fact) => (fact.kind === 'to pay again' && fact.said === id ? fact.items : []));
 }
 
-/** Whether this is the list that an instruction names: each payment stands in it once, and as many as people have read. */
-function isList(listed: readonly PaidAgain[], [, count, hash]: PaidAgainOfChunk): boolean {
-  const items = new Set(listed.map(([item]) => item));
-  return items.size === count && listed.length === count && hash === hashOfList(listed);
-}
-
 /** Why what a list of payments says counts as not said though people have approved it; null: it counts. */
 function whyNotListed(kept: Kept, said: Signable): string | null {
   if (said.kind !== 'pay these again') return null;
   const listed = listedBy(kept, said);
-  return listed.length === 0 || said.chunks.some((of) => isList(listed, of))
+  return listed.length === 0 || said.chunks.some((named) => isListOf(named, listed))
     ? null
     : `the payments that are paid again are not those that ${quoted(said.by)} has named`;
 }

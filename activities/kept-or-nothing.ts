@@ -1,6 +1,6 @@
 /** The instructions of a run, for activities that send nothing, and of a run that may have none yet. */
 import { NOTHING_KEPT, type Kept } from '../domain/people/instructions.ts';
-import { InstructionsPaused } from '../durable/instructions/read.ts';
+import { InstructionsPaused, InstructionsUnreadable } from '../durable/instructions/read.ts';
 import { InstructionsFewer, InstructionsMissing, type Deps, type OfBatch } from './deps.ts';
 
 /**
@@ -12,7 +12,12 @@ export async function keptOrNothing({ instructions }: Deps, { mode, run }: OfBat
     return await instructions.read(mode, run);
   } catch (error) {
     if (error instanceof InstructionsMissing) return NOTHING_KEPT;
-    if (error instanceof InstructionsPaused || error instanceof InstructionsFewer) return error.kept;
+    if (
+      error instanceof InstructionsPaused ||
+      error instanceof InstructionsFewer ||
+      error instanceof InstructionsUnreadable
+    )
+      return error.kept;
     throw error;
   }
 }

@@ -11,7 +11,7 @@ import { payerOf } from '../domain/run/payer.ts';
 import type { Wait } from '../domain/waits.ts';
 import { isNewStart } from '../domain/writes/doubt.ts';
 import { SLOW_LOOKUP_MS, type Attempt } from '../domain/writes/step.ts';
-import { InstructionsPaused } from '../durable/instructions/read.ts';
+import { InstructionsPaused, InstructionsUnreadable } from '../durable/instructions/read.ts';
 import { InstructionsFewer, InstructionsMissing, type Deps } from './deps.ts';
 import { ageMs, type Moment } from './moment.ts';
 import { SHARED_READ_MS, SharedRead, type SharedReads } from './shared-read.ts';
@@ -165,12 +165,14 @@ class WithoutGo extends Error {
   readonly wait: Wait = { afterMs: 60_000, reason: 'service', problem: makeProblem('CHUNK_WAITS', null) };
 }
 
-/** The wait where the instructions of a run are paused, or missing, or some of them are; null: the error says something else. */
+/** The wait where the instructions of a run are paused, missing or unreadable, or some of them are; null: the error says something else. */
 export function withoutInstructions(error: unknown, run: RunName): Wait | null {
   if (error instanceof InstructionsPaused)
     return { afterMs: LOOK_AGAIN_MS, reason: 'person', problem: instructionsPaused(error) };
   if (error instanceof InstructionsFewer)
     return { afterMs: LOOK_AGAIN_MS, reason: 'person', problem: instructionsFewer(run, error) };
+  if (error instanceof InstructionsUnreadable)
+    return { afterMs: LOOK_AGAIN_MS, reason: 'person', problem: instructionsUnreadable(error) };
   if (!(error instanceof InstructionsMissing)) return null;
   return { afterMs: SLOW_LOOKUP_MS, reason: 'person', problem: instructionsMissing(run) };
 }
@@ -178,6 +180,12 @@ export function withoutInstructions(error: unknown, run: RunName): Wait | null {
 function instructionsPaused({ workflowId }: InstructionsPaused): Problem {
   return makeProblem('INSTRUCTIONS_PAUSED', null, {
     message: `A person has paused the workflow ${workflowId} in Temporal. Until it goes on, Cambist keeps nothing that people say about the run, not even a cancel, and nothing is sent.`,
+  });
+}
+
+function instructionsUnreadable({ workflowId }: InstructionsUnreadable): Problem {
+  return makeProblem('INSTRUCTIONS_UNREADABLE', null, {
+    message: `The workflow ${workflowId} keeps something that was said about the run, perhaps a cancel, and this worker cannot read it. Nothing is sent without it.`,
   });
 }
 

@@ -685,6 +685,11 @@ export const REFUSALS = {
     sentence: 'No worker took what you typed within five minutes. It is not kept.',
     advice: 'See that a worker is there, and that the clock of this machine is right. Then type it again.',
   },
+  TOO_MUCH_SAID: {
+    ending: 'refused by us',
+    sentence: 'So much is said about the run that Cambist keeps only a cancel. What you typed is not kept.',
+    advice: 'Cancel the run, and start another one for what is left of it. Find out who has said so much.',
+  },
   NO_SUCH_EVENT: {
     ending: 'bad input',
     sentence: 'Temporal cannot reset the run to the event that you named.',

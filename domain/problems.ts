@@ -430,6 +430,13 @@ export const PROBLEMS = {
     advice:
       'Find out who has, and look at the service for what was paid. `npx cambist audit` and the journals of the workers show what is missing. If the run may go on without it, say what still holds, and start each worker anew: one that keeps a journal, with another folder for it (CAMBIST_AUDIT).',
   },
+  INSTRUCTIONS_UNREADABLE: {
+    ending: 'needs a human',
+    sentence:
+      'Temporal keeps something that was said about the run, perhaps a cancel, that this worker cannot read.',
+    advice:
+      'Where a newer version has kept it, start workers of that version. Else somebody has answered in the place of a worker: find out who. Then delete, in Temporal, the workflow `<run>/instructions` that has the answer, and say again what holds.',
+  },
   PLAN_PAUSED: {
     ending: 'needs a human',
     sentence:

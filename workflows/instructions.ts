@@ -135,17 +135,23 @@ function takenFrom(carried: unknown): Kept {
   return shape.ok ? shape.value : NOTHING_KEPT;
 }
 
-function notKept(why: 'said since' | 'too late'): ApplicationFailure {
-  const [type, message] =
-    why === 'said since'
-      ? [
-          'SAID_SINCE',
-          'Another person has said something that this person had not seen. What this person said is not kept.',
-        ]
-      : [
-          'SAID_TOO_LATE',
-          'It came too late: the person who said it does not wait for it any more. Nothing is kept.',
-        ];
+const NOT_KEPT = {
+  'said since': [
+    'SAID_SINCE',
+    'Another person has said something that this person had not seen. What this person said is not kept.',
+  ],
+  'too late': [
+    'SAID_TOO_LATE',
+    'It came too late: the person who said it does not wait for it any more. Nothing is kept.',
+  ],
+  'no number left': [
+    'TOO_MUCH_SAID',
+    'So much is said about the run that only a cancel is kept. What this person said is not kept.',
+  ],
+} as const;
+
+function notKept(why: keyof typeof NOT_KEPT): ApplicationFailure {
+  const [type, message] = NOT_KEPT[why];
   return withoutStack(ApplicationFailure.create({ type, message, nonRetryable: true }));
 }
 

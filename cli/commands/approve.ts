@@ -46,7 +46,7 @@ export function addApprove(command: Command, session: Session): void {
     )
     .option(
       '--out <file>',
-      'write all that the plan will do into this file, each row of a batch too, before you are asked',
+      'write all that the plan will do, and which payments of a batch are paid again, into this file, each row too, before you are asked',
       nonEmpty,
     )
     .option('--reason <text>', 'why; the report keeps it', statement)
@@ -70,8 +70,9 @@ async function approve(output: Output, name: string, options: ApproveOptions): P
   const as = options.starter === true ? 'starter' : 'approver';
   if (out !== undefined) await requireWritable({ cwd, read: [agreed ?? [], keyFile].flat() }, out);
   const written = agreed === undefined ? null : await readContent({ cwd, file: agreed });
-  const look = async ({ content }: ToApprove): Promise<void> => {
-    if (out !== undefined) await writeContent({ cwd }, out, content);
+  const look = async ({ content, asked }: ToApprove): Promise<void> => {
+    const all = [...content, ...asked.flatMap((one) => one.all)];
+    if (out !== undefined) await writeContent({ cwd }, out, all);
     const difference = written === null ? null : differenceOf(written, content);
     if (difference !== null) throw refused(run, 'PLAN_DIFFERS', difference);
   };

@@ -5,6 +5,7 @@
  */
 import {
   MOST_NEEDS,
+  MOST_NUMBER,
   type Accepted,
   type Fact,
   type Instruction,
@@ -32,11 +33,10 @@ import {
 const id: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/.test(value);
 const item: Field = (value) => typeof value === 'string' && isPart(value);
 const recordId: Field = (value) => typeof value === 'string' && /^[A-Za-z0-9][\w.:-]{0,199}$/.test(value);
-/** Even eight generations a day, or a hundred instructions, would never reach the bound. */
 const number =
   (least: number): Field =>
   (value) =>
-    Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= 100_000;
+    Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= MOST_NUMBER;
 const date: Field = (value) =>
   typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value));
 const paidAgain: Field = (value) =>
@@ -57,6 +57,13 @@ const someOf =
   (each: Field, most: number): Field =>
   (value) =>
     Array.isArray(value) && value.length > 0 && value.length <= most && value.every(each);
+/** The same of a list whose entries begin with what they are about, where nothing may come twice. */
+const someOnce =
+  (each: Field, most: number): Field =>
+  (value) =>
+    someOf(each, most)(value) &&
+    new Set((value as readonly (readonly unknown[])[]).map(([of]) => of)).size ===
+      (value as unknown[]).length;
 const need: Field = (value) =>
   Array.isArray(value) &&
   value.length === 3 &&
@@ -80,7 +87,7 @@ const INSTRUCTIONS: Readonly<Record<Instruction['kind'], Fields>> = {
   'not executed': { ...SAID, item },
   'not this': { ...SAID, item, recordId },
   'pay again': { ...SAID, item, follows: number(1), recordId: orNull(recordId) },
-  'pay these again': { ...SAID, chunks: someOf(paidAgainOfChunk, MOST_CHUNKS) },
+  'pay these again': { ...SAID, chunks: someOnce(paidAgainOfChunk, MOST_CHUNKS) },
   accept: { ...SAID, item, recordId },
   approve: {
     ...SAID,
@@ -104,7 +111,7 @@ const FACTS: Readonly<Record<Fact['kind'], Fields>> = {
     chunk: number(1),
     places: (value) => listOf(number(0))(value) && (value as unknown[]).length <= CHUNK.payments,
   },
-  'to pay again': { said: id, items: someOf(paidAgain, CHUNK.payments) },
+  'to pay again': { said: id, items: someOnce(paidAgain, CHUNK.payments) },
 };
 
 const RECORDED: Fields = { number: number(1), atMs: isMoment, date };
@@ -170,7 +177,7 @@ export function keptOf(value: unknown): Shaped<Kept> {
 
 /**
  * Joins what several Temporal runs kept, the oldest run first. Each instruction appears once by its id, as it was first
- * accepted, in the order of their numbers, and each fact once.
+ * accepted, in the order of their numbers, and each fact once. Of one number, the one that was kept first comes first.
  */
 export function unionOf(all: readonly Kept[]): Kept {
   const instructions = new Map<string, Recorded>();

@@ -292,7 +292,7 @@ export function eightOf(generation: number): number {
 }
 
 /** The first generation of the eight that a `pay again` opens which follows this one. */
-function firstAfter(follows: number): number {
+export function firstAfter(follows: number): number {
   return (eightOf(follows) + 1) * GENERATIONS_AT_ONCE + 1;
 }
 
@@ -335,13 +335,18 @@ export function newestSaid(instructions: readonly Recorded[]): number {
   );
 }
 
+/** Even eight generations a day, or a hundred instructions, would never reach it. Numbers above it cannot be read. */
+export const MOST_NUMBER = 100_000;
+
 /** What becomes of an instruction that a person says. */
 export type TakenIn =
   | { readonly kind: 'kept'; readonly said: Recorded }
   /** A person has said something that this one had not seen. */
   | { readonly kind: 'said since' }
   /** The person who said it does not wait for it any more. */
-  | { readonly kind: 'too late' };
+  | { readonly kind: 'too late' }
+  /** There is no number left for it. Somebody has said far too much, or has written a number that no worker gives. */
+  | { readonly kind: 'no number left' };
 
 /**
  * Decides whether an instruction is kept, and under which number. One that is known already is answered as it is kept.
@@ -359,8 +364,12 @@ export function takeIn(
     if (nowMs > untilMs) return { kind: 'too late' };
     if (needsToHaveSeen(accepted) && newestSaid(instructions) > seen) return { kind: 'said since' };
   }
-  const number = 1 + Math.max(0, ...instructions.map((said) => said.number));
-  return { kind: 'kept', said: { ...accepted, number } };
+  const number = 1 + instructions.reduce((most, said) => Math.max(most, said.number), 0);
+  if (number <= MOST_NUMBER) return { kind: 'kept', said: { ...accepted, number } };
+  // A cancel is always heard. It comes after all that was said before, under the last number too.
+  return accepted.kind === 'cancel'
+    ? { kind: 'kept', said: { ...accepted, number: MOST_NUMBER } }
+    : { kind: 'no number left' };
 }
 
 /** What stops sending, or changes nothing of the run, is never refused. */

@@ -5,8 +5,8 @@
  * earlier ones are read as well. Reading needs no worker.
  */
 import type { Client } from '@temporalio/client';
-import { factsOf, keptOf, recordedOf, unionOf } from '../../domain/people/instruction-shape.ts';
-import { NOTHING_KEPT, spelledOut, type Kept } from '../../domain/people/instructions.ts';
+import { factsOf, isPageOfKept, keptOf, recordedOf, unionOf } from '../../domain/people/instruction-shape.ts';
+import { NOTHING_KEPT, spelledOut, type Kept, type KeptPage } from '../../domain/people/instructions.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import type { RunName } from '../../domain/references.ts';
 import { keyMissingText, keyNeededFor } from '../../domain/unreadable.ts';
@@ -46,8 +46,24 @@ export class InstructionsPaused extends Error {
 }
 
 /**
+ * Something is kept that cannot be read. It may be a cancel, so nothing may be sent. `kept`: what can be read.
+ */
+export class InstructionsUnreadable extends Error {
+  override readonly name = 'InstructionsUnreadable';
+  readonly workflowId: string;
+  readonly kept: Kept;
+
+  constructor(workflowId: string, kept: Kept) {
+    super(`${workflowId} keeps something that this version cannot read`);
+    this.workflowId = workflowId;
+    this.kept = kept;
+  }
+}
+
+/**
  * Everything that is kept about a run or, with `chunk`, about the payments of this chunk alone. Null when Temporal knows of no
  * workflow that keeps it. This does not tell whether a person has paused that workflow; `readInstructionsToActBy` does.
+ * @throws InstructionsUnreadable
  */
 export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
   const { mode, run, chunk } = of;
@@ -55,7 +71,7 @@ export async function readInstructions(of: Omit<InstructionsOf, 'taskQueue'>): P
   return keptBy(of.client, workflowId, await newestRunOf(of.client, workflowId));
 }
 
-/** @throws InstructionsPaused */
+/** @throws InstructionsPaused, InstructionsUnreadable */
 async function readUnpaused(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
   const { mode, run, chunk } = of;
   const workflowId = instructionsIdOf(mode, run, chunk);
@@ -68,15 +84,22 @@ async function readUnpaused(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept
 async function keptBy(client: Client, workflowId: string, newest: NewestRun | null): Promise<Kept | null> {
   if (newest === null) return null;
   const held = await heldBy(client, workflowId, newest.runId);
-  if (held?.tookOver === true) return held.kept;
+  if (held?.tookOver === true) return joined(workflowId, [held]);
   const all = await allBefore(client, workflowId, newest.runId);
-  return all.length === 0 ? null : unionOf(all);
+  return all.length === 0 ? null : joined(workflowId, all);
+}
+
+/** @throws InstructionsUnreadable */
+function joined(workflowId: string, all: readonly Held[]): Kept {
+  const kept = unionOf(all.map((held) => held.kept));
+  if (all.some(({ isUnreadable }) => isUnreadable)) throw new InstructionsUnreadable(workflowId, kept);
+  return kept;
 }
 
 /**
  * What is kept about a run or, with `chunk`, about the run and this chunk, for the command or worker that acts by it. Null as in
  * `readInstructions`.
- * @throws InstructionsPaused
+ * @throws InstructionsPaused, InstructionsUnreadable
  */
 export async function readInstructionsToActBy(of: Omit<InstructionsOf, 'taskQueue'>): Promise<Kept | null> {
   const { client, mode, run, chunk } = of;
@@ -94,24 +117,34 @@ function withFactsOfChunk(ofRun: Kept, ofChunk: Kept): Kept {
   return spelledOut({ instructions: ofRun.instructions, facts: [...ofRun.facts, ...ofChunk.facts] });
 }
 
-/** What all Temporal runs before `ownRunId` hold, in whatever way one followed the other. */
+/**
+ * What all Temporal runs before `ownRunId` hold, in whatever way one followed the other.
+ * @throws InstructionsUnreadable
+ */
 export async function readEarlierInstructions(
   of: Omit<InstructionsOf, 'taskQueue'>,
   ownRunId: string,
 ): Promise<Kept> {
-  return unionOf(await allBefore(of.client, instructionsIdOf(of.mode, of.run, of.chunk), ownRunId));
+  const workflowId = instructionsIdOf(of.mode, of.run, of.chunk);
+  return joined(workflowId, await allBefore(of.client, workflowId, ownRunId));
 }
 
 /** What one Temporal run holds, and which Temporal runs it took over from. */
-type Held = { readonly kept: Kept; readonly tookOver: boolean; readonly before: readonly string[] };
+type Held = {
+  readonly kept: Kept;
+  /** It has accepted something that cannot be read. */
+  readonly isUnreadable: boolean;
+  readonly tookOver: boolean;
+  readonly before: readonly string[];
+};
 
 /**
  * What a Temporal run and all before it hold, the oldest first. Which runs those are, their histories and
  * Temporal's list say.
  */
-async function allBefore(client: Client, workflowId: string, runId: string): Promise<readonly Kept[]> {
+async function allBefore(client: Client, workflowId: string, runId: string): Promise<readonly Held[]> {
   const seen = new Set<string>();
-  const all: Kept[] = [];
+  const all: Held[] = [];
   const visit = async (each: string): Promise<void> => {
     if (seen.has(each)) return;
     seen.add(each);
@@ -121,7 +154,7 @@ async function allBefore(client: Client, workflowId: string, runId: string): Pro
       // The older one first.
       for (const earlier of held.before) await visit(earlier);
     }
-    all.push(held.kept);
+    all.push(held);
   };
   // The older one first.
   for (const each of await runsOfId(client, workflowId)) if (each.runId !== runId) await visit(each.runId);
@@ -141,10 +174,11 @@ async function heldBy(client: Client, workflowId: string, runId: string): Promis
   const wasContinued =
     Number(started.initiator) === CONTINUED_AS_NEW && Boolean(started.continuedExecutionRunId);
   const taken = await takenOver({ client, workflowId }, events);
+  const accepted = await updated({ client, workflowId }, events);
   const kept = [
     wasContinued ? trusted(carried) : NOTHING_KEPT,
     ...taken.map(({ kept: earlier }) => earlier),
-    await updated({ client, workflowId }, events),
+    ...accepted.flatMap((one) => one ?? []),
   ];
   const before = [
     previousRunOf(input),
@@ -153,6 +187,7 @@ async function heldBy(client: Client, workflowId: string, runId: string): Promis
   ];
   return {
     kept: unionOf(kept),
+    isUnreadable: accepted.includes(null),
     tookOver: taken.some((one) => one.runId === runId && one.isLast),
     before: before.flatMap((each) => (typeof each === 'string' && each !== '' ? [each] : [])),
   };
@@ -179,26 +214,28 @@ async function takenOver(
   const values = await Promise.all(
     answers.map((payloads) => valuesOf({ ...of, kind: 'activity' }, payloads)),
   );
-  return values.flatMap(([value]) =>
-    typeof value === 'object' && value !== null && 'runId' in value && 'kept' in value
-      ? [{ runId: value.runId, kept: trusted(value.kept), isLast: 'next' in value && value.next === null }]
-      : [],
-  );
+  // An answer of another shape the workflow has not taken either: it has asked again.
+  return values.flatMap(([value]) => {
+    if (!isPageOfKept(value)) return [];
+    const { runId, kept, next } = value as KeptPage & { readonly runId: string };
+    return [{ runId, kept, isLast: next === null }];
+  });
 }
 
-/** What a Temporal run accepted. The result of each update is what it keeps. */
-async function updated(of: InTemporal, events: HistoryEvents): Promise<Kept> {
+/** What a Temporal run accepted: the result of each update is what it keeps. Null: one that cannot be read. */
+async function updated(of: InTemporal, events: HistoryEvents): Promise<readonly (Kept | null)[]> {
   const answers = events.flatMap(({ workflowExecutionUpdateCompletedEventAttributes: completed }) =>
     completed?.outcome?.success ? [completed.outcome.success.payloads] : [],
   );
   const values = await Promise.all(answers.map((payloads) => valuesOf(of, payloads)));
-  const kept = values.map(([value]): Kept => {
+  return values.map(([value]): Kept | null => {
+    const key = keyNeededFor(value);
+    if (key !== null) throw new Error(keyMissingText(key));
     const instruction = recordedOf(value);
     if (instruction.ok) return { instructions: [instruction.value], facts: [] };
     const facts = factsOf(value);
-    return facts.ok ? { instructions: [], facts: facts.value } : NOTHING_KEPT;
+    return facts.ok ? { instructions: [], facts: facts.value } : null;
   });
-  return unionOf(kept);
 }
 
 function trusted(value: unknown): Kept {

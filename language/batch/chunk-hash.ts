@@ -3,7 +3,7 @@
  * both use them. Pure.
  */
 import { createHash } from 'node:crypto';
-import type { PaidAgain } from '../../domain/people/instructions.ts';
+import type { PaidAgain, PaidAgainOfChunk } from '../../domain/people/instructions.ts';
 import { nameOfPayment, type BatchPayment } from '../../domain/batch.ts';
 
 /** SHA-256 of the JSON of the payments, hex. */
@@ -15,6 +15,12 @@ export function hashOfChunk(payments: readonly BatchPayment[]): string {
 export function hashOfList(items: readonly PaidAgain[]): string {
   const sorted = items.toSorted(([one], [other]) => (one < other ? -1 : 1));
   return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url');
+}
+
+/** Whether these are the payments of a chunk that a person has named to be paid again: so many, each once, and by their hash. */
+export function isListOf([, payments, hash]: PaidAgainOfChunk, items: readonly PaidAgain[]): boolean {
+  const names = new Set(items.map(([item]) => item));
+  return items.length === payments && names.size === payments && hashOfList(items) === hash;
 }
 
 /** A `hashOfName` has this many characters. */

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BatchPayment } from '../../domain/batch.ts';
-import type { Kept, Recorded } from '../../domain/people/instructions.ts';
+import type { Kept, PaidAgain, Recorded } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { placeText } from '../../domain/replacement.ts';
@@ -22,14 +22,14 @@ import {
   type SignedAs,
 } from '../../domain/writes/approvals.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
-import { hashOfChunk, hashOfList } from '../../language/batch/chunk-hash.ts';
+import { hashOfChunk, isListOf } from '../../language/batch/chunk-hash.ts';
 import { planHash } from '../../language/plan-hash.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 import { CommandFailure } from '../failure.ts';
 import { isSignedBy, requirePublicKey, signedAsOther, signedText } from './signed-text.ts';
 import { requireRun } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
-import { contentOf, movesShown, rowText, totalText } from './plan-content.ts';
+import { againText, contentOf, movesShown, rowText, totalText } from './plan-content.ts';
 import { keepInstruction, keptAbout, wakeRun } from '../decide/keep-instruction.ts';
 import { planOf, requirePlan } from '../decide/plan-made.ts';
 
@@ -40,6 +40,8 @@ export type Asked = {
   readonly expiresAtMs: number;
   /** What a person must have read. Of a batch these are the first payees, and the sums. */
   readonly lines: readonly string[];
+  /** All that an instruction is about; none: the plan, whose content is written beside. */
+  readonly all: readonly string[];
 };
 
 /** What a person is asked to sign. */
@@ -103,16 +105,17 @@ async function askedAbout(
   if (said === null) {
     // A signature for what is never sent any more is of no use.
     const expiresAtMs = plan.sendWindows.withdrawalsUntilMs;
-    return { said, expiresAtMs, lines: planLines(plan, rows, as, expiresAtMs) };
+    return { said, expiresAtMs, lines: planLines(plan, rows, as, expiresAtMs), all: [] };
   }
   const expiresAtMs = signedUntilMs(said);
-  const payments = await paymentsOf(place, plan, { said, rows });
+  const all = await paymentsOf(place, plan, { said, rows });
+  const payments = said.kind === 'pay these again' ? [...shortened(all.slice(0, -1)), ...all.slice(-1)] : all;
   const lines = [
     `${runName(plan.run)}: ${signableText(said)}`,
     ...payments,
     signedLine(as, expiresAtMs, 'said it'),
   ];
-  return { said, expiresAtMs, lines };
+  return { said, expiresAtMs, lines, all };
 }
 
 /** What people have said that must be signed, and that counts for something: of several decisions about an item, only the last. */
@@ -215,24 +218,28 @@ async function paymentsOf(
       : rowText(row);
   };
   if (said.kind !== 'pay these again') return [textOf(said.item)];
-  const items: string[] = [];
-  for (const [chunk, , hash] of said.chunks) {
+  const items: PaidAgain[] = [];
+  for (const named of said.chunks) {
+    const [chunk] = named;
     // One after the other: each chunk keeps its own list.
     const { facts } = await keptAbout(place, plan.run, chunk);
     const listed = facts.flatMap((fact) =>
       fact.kind === 'to pay again' && fact.said === said.id ? fact.items : [],
     );
-    if (hashOfList(listed) !== hash)
+    if (!isListOf(named, listed))
       throw refused(
         plan.run,
         'CHUNK_DIFFERS',
         `the payments of chunk ${chunk} that are to be paid again are not those that ${quoted(said.by)} has named`,
       );
-    items.push(...listed.map(([item]) => item));
+    for (const one of listed) items.push(one);
   }
-  const wanted = new Set(items);
-  const named = rows.filter(([id]) => wanted.has(id));
-  return [...shortened(named.map(rowText)), totalText(named)];
+  const lines = againText(rows, items);
+  if (lines === null) {
+    const why = `${said.by} has named a payment to be paid again that is none of its batch, or one twice`;
+    throw refused(plan.run, 'CHUNK_DIFFERS', why);
+  }
+  return lines;
 }
 
 /** The rows as Temporal has them, held against the hashes that are signed. */

@@ -4,6 +4,7 @@
  * same policy.
  */
 import type { BatchPayment } from '../../domain/batch.ts';
+import type { PaidAgain } from '../../domain/people/instructions.ts';
 import { CommandFailure } from '../failure.ts';
 import { openBytes, type BatchFile } from '../batches/file.ts';
 import { writeNewFile } from '../new-file.ts';
@@ -50,6 +51,25 @@ function withBound(leg: Leg): Leg {
 
 export function rowText([id, account, currency, value]: BatchPayment): string {
   return `${id}: pay ${moneyText(value, currency)} to ${account}`;
+}
+
+/**
+ * The payments of a batch that a list has paid again, and after which record of each. Null: it names one that is no row.
+ * @param listed each item once
+ */
+export function againText(
+  rows: readonly BatchPayment[],
+  listed: readonly PaidAgain[],
+): readonly string[] | null {
+  const byItem = new Map(listed.map((one) => [one[0], one]));
+  const named = rows.flatMap((row) => {
+    const [, follows, recordId] = byItem.get(row[0]) ?? [];
+    if (follows === undefined) return [];
+    const record = recordId ? `whose record ${recordId} has failed` : 'which has no record';
+    return [{ row, text: `${rowText(row)}, again after generation ${follows}, ${record}` }];
+  });
+  if (named.length !== listed.length) return null;
+  return [...named.map(({ text }) => text), totalText(named.map(({ row }) => row))];
 }
 
 export function totalText(rows: readonly BatchPayment[]): string {

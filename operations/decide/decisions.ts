@@ -27,6 +27,7 @@ import { firstReference, generationOf, runPrefix, type RunName } from '../../dom
 import type { Reply } from '../../domain/service/reply.ts';
 import type { ReportPayment } from '../../domain/run/report.ts';
 import {
+  firstAfter,
   instructionsAbout,
   nextOpening,
   type Kept,
@@ -343,7 +344,17 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
     ...said.opened.map(({ generation }) => generation),
   ];
   const follows = Math.max(1, ...known.map((generation) => generation ?? 1));
-  const next = nextOpening(said, follows);
+  const tagged = ours.find((record) => generationIn(record.tag) === follows);
+  const recordId =
+    recordNamedIn(history) ??
+    tagged?.id ??
+    (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
+  const last = said.eights.at(-1)?.openedBy;
+  // What names another record may be a word that nobody signs. The true one takes its place, once it is signed.
+  const next: NextOpening =
+    last !== undefined && last.recordId !== recordId
+      ? { kind: 'opens', generation: firstAfter(follows) }
+      : nextOpening(said, follows);
   // As the worker will look: records of earlier generations count only while they may still pay.
   const fromGeneration = Math.max(follows + 1, next.generation);
   const opened = { ...identity, fromGeneration, closedIds: identity.ownIds };
@@ -354,11 +365,6 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
   const [twin] = candidatesOf(opened, scan);
   if (twin !== undefined) return { kind: 'could be', record: twin };
   if (next.kind === 'opened before') return next;
-  const tagged = ours.find((record) => generationIn(record.tag) === follows);
-  const recordId =
-    recordNamedIn(history) ??
-    tagged?.id ??
-    (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
   return { kind: 'may', follows, recordId, generation: next.generation, failed: ours };
 }
 

@@ -13,6 +13,7 @@ import {
   type Kept,
   type Recorded,
 } from '../../domain/people/instructions.ts';
+import { recordedOf } from '../../domain/people/instruction-shape.ts';
 import { withChunk, readInstructionsToActBy, readInstructions } from '../../durable/instructions/read.ts';
 import { noteFacts, recordInstruction } from '../../durable/instructions/keep.ts';
 import { instructionsIdOf, planIdOf, wakeSignal } from '../../workflows/names.ts';
@@ -41,7 +42,9 @@ export async function keepInstruction(
   const of = { client, taskQueue, mode, run };
   return withWorker(place, of, async () => {
     try {
-      return (await recordInstruction(of, instruction, seen ?? undefined)).number;
+      const answer = recordedOf(await recordInstruction(of, instruction, seen ?? undefined));
+      if (answer.ok && answer.value.id === instruction.id) return answer.value.number;
+      throw notReadable(run);
     } catch (error) {
       if (!(error instanceof WorkflowUpdateFailedError)) throw error;
       const said = (await readInstructions(of))?.instructions ?? [];
@@ -67,6 +70,14 @@ export async function keepLists(
   await withWorker(place, of, () => noteFacts(of, lists));
 }
 
+function notReadable(run: RunName): CommandFailure {
+  const message =
+    'what was answered is no answer of a worker of this version, so that what you typed may not be kept';
+  const fix =
+    'See that all workers are yours, and of this version (`npx cambist doctor`). Then type it again.';
+  return new CommandFailure('infrastructure', [{ code: 'NO_WORKER', place: runName(run), message, fix }]);
+}
+
 /** At most this many of the entries that a person had not seen are shown. */
 const SHOWN_SINCE = 5;
 
@@ -90,6 +101,11 @@ function notKept(
       const fix =
         'See that a worker is there, and that the clock of this machine is right. Then type it again.';
       return new CommandFailure('infrastructure', [{ code: 'SAID_TOO_LATE', place, message, fix }]);
+    }
+    case 'TOO_MUCH_SAID': {
+      const message = 'so much is said about the run that only a cancel is kept; what you typed is not';
+      const fix = `Cancel it: \`npx cambist cancel ${place}\`. What is left of it is for another run.`;
+      return new CommandFailure('refused by us', [{ code: 'TOO_MUCH_SAID', place, message, fix }]);
     }
     default: {
       const message = `the worker could not keep what was typed: ${cause?.message ?? ''}`;

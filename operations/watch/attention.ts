@@ -9,7 +9,7 @@ import { isCovered, needsIn, type NeedReason } from '../../domain/run/needs.ts';
 import { CommandFailure } from '../failure.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { endInstructions } from '../../durable/instructions/keep.ts';
-import { readInstructions } from '../../durable/instructions/read.ts';
+import { InstructionsUnreadable, readInstructions } from '../../durable/instructions/read.ts';
 import { keepInstruction } from '../decide/keep-instruction.ts';
 import type { Place } from '../place.ts';
 import { ANSWER_LIMIT_MS } from '../follow/answers.ts';
@@ -229,7 +229,11 @@ function standingOf({ facts }: Listed): string {
 }
 
 async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<boolean> {
-  const kept = await readInstructions({ client, mode, run: listed.facts.run });
+  const kept = await readInstructions({ client, mode, run: listed.facts.run }).catch((error: unknown) => {
+    // One run must not keep the others from the list.
+    if (error instanceof InstructionsUnreadable) return null;
+    throw error;
+  });
   if (kept === null) return false;
   // Another run has taken the place of this one: only that run may need attention.
   if (!listed.facts.isOpen && isReplaced(kept.instructions)) return true;

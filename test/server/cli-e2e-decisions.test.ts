@@ -263,7 +263,7 @@ describe('what people decide', { concurrency: 8 }, () => {
     assert.equal(reportOf(ended).problems[0]?.code, 'DECIDED_NOT_EXECUTED');
     assert.deepEqual(movedFor(stage, policy).withdrawals, []);
     const shown = await command(stage, ['report', policy.runText]);
-    assert.match(flat(shown.stdout), new RegExp(`Said by people: .* supplier, ana: .*${twin}`));
+    assert.match(flat(shown.stdout), new RegExp(`Said by people: .* supplier, "ana": .*${twin}`));
   });
 
   test('a withdrawal that failed is paid again once, by one recorded instruction; a reset changes nothing', async () => {

@@ -200,7 +200,7 @@ describe('what was said outlives whatever becomes of the workflow that keeps it'
         assert.ok(error instanceof CommandFailure);
         const [problem] = error.problems;
         assert.deepEqual([error.ending, problem?.code], ['refused by us', 'SAID_SINCE']);
-        return /bo: cancel what is not sent: not today/.test(problem?.message ?? '');
+        return /"bo": cancel what is not sent: "not today"/.test(problem?.message ?? '');
       },
     );
     assert.ok(isCancelled((await keptOf(run)).instructions));

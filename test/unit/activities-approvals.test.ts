@@ -842,6 +842,37 @@ test('nothing is paid again of a list that has more payments than its word says,
   assert.ok(unsaid.kind === 'NOT_SENT' && unsaid.notAllowed === 'NOT_ALLOWED', JSON.stringify(unsaid));
 });
 
+test('a list that has a payment twice, or another count than people were told, pays none of it again though they have signed it', async () => {
+  const plan = planOfRows(ROWS);
+  const twice: readonly PaidAgain[] = [
+    ['a-1', 1, null],
+    ['a-1', 9, null],
+  ];
+  const two: readonly PaidAgain[] = [
+    ['a-1', 1, null],
+    ['a-2', 1, null],
+  ];
+  for (const [listed, count] of [
+    [twice, 1],
+    [twice, 2],
+    [two, 1],
+    [two, 3],
+  ] as const) {
+    const chunks = [[1, count, hashOfList(listed)]] as const;
+    const about: Signable = { ...SAID, kind: 'pay these again', chunks };
+    const words = await approved(about, plan);
+    const one = gated({
+      rows: ROWS,
+      plan: () => plan,
+      words: () => words,
+      facts: listed.map((each) => ({ kind: 'to pay again', said: about.id, items: [each] })),
+      folder: () => ({ rule: { above: { value: '599.99', currency: 'EUR' } } }),
+    });
+    const why = /are not those that "dan" has named|no person has said that "a-1" is paid again so often/;
+    await assertNotPaidAgain(paysAgain(one, 9, 'a-1', 1), why, 'NOT_ALLOWED');
+  }
+});
+
 /** The record that people have named and signed is the payment's, and nothing is sent. */
 async function assertAdopted(given: Given): Promise<void> {
   const one = gated({ ...given, isHeard: true });
@@ -898,6 +929,16 @@ test('while a decision about a payment lacks signatures, the payment waits and s
       gated({ words: () => [START, BY_ANA, BY_BEN, about], isHeard: true }),
       /signature of who has said it and of 2 of ana, ben, chi/,
     );
+});
+
+test('what a forged decision holds up a cancel ends unsent, without any signature', async () => {
+  const forged: Signable = { ...SAID, kind: 'not executed', item: 'supplier' };
+  const cancel: Recorded = { ...SAID, id: 'cancel', kind: 'cancel', number: 99 };
+  const held = gated({ words: () => [START, BY_ANA, BY_BEN, forged], isHeard: true });
+  assert.deepEqual([(await pays(held))?.kind, held.sent()], ['wait', 0]);
+  const one = gated({ words: () => [START, BY_ANA, BY_BEN, forged, cancel], isHeard: true });
+  const step = await pays(one);
+  assert.deepEqual([step?.kind, one.sent()], ['not paid', 0]);
 });
 
 test('a decision counts once it is signed, and without a rule for its run at once', async () => {

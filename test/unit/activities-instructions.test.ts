@@ -10,7 +10,7 @@ import { recordInstruction } from '../../activities/record-instruction.ts';
 import { requestQuote } from '../../activities/request-quote.ts';
 import type { Instruction } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
-import { InstructionsPaused } from '../../durable/instructions/read.ts';
+import { InstructionsPaused, InstructionsUnreadable } from '../../durable/instructions/read.ts';
 import { NEW_LEG } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { inActivity, instructionsOf, page, worker } from '../support/activities.ts';
@@ -48,6 +48,11 @@ for (const [what, error, code] of [
   ['missing', new InstructionsMissing(), 'INSTRUCTIONS_MISSING'],
   ['less than before', new InstructionsFewer(1, kept()), 'INSTRUCTIONS_FEWER'],
   ['paused', new InstructionsPaused('sandbox/p.2026-11-21/instructions', kept()), 'INSTRUCTIONS_PAUSED'],
+  [
+    'not readable',
+    new InstructionsUnreadable('sandbox/p.2026-11-21/instructions', kept()),
+    'INSTRUCTIONS_UNREADABLE',
+  ],
 ] as const)
   test(`where what people said is ${what} nothing is asked of the service, and a person is told`, async () => {
     const read = () => Promise.reject(error);

@@ -353,8 +353,8 @@ const REPORTED: ReportPayment = {
   reason: null,
 };
 const FAILED: Withdrawal = { ...WITHDRAWAL, status: 'FAILED' };
-const again = (follows: number, item = 'supplier') =>
-  ({ kind: 'pay again', item, follows, recordId: null, why: 'r' }) as const;
+const again = (follows: number, item = 'supplier', recordId: string | null = FAILED.id) =>
+  ({ kind: 'pay again', item, follows, recordId, why: 'r' }) as const;
 const opened = (generation: number): Fact => ({ kind: 'opened', item: 'supplier', generation, atMs: 1 });
 const history = (more: Partial<PaymentHistory> = {}): PaymentHistory => ({
   identity: { ...IDENTITY, ownIds: ['wtd_1'] },
@@ -409,6 +409,18 @@ const AGAIN: readonly (readonly [
     [FAILED],
     { kept: { ...kept(again(1)), facts: [opened(9)] } },
     'may ~17',
+  ],
+  [
+    'an instruction that names another record, and that perhaps nobody signs',
+    [FAILED],
+    { kept: kept(again(1, 'supplier', 'wtd_nothing')) },
+    'may ~9',
+  ],
+  [
+    'an instruction that names a generation that never was, and no record',
+    [FAILED],
+    { kept: kept(again(100, 'supplier', null)) },
+    'may ~9',
   ],
   [
     'a second instruction that came to nothing yet',
@@ -475,7 +487,7 @@ test('who decided what is among the evidence of every report, and said to people
     { ...said, kind: 'go-on', item: 'supplier' },
     { ...said, kind: 'executed', item: 'supplier', recordId: 'wtd_1' },
     { ...said, kind: 'not executed', item: 'supplier', why: 'ticket 4711' },
-    { ...said, ...again(1) },
+    { ...said, ...again(1, 'supplier', null) },
     { ...said, kind: 'accept', item: 'eur-usd-1', recordId: 'tde_1', why: 'still cheap' },
   );
   const evidence = instructions.map((one) => evidenceOf(one, RUN));

@@ -79,6 +79,19 @@ test('each of several payments that are paid again has a name, what it follows, 
   assert.equal(of(...Array.from({ length: 501 }, (_, index) => [`inv-${index}`, 1, null])), false);
 });
 
+test('a list of payments that are paid again has no payment twice, and no chunk', () => {
+  const items = [
+    ['inv-1', 1, null],
+    ['inv-1', 9, 'wtd_1'],
+  ];
+  assert.equal(factOf({ kind: 'to pay again', said: 'a', items }).ok, false);
+  const chunks = [
+    [1, 2, LIST_HASH],
+    [1, 3, LIST_HASH],
+  ];
+  assert.equal(instructionOf({ ...said({ kind: 'cancel' }), kind: 'pay these again', chunks }).ok, false);
+});
+
 test('a command cannot say when an instruction was accepted; what is kept must say it', () => {
   const whole = recorded({ kind: 'cancel' });
   assert.equal(instructionOf(whole).ok, false);

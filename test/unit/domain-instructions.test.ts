@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explain } from '../../domain/writes/step.ts';
+import { recordedOf, unionOf } from '../../domain/people/instruction-shape.ts';
 import {
+  MOST_NUMBER,
   NOTHING_KEPT,
   instructionsAbout,
   instructionsAboutLeg,
@@ -110,6 +112,32 @@ test('what lets something be sent is refused where a person has said something s
   // Whoever looks after the run has said nothing about its money.
   const looked = kept({ kind: 'cancel' }, { kind: 'acknowledge', standing: 'HELD', needs: [] }).instructions;
   assert.equal(newestSaid(looked), 1);
+});
+
+test('a cancel is kept and read after any number of words; everything else that has no number left is refused', () => {
+  const forged = { ...recorded({ kind: 'acknowledge', standing: 'x', needs: [] }), number: MOST_NUMBER };
+  const taken = (before: readonly Recorded[], instruction: LooseInstruction) =>
+    takeIn(
+      before,
+      { ...said(instruction), atMs: 5, date: '2026-11-21' },
+      { seen: MOST_NUMBER, untilMs: 10 },
+      5,
+    );
+  const cancel = taken([forged], { kind: 'cancel' });
+  assert.ok(cancel.kind === 'kept' && recordedOf(cancel.said).ok);
+  const again = taken([forged, cancel.said], { kind: 'cancel' });
+  assert.ok(again.kind === 'kept' && recordedOf(again.said).ok);
+  const { instructions } = unionOf([{ instructions: [forged, cancel.said, again.said], facts: [] }]);
+  assert.deepEqual(instructions, [forged, cancel.said, again.said]);
+  assert.equal(isCancelled(instructions), true);
+  for (const other of [
+    { kind: 'go-on', item: null },
+    { kind: 'not executed', item: 'supplier' },
+    { kind: 'acknowledge', standing: 'HELD', needs: [] },
+  ] as const)
+    assert.equal(taken([forged], other).kind, 'no number left');
+  const last = taken([{ ...forged, number: MOST_NUMBER - 1 }], { kind: 'go-on', item: null });
+  assert.ok(last.kind === 'kept' && recordedOf(last.said).ok);
 });
 
 test('in a batch what people say about the run and about payments of its chunks has one order, and nobody speaks past the other', () => {

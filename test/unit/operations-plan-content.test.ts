@@ -6,7 +6,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { BatchPayment } from '../../domain/batch.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
-import { contentOf, differenceOf, readContent, writeContent } from '../../operations/approve/plan-content.ts';
+import {
+  againText,
+  contentOf,
+  differenceOf,
+  readContent,
+  writeContent,
+} from '../../operations/approve/plan-content.ts';
 import { LEG, PAYMENT, WHOLE_PLAN } from '../support/scripts.ts';
 
 const PLAN: Plan = { ...WHOLE_PLAN, payments: [{ ...PAYMENT, dependsOn: LEG.id }] };
@@ -29,6 +35,21 @@ const BATCH: Plan = {
     rules: { parallel: 1, stopAfter: null, canary: null, dedupeMs: 0 },
   },
 };
+
+test('whoever signs that payments are paid again sees each, which record it follows, and the sum', () => {
+  const listed = [
+    ['inv-1', 9, null],
+    ['inv-0', 1, 'wtd_1'],
+  ] as const;
+  assert.deepEqual(againText(ROWS, listed), [
+    `inv-0: pay 1.50 EUR to ${PAYMENT.account}, again after generation 1, whose record wtd_1 has failed`,
+    `inv-1: pay 2.50 EUR to ${PAYMENT.account}, again after generation 9, which has no record`,
+    'The batch: 2 payments, in total 4.00 EUR.',
+  ]);
+  // One that is no row, and one that comes twice, nobody can be shown.
+  assert.equal(againText(ROWS, [...listed, ['inv-99', 1, null]]), null);
+  assert.equal(againText(ROWS, [...listed, ['inv-0', 9, null]]), null);
+});
 
 test('the content has each leg, each payment and each row, and differs where anything of them does', () => {
   const content = contentOf(BATCH, ROWS);
