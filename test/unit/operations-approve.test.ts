@@ -3,14 +3,15 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { isOfCommand } from '../../cli/commands/run.ts';
 import { isSaying } from '../../cli/commands/resolve.ts';
-import { publicKeyOf, signText } from '../../config/ssh-keygen.ts';
+import { publicKeyOf, signText, type verifySignature } from '../../config/ssh-keygen.ts';
 import { resumeToSign, type HaltWord } from '../../domain/halt.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
 import { recordedOf } from '../../domain/people/instruction-shape.ts';
 import type { Signable, SignedAs } from '../../domain/writes/approvals.ts';
 import { keyOfSignature } from '../../language/ssh-signers.ts';
 import { leftToSign } from '../../operations/approve/approval.ts';
-import { hasSignedOtherwise } from '../../operations/halt/switch.ts';
+import { madeBy } from '../../operations/approve/signed-text.ts';
+import { areSignedOtherwise } from '../../operations/halt/switch.ts';
 import { recorded } from '../support/instructions.ts';
 import { NOW, WHOLE_PLAN } from '../support/scripts.ts';
 import { forgedBy, signedBy, signersNamed } from '../support/signers.ts';
@@ -94,14 +95,39 @@ test('a signature whose hash is named like a trouble of the machine keeps nobody
   assert.deepEqual(await asked('approver', [word]), [[null], [null]]);
 });
 
+test('of a flood of signatures that only name a key a few are verified, of each thing the newest first', async () => {
+  const signed = async (about: string) => {
+    const by = await signText(ana.keyFile, about);
+    assert.ok(by.ok);
+    return { text: about, signature: by.signature };
+  };
+  let verified = 0;
+  const verify: typeof verifySignature = async ({ text, signature }) => {
+    verified += 1;
+    return signature === made.find((one) => one.text === text)?.signature ? 'good' : 'bad';
+  };
+  const made = [await signed('flooded'), await signed('other'), await signed('old')];
+  const [flooded = assert.fail(), other = assert.fail(), old = assert.fail()] = made;
+  const flood = (text: string, length = 500) =>
+    Array.from({ length }, () => ({ text, signature: forgedBy(ana) }));
+  const all = [
+    [...flood('flooded'), flooded],
+    [...flood('other', 1), other],
+    [old, ...flood('old')],
+  ];
+  assert.deepEqual([...(await madeBy(key, all, verify))], [flooded, other]);
+  assert.ok(verified <= 64, `${verified} were verified`);
+});
+
 test('whether a key has signed the end of a halt in the other role is told by its signature, not by its name', async () => {
   const scope = { policy: null, currency: null };
   const place = { mode: 'LIVE', namespace: 'ours' } as const;
   const said = { scope, by: 'ana', why: 'seen', haltAtMs: NOW, as: 'starter', expiresAtMs: NOW + 1 } as const;
   const halt = { scope, by: 'dan', why: 'seen', atMs: NOW };
-  const isOther = (signature: string, as: SignedAs = 'approver'): Promise<boolean> => {
+  const isOther = async (signature: string, as: SignedAs = 'approver'): Promise<boolean | undefined> => {
     const words: readonly HaltWord[] = [{ word: 'approve', said: { ...said, signature }, atMs: NOW }];
-    return hasSignedOtherwise(place, words, { halt, as, key: key ?? '' });
+    const [is] = await areSignedOtherwise(place, words, { halts: [halt], as, key: key ?? '' });
+    return is;
   };
   const signed = await signText(ana.keyFile, resumeToSign({ ...place, ...said }));
   const elsewhere = await signText(ana.keyFile, resumeToSign({ ...place, ...said, namespace: 'another' }));
