@@ -16,12 +16,18 @@ const VERIFY_MS = 5_000;
 const SIGN_MS = 120_000;
 const MOST_OUTPUT = 64 * 1024;
 
-/** @param program for tests */
+/**
+ * What a signature contains never makes the machine unable: it is unable only where it cannot verify a text of its own either.
+ * @param program for tests
+ */
 export async function verifySignature(asked: ToVerify, program = 'ssh-keygen'): Promise<Verified> {
   const told = await askProgram(asked, program);
-  if (told !== 'bad') return told;
+  if (told === 'good') return told;
   // A program that is too old to verify says no to everything.
-  return (await canVerify(program)) ? 'bad' : 'unable';
+  if (told === 'bad') return (await canVerify(program)) ? 'bad' : 'unable';
+  // It was killed, say, or there was no memory for it. It is asked once more as soon as it works.
+  if (!(await verifiesNow(program))) return 'unable';
+  return (await askProgram(asked, program)) === 'good' ? 'good' : 'bad';
 }
 
 /** When each program has verified something last, by the monotonic clock. */
@@ -32,6 +38,10 @@ const WORKS_MS = 60_000;
 export async function canVerify(program = 'ssh-keygen'): Promise<boolean> {
   const last = worked.get(program);
   if (last !== undefined && performance.now() - last < WORKS_MS) return true;
+  return verifiesNow(program);
+}
+
+async function verifiesNow(program: string): Promise<boolean> {
   const works = (await askProgram(KNOWN, program)) === 'good';
   if (works) worked.set(program, performance.now());
   return works;

@@ -42,15 +42,36 @@ export function loadSigners(text: string): LoadedSigners {
 /** The longest signature that is looked at, base64: that of an RSA key of 16,384 bits. */
 const SIGNATURE_CHARS = 6_000;
 
+/**
+ * The types of signature that each type of key makes, and the hashes, of all that `ssh-keygen -Y` verifies. Of another type or hash it only
+ * tells the name, as who has written the signature chose it.
+ */
+const SIGNED_BY: Readonly<Record<string, readonly string[]>> = {
+  'ssh-ed25519': ['ssh-ed25519'],
+  'ssh-rsa': ['rsa-sha2-256', 'rsa-sha2-512'],
+  'ecdsa-sha2-nistp256': ['ecdsa-sha2-nistp256'],
+  'ecdsa-sha2-nistp384': ['ecdsa-sha2-nistp384'],
+  'ecdsa-sha2-nistp521': ['ecdsa-sha2-nistp521'],
+  'sk-ssh-ed25519@openssh.com': ['sk-ssh-ed25519@openssh.com'],
+  'sk-ecdsa-sha2-nistp256@openssh.com': [
+    'sk-ecdsa-sha2-nistp256@openssh.com',
+    'webauthn-sk-ecdsa-sha2-nistp256@openssh.com',
+  ],
+};
+const HASHES: readonly string[] = ['sha256', 'sha512'];
+
 /** The key of a signature of `ssh-keygen -Y sign -n cambist-plan`, base64; null: it is no such signature. */
 export function keyOfSignature(signature: string): string | null {
   if (signature.length > SIGNATURE_CHARS || !/^[A-Za-z0-9+/]+={0,2}$/.test(signature)) return null;
   const bytes = Buffer.from(signature, 'base64');
   if (bytes.subarray(0, 6).toString('latin1') !== 'SSHSIG' || bytes.length < 10) return null;
   if (bytes.readUInt32BE(6) !== 1) return null;
-  const key = fieldAt(bytes, 10);
-  const namespace = key === null ? null : fieldAt(bytes, 14 + key.length);
-  return namespace?.toString('latin1') === SIGNED_NAMESPACE ? (key?.toString('base64') ?? null) : null;
+  const [key, namespace, reserved, hash, signed, ...others] = fieldsFrom(bytes, 10);
+  if (key === undefined || reserved === undefined || signed === undefined || others.length > 0) return null;
+  const type = textAt(key);
+  const types = Object.hasOwn(SIGNED_BY, type) ? SIGNED_BY[type] : undefined;
+  const isKnown = types?.includes(textAt(signed)) === true && HASHES.includes(textOf(hash));
+  return isKnown && textOf(namespace) === SIGNED_NAMESPACE ? key.toString('base64') : null;
 }
 
 /** The fingerprint of that key, as `ssh-keygen -l` writes it; null: it is no such signature. */
@@ -68,8 +89,29 @@ function canonicalKey(base64: string): string {
   return Buffer.from(base64, 'base64').toString('base64');
 }
 
+/** The fields from there to the end; none where the bytes do not end with a field. */
+function fieldsFrom(bytes: Buffer, from: number): readonly Buffer[] {
+  const fields: Buffer[] = [];
+  for (let at = from; at < bytes.length;) {
+    const field = fieldAt(bytes, at);
+    if (field === null) return [];
+    fields.push(field);
+    at += 4 + field.length;
+  }
+  return fields;
+}
+
 function fieldAt(bytes: Buffer, offset: number): Buffer | null {
   if (bytes.length < offset + 4) return null;
   const end = offset + 4 + bytes.readUInt32BE(offset);
   return end > bytes.length ? null : bytes.subarray(offset + 4, end);
+}
+
+function textOf(field: Buffer | undefined): string {
+  return field?.toString('latin1') ?? '';
+}
+
+/** The text that a field begins with, such as its type. */
+function textAt(field: Buffer): string {
+  return textOf(fieldAt(field, 0) ?? undefined);
 }

@@ -292,7 +292,7 @@ export function eightOf(generation: number): number {
 }
 
 /** The first generation of the eight that a `pay again` opens which follows this one. */
-export function firstAfter(follows: number): number {
+function firstAfter(follows: number): number {
   return (eightOf(follows) + 1) * GENERATIONS_AT_ONCE + 1;
 }
 

@@ -30,15 +30,18 @@ export async function say(
   const inTime = <T>(call: () => Promise<T>): Promise<T> =>
     client.withDeadline(Date.now() + SAY_LIMIT_MS, call);
   const open = client.workflow.getHandle(haltIdOf(mode));
+  let isFull: boolean;
   try {
     await inTime(() => open.signal(signal, said));
     return;
   } catch (error) {
     if (!isRefused(error) && !isGone(error)) throw error;
-    // What it has kept stays a part of the record.
-    if (isRefused(error)) await inTime(() => open.terminate(FULL)).catch(() => {});
+    isFull = isRefused(error);
   }
+  // What cannot be carried over ends no record.
   const carried = await before();
+  // What it has kept stays a part of the record.
+  if (isFull) await inTime(() => open.terminate(FULL)).catch(() => {});
   // Where another one has been begun meanwhile, it gets the signal.
   await inTime(() =>
     client.workflow.signalWithStart(HALT_TYPE, {

@@ -21,12 +21,11 @@ import {
   type Signable,
   type SignedAs,
 } from '../../domain/writes/approvals.ts';
-import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { hashOfChunk, isListOf } from '../../language/batch/chunk-hash.ts';
 import { planHash } from '../../language/plan-hash.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 import { CommandFailure } from '../failure.ts';
-import { isSignedBy, requirePublicKey, signedAsOther, signedText } from './signed-text.ts';
+import { madeBy, requirePublicKey, signedAsOther, signedText } from './signed-text.ts';
 import { requireRun } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
 import { againText, contentOf, movesShown, rowText, totalText } from './plan-content.ts';
@@ -144,22 +143,19 @@ export async function leftToSign(
   const all = [...ofPlan, ...standingIn(kept, nowMs)].filter(isAsked);
   const hash = planHash(plan);
   const words = kept.instructions.flatMap((one) => (one.kind === 'approve' ? [one] : []));
-  const judged = await Promise.all(
-    all.map(async (said) => {
-      const about = words.filter((one) => one.about === (said?.id ?? null));
-      const isMine = await fewAtOnce(about, AT_ONCE, ({ as: role, expiresAtMs, signature }) =>
-        isSignedBy(key, textToSign({ as: role, plan, planHash: hash, said, expiresAtMs }), signature),
-      );
-      return { said, signed: about.filter((_one, index) => isMine[index] === true) };
-    }),
-  );
+  const claimed = all.map((said) => {
+    const about = words.filter((one) => one.about === (said?.id ?? null));
+    return about.map((one) => ({ ...one, text: textToSign({ ...one, plan, planHash: hash, said }) }));
+  });
+  const made = await madeBy(key, claimed);
+  const judged = all.map((said, index) => ({
+    said,
+    signed: (claimed[index] ?? []).filter((one) => made.has(one)),
+  }));
   const left = judged.filter(({ signed }) => !signed.some((one) => one.as === as && nowMs < one.expiresAtMs));
   const mine = left.filter(({ signed }) => !signed.some((one) => one.as !== as));
   return { left: left.map(({ said }) => said), mine: mine.map(({ said }) => said) };
 }
-
-/** So many signatures are verified side by side, each by a program of its own. */
-const AT_ONCE = 4;
 
 /** How long a command waits for a plan that is being made. */
 const PLAN_MS = 60_000;

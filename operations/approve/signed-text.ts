@@ -1,6 +1,7 @@
 /** A text that a person signs by `ssh-keygen`, where the command ends when that fails. */
 import type { SignedAs } from '../../domain/writes/approvals.ts';
 import { publicKeyOf, signText, verifySignature } from '../../config/ssh-keygen.ts';
+import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { keyOfSignature } from '../../language/ssh-signers.ts';
 import { CommandFailure } from '../failure.ts';
 
@@ -32,14 +33,44 @@ export async function requirePublicKey(keyFile: string): Promise<string> {
   ]);
 }
 
+/** A signature as somebody has kept it, and the text that it must be for. */
+type Claimed = { readonly text: string; readonly signature: string };
+
+/** One command verifies so many signatures that name its key, each by a program of its own. */
+const MOST_VERIFIED = 64;
+const AT_ONCE = 4;
+
 /**
- * Whether this key has signed this text. A signature that only names the key proves nothing: who knows the public key can write one.
- * @throws CommandFailure when this machine cannot verify it
+ * Those of these signatures that the key has made. One that only names the key proves nothing: who knows the public key can write as many
+ * as he likes. So the newest about each thing are verified first, and what is left then counts as not made.
+ * @param all by what they are about, each oldest first
+ * @param verify for tests
+ * @throws CommandFailure when this machine cannot verify
  */
-export async function isSignedBy(key: string, text: string, signature: string): Promise<boolean> {
-  if (keyOfSignature(signature) !== key.split(' ')[1]) return false;
+export async function madeBy<One extends Claimed>(
+  key: string,
+  all: readonly (readonly One[])[],
+  verify = verifySignature,
+): Promise<ReadonlySet<One>> {
+  const [, own] = key.split(' ');
+  const naming = all.flatMap((about) =>
+    about
+      .filter(({ signature }) => keyOfSignature(signature) === own)
+      .toReversed()
+      .map((one, rank) => ({ one, rank })),
+  );
+  const tried = naming.toSorted((one, other) => one.rank - other.rank).slice(0, MOST_VERIFIED);
+  const areMade = await fewAtOnce(tried, AT_ONCE, ({ one }) => isMadeBy(key, one, verify));
+  return new Set(tried.flatMap(({ one }, index) => (areMade[index] === true ? [one] : [])));
+}
+
+async function isMadeBy(
+  key: string,
+  { text, signature }: Claimed,
+  verify: typeof verifySignature,
+): Promise<boolean> {
   const of = { name: OWNER, allowedSigners: `${OWNER} ${key}\n`, revokedKeys: null };
-  const verified = await verifySignature({ text, signature, ...of });
+  const verified = await verify({ text, signature, ...of });
   if (verified !== 'unable') return verified === 'good';
   throw new CommandFailure('configuration', [
     {

@@ -27,7 +27,6 @@ import { firstReference, generationOf, runPrefix, type RunName } from '../../dom
 import type { Reply } from '../../domain/service/reply.ts';
 import type { ReportPayment } from '../../domain/run/report.ts';
 import {
-  firstAfter,
   instructionsAbout,
   nextOpening,
   type Kept,
@@ -349,12 +348,12 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
     recordNamedIn(history) ??
     tagged?.id ??
     (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
-  const last = said.eights.at(-1)?.openedBy;
-  // What names another record may be a word that nobody signs. The true one takes its place, once it is signed.
-  const next: NextOpening =
-    last !== undefined && last.recordId !== recordId
-      ? { kind: 'opens', generation: firstAfter(follows) }
-      : nextOpening(said, follows);
+  // Only workers know which words count. Where one may count for nothing, a person says the true one all the same, and they judge it.
+  const eights = said.eights.filter(
+    ({ openedBy }) =>
+      openedBy.recordId === recordId && openedBy.follows <= follows && !lacksSignatures(kept, openedBy),
+  );
+  const next = nextOpening({ ...said, eights }, follows);
   // As the worker will look: records of earlier generations count only while they may still pay.
   const fromGeneration = Math.max(follows + 1, next.generation);
   const opened = { ...identity, fromGeneration, closedIds: identity.ownIds };
@@ -366,6 +365,12 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
   if (twin !== undefined) return { kind: 'could be', record: twin };
   if (next.kind === 'opened before') return next;
   return { kind: 'may', follows, recordId, generation: next.generation, failed: ours };
+}
+
+/** Whether nobody has signed this word about a run of which people sign something. */
+function lacksSignatures({ instructions }: Kept, { id }: { readonly id: string }): boolean {
+  const signed = instructions.flatMap((one) => (one.kind === 'approve' ? [one.about] : []));
+  return signed.length > 0 && !signed.includes(id);
 }
 
 type Found<T> =

@@ -23,7 +23,6 @@ import {
   type ResumeSigned,
   type ToEnd,
 } from '../../domain/halt.ts';
-import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { IS_OPEN, listed, queryFor } from '../../durable/listed.ts';
 import { readHalts, type HaltsOf } from '../../durable/halts/read.ts';
 import { SAY_LIMIT_MS, say } from '../../durable/halts/say.ts';
@@ -38,7 +37,7 @@ import {
 } from '../../workflows/names.ts';
 import type { SignedAs } from '../../domain/writes/approvals.ts';
 import { CommandFailure } from '../failure.ts';
-import { isSignedBy, requirePublicKey, signedAsOther, signedText } from '../approve/signed-text.ts';
+import { madeBy, requirePublicKey, signedAsOther, signedText } from '../approve/signed-text.ts';
 
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;
@@ -147,33 +146,29 @@ export async function haltsToSign(
   const words = await wordsOf(of);
   const key = await requirePublicKey(keyFile);
   const halts = endsToSign(words, scope);
-  const areOther = await fewAtOnce(halts, 1, (one) =>
-    hasSignedOtherwise(of, words, { halt: one.halt, as, key }),
-  );
+  const areOther = await areSignedOtherwise(of, words, { halts: halts.map(({ halt: one }) => one), as, key });
   const left = halts.filter((_one, index) => areOther[index] !== true);
   if (halts.length > 0 && left.length === 0)
     throw signedAsOther(`resume ${scopeText(scope)}`, as, 'resumed it', '`npx cambist status`');
   return left;
 }
 
-/** Whether this key has signed the end of the halt in the other role. @throws CommandFailure when this machine cannot verify that */
-export async function hasSignedOtherwise(
+/** Whether this key has signed the end of each halt in the other role. @throws CommandFailure when this machine cannot verify that */
+export async function areSignedOtherwise(
   { mode, namespace }: Pick<HaltsOf, 'mode'> & { readonly namespace: string },
   words: readonly HaltWord[],
-  {
-    halt: { scope, atMs: haltAtMs },
-    as,
-    key,
-  }: { readonly halt: Halt; readonly as: SignedAs; readonly key: string },
-): Promise<boolean> {
-  const others = signedFor(words, { scope, haltAtMs }).filter((signed) => signed.as !== as);
-  const areMine = await fewAtOnce(others, VERIFIED_AT_ONCE, ({ as: role, expiresAtMs, signature }) =>
-    isSignedBy(key, resumeToSign({ as: role, mode, namespace, scope, haltAtMs, expiresAtMs }), signature),
-  );
-  return areMine.includes(true);
+  { halts, as, key }: { readonly halts: readonly Halt[]; readonly as: SignedAs; readonly key: string },
+): Promise<readonly boolean[]> {
+  const claimed = halts.map(({ scope, atMs: haltAtMs }) => {
+    const others = signedFor(words, { scope, haltAtMs }).filter((signed) => signed.as !== as);
+    return others.map((one) => ({
+      ...one,
+      text: resumeToSign({ ...one, mode, namespace, scope, haltAtMs }),
+    }));
+  });
+  const made = await madeBy(key, claimed);
+  return claimed.map((others) => others.some((one) => made.has(one)));
 }
-
-const VERIFIED_AT_ONCE = 4;
 
 /** So long a signature for a resume may be on its way. Once Temporal has it in time, it counts for good. */
 const SIGNED_MS = 86_400_000;

@@ -1,5 +1,6 @@
 /** People with real keys of OpenSSH, in a folder of their own, and what they sign. */
 import assert from 'node:assert/strict';
+import { Buffer } from 'node:buffer';
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -35,6 +36,22 @@ export async function signersNamed<Name extends string>(...names: readonly Name[
 /** A line of `allowed_signers` for each. */
 export function allowedSigners(...people: readonly Pick<Person, 'name' | 'publicKey'>[]): string {
   return people.map(({ name, publicKey }) => `${name} ${publicKey}\n`).join('');
+}
+
+/** What anybody writes who knows only the public key: it names the key, and proves nothing. */
+export function forgedBy(
+  { publicKey }: Pick<Person, 'publicKey'>,
+  { hash = 'sha512', type = 'ssh-ed25519' }: { readonly hash?: string; readonly type?: string } = {},
+): string {
+  const field = (bytes: string | Buffer): Buffer => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    return Buffer.concat([length, Buffer.from(bytes)]);
+  };
+  const [, key = ''] = publicKey.split(' ');
+  const signed = Buffer.concat([field(type), field(Buffer.alloc(64, 1))]);
+  const fields = [Buffer.from(key, 'base64'), 'cambist-plan', '', hash, signed].map(field);
+  return Buffer.concat([Buffer.from('SSHSIG'), Buffer.from([0, 0, 0, 1]), ...fields]).toString('base64');
 }
 
 type How = {

@@ -33,7 +33,7 @@ import {
 import { sells1000 } from '../support/policies.ts';
 import { makeKey } from '../support/service-fixture.ts';
 import { LEG, NOW, PAYMENT, WHOLE_PLAN, WITHDRAWAL, done } from '../support/scripts.ts';
-import { allowedSigners, signedBy, signersNamed } from '../support/signers.ts';
+import { allowedSigners, forgedBy, signedBy, signersNamed } from '../support/signers.ts';
 
 const { people, close } = await signersNamed('ana', 'ben', 'chi', 'dan', 'other', 'stranger');
 after(close);
@@ -995,6 +995,8 @@ test('what a worker cannot judge is marked as that, and a word that only lacks s
   const { id } = about;
   assert.deepEqual(await marks({ words: () => words }), [[], []]);
   assert.deepEqual(await marks({ words: () => [about] }), [[id], []]);
+  const like = { ...signatures[0], signature: forgedBy(ana, { hash: 'no such file' }) } as Recorded;
+  assert.deepEqual(await marks({ words: () => [about, like] }), [[id], []]);
   const missing: typeof verifySignature = (asked) => verifySignature(asked, '/nowhere/ssh-keygen');
   const flood = [about, ...forged.slice(0, 12), ...signatures, ...forged.slice(12)];
   const unable: readonly Given[] = [

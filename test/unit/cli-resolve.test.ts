@@ -355,6 +355,8 @@ const REPORTED: ReportPayment = {
 const FAILED: Withdrawal = { ...WITHDRAWAL, status: 'FAILED' };
 const again = (follows: number, item = 'supplier', recordId: string | null = FAILED.id) =>
   ({ kind: 'pay again', item, follows, recordId, why: 'r' }) as const;
+const signed = (about: string | null) =>
+  ({ kind: 'approve', as: 'approver', about, expiresAtMs: 2, signature: 'AAAA' }) as const;
 const opened = (generation: number): Fact => ({ kind: 'opened', item: 'supplier', generation, atMs: 1 });
 const history = (more: Partial<PaymentHistory> = {}): PaymentHistory => ({
   identity: { ...IDENTITY, ownIds: ['wtd_1'] },
@@ -421,6 +423,30 @@ const AGAIN: readonly (readonly [
     [FAILED],
     { kept: kept(again(100, 'supplier', null)) },
     'may ~9',
+  ],
+  [
+    'an instruction that names a generation that never was, and the true record',
+    [FAILED],
+    { kept: kept(again(1_000)) },
+    'may ~9',
+  ],
+  [
+    'an instruction that came to nothing yet, with one after it that perhaps nobody signs',
+    [FAILED],
+    { kept: kept(again(1), again(9, 'supplier', 'wtd_nothing')) },
+    'opened before',
+  ],
+  [
+    'an instruction that nobody has signed, of a run that people sign',
+    [FAILED],
+    { kept: kept({ ...again(1), id: 'said' }, signed(null)) },
+    'may ~9',
+  ],
+  [
+    'an instruction that people sign',
+    [FAILED],
+    { kept: kept({ ...again(1), id: 'said' }, signed(null), signed('said')) },
+    'opened before',
   ],
   [
     'a second instruction that came to nothing yet',

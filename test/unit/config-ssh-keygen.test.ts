@@ -1,13 +1,14 @@
 /** Signing and verifying by `ssh-keygen`: whatever goes wrong is no valid signature, and a machine that cannot verify is told from a bad one. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { chmod, copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { canVerify, publicKeyOf, signText, verifySignature } from '../../config/ssh-keygen.ts';
-import { allowedSigners, signersNamed } from '../support/signers.ts';
+import { allowedSigners, forgedBy, signersNamed } from '../support/signers.ts';
 
 const { people, close } = await signersNamed('ana', 'ben');
 after(close);
@@ -69,27 +70,62 @@ test('without a program, or with one that knows no signatures, nothing can be ve
   assert.deepEqual(left, []);
 });
 
-test('a verification whose process was killed tells nothing about the signature', async () => {
-  const killed = join(folder, 'killed-ssh-keygen');
+/** A program that ends so, once or always, but for the text by which a machine is tried. */
+async function failing(end: string, { isAlways = false } = {}): Promise<string> {
+  const name = join(folder, `failing-${randomUUID()}`);
+  const once = isAlways ? '' : `[ -e ${name}.failed ] && exec ssh-keygen "$@"\n: > ${name}.failed\n`;
   const known = 'case "$*" in *" -I cambist "*) exec ssh-keygen "$@";; esac';
-  await writeFile(killed, `#!/bin/sh\n${known}\nkill -9 $$\n`, { mode: 0o755 });
-  assert.equal(await canVerify(killed), true);
-  assert.equal(await verifySignature(OF, killed), 'unable');
+  await writeFile(name, `#!/bin/sh\n${known}\n${once}${end}\n`, { mode: 0o755 });
+  return name;
+}
+
+const ENDS: readonly (readonly [string, string])[] = [
+  ['killed', 'kill -9 $$'],
+  ['without a library', 'echo "error while loading shared libraries: libcrypto.so.3" >&2; exit 127'],
+  ['in silence', 'exit 255'],
+  ['without files', 'echo "Could not verify signature."; echo "Too many open files" >&2; exit 255'],
+];
+
+test('a verification that failed tells nothing about the signature, and is made once more', async () => {
+  for (const [how, end] of ENDS) {
+    assert.equal(await verifySignature(OF, await failing(end)), 'good', how);
+    assert.equal(await verifySignature({ ...OF, text: 'another' }, await failing(end)), 'bad', how);
+  }
+  const says = await failing('echo "Could not verify signature."; exit 255');
+  assert.equal(await verifySignature(OF, says), 'bad', 'an end that says so is a bad signature');
 });
 
-test('only an end that says so is a bad signature; any other one tells nothing about it', async () => {
-  const failing = join(folder, 'failing-ssh-keygen');
-  const known = 'case "$*" in *" -I cambist "*) exec ssh-keygen "$@";; esac';
-  const ends: readonly (readonly [string, 'bad' | 'unable'])[] = [
-    ['echo "Could not verify signature."; exit 255', 'bad'],
-    ['echo "error while loading shared libraries: libcrypto.so.3" >&2; exit 127', 'unable'],
-    ['exit 255', 'unable'],
-    ['echo "Could not verify signature."; echo "Too many open files" >&2; exit 255', 'unable'],
-  ];
-  for (const [end, verified] of ends) {
-    // One after the other.
-    await writeFile(failing, `#!/bin/sh\n${known}\n${end}\n`, { mode: 0o755 });
-    assert.equal(await verifySignature(OF, failing), verified, end);
+test('a machine that verifies its own text is never unable because of what one signature does to its program', async () => {
+  for (const [how, end] of ENDS)
+    assert.equal(await verifySignature(OF, await failing(end, { isAlways: true })), 'bad', how);
+});
+
+test('a machine that cannot verify now is unable, although it could a moment ago', async () => {
+  const program = join(folder, 'once-ssh-keygen');
+  await copyFile(await failing('exit 255'), program);
+  assert.equal(await canVerify(program), true);
+  await writeFile(program, '#!/bin/sh\nexit 127\n');
+  assert.equal(await verifySignature(OF, program), 'unable');
+});
+
+test('a signature whose own words read like a trouble of the machine is bad', async () => {
+  for (const hash of ['no such file', 'unable to open', 'md5', ''])
+    assert.equal(await verifySignature({ ...OF, signature: forgedBy(ana, { hash }) }), 'bad', hash);
+  for (const type of ['no such file', 'rsa-sha2-512', ''])
+    assert.equal(await verifySignature({ ...OF, signature: forgedBy(ana, { type }) }), 'bad', type);
+  assert.equal(await verifySignature({ ...OF, signature: forgedBy(ana) }), 'bad', 'it has our form');
+});
+
+test('keys of every type that OpenSSH makes without a token can sign', async () => {
+  const types = [['rsa'], ['ecdsa', '256'], ['ecdsa', '384'], ['ecdsa', '521']] as const;
+  for (const [type, bits] of types) {
+    const keyFile = join(folder, `${type}-${bits ?? ''}`);
+    const size = bits === undefined ? [] : ['-b', bits];
+    await promisify(execFile)('ssh-keygen', ['-q', '-t', type, ...size, '-N', '', '-f', keyFile]);
+    const by = await signText(keyFile, TEXT);
+    assert.ok(by.ok, type);
+    const of = { ...OF, signature: by.signature, allowedSigners: `ana ${await publicKeyOf(keyFile)}\n` };
+    assert.equal(await verifySignature(of), 'good', type);
   }
 });
 

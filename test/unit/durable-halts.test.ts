@@ -6,7 +6,7 @@ import { defaultDataConverter } from '@temporalio/common';
 import { beginsWith, haltsAfter } from '../../domain/halt.ts';
 import { haltsOf, readHalts } from '../../durable/halts/read.ts';
 import { puttingBack, say } from '../../durable/halts/say.ts';
-import { halt } from '../../operations/halt/switch.ts';
+import { halt, resume } from '../../operations/halt/switch.ts';
 
 const payloads = (value: unknown) => ({ payloads: [defaultDataConverter.payloadConverter.toPayload(value)] });
 const SAID = { scope: { policy: null, currency: null }, by: 'ana', why: 'wrong accounts' };
@@ -226,6 +226,14 @@ test('where no record is open, and where Temporal takes no more signals for it, 
     assert.equal(/takes no more signals/.test(JSON.stringify(ended)), refuses !== null);
     assert.deepEqual([begun.signal, begun.signalArgs, begun.args], ['halt', [SAID], [[HALT]]]);
   }
+});
+
+test('a full record is not ended by a resume that cannot read what to carry over', async () => {
+  const { told } = temporal({ runId: 'a', events: [started, signaled('halt')] });
+  told.refuses = full;
+  told.error = new Error('4 DEADLINE_EXCEEDED');
+  await assert.rejects(resume(told.of, [HALT], { by: 'ana', why: 'seen' }), /DEADLINE/);
+  assert.deepEqual(told.said, []);
 });
 
 test('where Temporal does not answer, a halt counts as not said', async () => {

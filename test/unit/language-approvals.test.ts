@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadApprovals } from '../../language/load-approvals.ts';
 import { fingerprintOf, keyOfSignature, loadSigners } from '../../language/ssh-signers.ts';
+import { forgedBy } from '../support/signers.ts';
 
 const RULES = `approvals: 1
 rules:
@@ -72,7 +73,7 @@ ben,benno valid-before="20270101",namespaces="cambist-plan,git" ssh-ed25519 ${KE
   }
 });
 
-test('of a signature the key is read when it is for plans; one for another purpose, or of any other form, has none', () => {
+test('of a signature the key is read when it is for plans; one for another purpose, or of any other form, type or hash, has none', () => {
   const signature =
     'U1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgRtDDWxO35tglR2Rj+Oi+O0X7CMZ5Rz3M1IuN1Nmb9hEAAAAMY2FtYmlzdC1wbGFuAAAAAAAAAAZzaGE1MTIAAABTAAAAC3NzaC1lZDI1NTE5AAAAQAWtdEELg/GfF6BLuYWFfzJh+BM3k9R+DIcrW01qhRf2znRgqG9YCMdN6QjseHziJBHSDI4kgo3rfXtQetGWxA8=';
   assert.equal(keyOfSignature(signature), KEY);
@@ -81,7 +82,9 @@ test('of a signature the key is read when it is for plans; one for another purpo
   const bytes = Buffer.from(signature, 'base64');
   const ofGit = Buffer.from(bytes.toString('latin1').replace('cambist-plan', 'cambist-plat'), 'latin1');
   const cut = bytes.subarray(0, 40);
+  const more = Buffer.concat([bytes, Buffer.from([0, 0, 0, 0])]);
   const texts = [
+    more.toString('base64'),
     ofGit.toString('base64'),
     cut.toString('base64'),
     'U1NIU0lH',
@@ -90,4 +93,10 @@ test('of a signature the key is read when it is for plans; one for another purpo
     'A'.repeat(7_000),
   ];
   for (const text of texts) assert.equal(keyOfSignature(text), null, text);
+  const ofKey = { publicKey: `ssh-ed25519 ${KEY}` };
+  assert.equal(keyOfSignature(forgedBy(ofKey)), KEY);
+  for (const hash of ['md5', 'no such file', 'sha512 ', ''])
+    assert.equal(keyOfSignature(forgedBy(ofKey, { hash })), null, hash);
+  for (const type of ['no such file', 'rsa-sha2-512', 'ssh-ed25519-cert-v01@openssh.com', ''])
+    assert.equal(keyOfSignature(forgedBy(ofKey, { type })), null, type);
 });

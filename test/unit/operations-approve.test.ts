@@ -1,20 +1,20 @@
 /** What a key is asked to sign about a run, and about a halt. Keys and signatures are real. */
 import assert from 'node:assert/strict';
-import { Buffer } from 'node:buffer';
 import { after, test } from 'node:test';
 import { isOfCommand } from '../../cli/commands/run.ts';
 import { isSaying } from '../../cli/commands/resolve.ts';
-import { publicKeyOf, signText } from '../../config/ssh-keygen.ts';
+import { publicKeyOf, signText, type verifySignature } from '../../config/ssh-keygen.ts';
 import { resumeToSign, type HaltWord } from '../../domain/halt.ts';
 import type { Recorded } from '../../domain/people/instructions.ts';
 import { recordedOf } from '../../domain/people/instruction-shape.ts';
 import type { Signable, SignedAs } from '../../domain/writes/approvals.ts';
 import { keyOfSignature } from '../../language/ssh-signers.ts';
 import { leftToSign } from '../../operations/approve/approval.ts';
-import { hasSignedOtherwise } from '../../operations/halt/switch.ts';
+import { madeBy } from '../../operations/approve/signed-text.ts';
+import { areSignedOtherwise } from '../../operations/halt/switch.ts';
 import { recorded } from '../support/instructions.ts';
 import { NOW, WHOLE_PLAN } from '../support/scripts.ts';
-import { signedBy, signersNamed } from '../support/signers.ts';
+import { forgedBy, signedBy, signersNamed } from '../support/signers.ts';
 
 const { people, close } = await signersNamed('ana');
 after(close);
@@ -40,19 +40,6 @@ async function asked(
   const of = { as, plan: WHOLE_PLAN, key: key ?? '', nowMs: NOW + 1, isAsked };
   const { left, mine } = await leftToSign({ instructions: said, facts: [] }, of);
   return [left, mine].map((all) => all.map((one) => one?.id ?? null));
-}
-
-/** What anybody writes who knows only her public key. */
-function forged(): string {
-  const field = (bytes: Buffer): Buffer => {
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(bytes.length);
-    return Buffer.concat([length, bytes]);
-  };
-  const [, base64 = ''] = key?.split(' ') ?? [];
-  const fields = [Buffer.from(base64, 'base64'), 'cambist-plan', '', 'sha512', 'junk'];
-  const all = fields.map((one) => field(Buffer.from(one as string)));
-  return Buffer.concat([Buffer.from('SSHSIG'), Buffer.from([0, 0, 0, 1]), ...all]).toString('base64');
 }
 
 test('who has approved the plan is not asked to sign it as its starter, which would void that for ever, and the other way round', async () => {
@@ -86,8 +73,14 @@ test('a signature that only names a key, or that the key has made of something e
   const other = { ...WHOLE_PLAN, run: { policy: 'p', id: '2026-11-21-b' } };
   const ofOther = await signedBy(ana, other, { as: 'starter' });
   for (const as of ['starter', 'approver'] as const) {
-    const word = recorded({ kind: 'approve', as, about: null, expiresAtMs: 8.64e15, signature: forged() });
-    assert.equal(keyOfSignature(forged()), key?.split(' ')[1], 'it names her key');
+    const word = recorded({
+      kind: 'approve',
+      as,
+      about: null,
+      expiresAtMs: 8.64e15,
+      signature: forgedBy(ana),
+    });
+    assert.equal(keyOfSignature(forgedBy(ana)), key?.split(' ')[1], 'it names her key');
     assert.ok(recordedOf(word).ok, 'it has the form of ours');
     // One after the other.
     for (const one of [word, { ...ofOther, as }])
@@ -95,14 +88,46 @@ test('a signature that only names a key, or that the key has made of something e
   }
 });
 
+test('a signature whose hash is named like a trouble of the machine keeps nobody from signing', async () => {
+  const signature = forgedBy(ana, { hash: 'no such file' });
+  const word = recorded({ kind: 'approve', as: 'starter', about: null, expiresAtMs: 8.64e15, signature });
+  assert.ok(recordedOf(word).ok, 'it has the form of ours');
+  assert.deepEqual(await asked('approver', [word]), [[null], [null]]);
+});
+
+test('of a flood of signatures that only name a key a few are verified, of each thing the newest first', async () => {
+  const signed = async (about: string) => {
+    const by = await signText(ana.keyFile, about);
+    assert.ok(by.ok);
+    return { text: about, signature: by.signature };
+  };
+  let verified = 0;
+  const verify: typeof verifySignature = async ({ text, signature }) => {
+    verified += 1;
+    return signature === made.find((one) => one.text === text)?.signature ? 'good' : 'bad';
+  };
+  const made = [await signed('flooded'), await signed('other'), await signed('old')];
+  const [flooded = assert.fail(), other = assert.fail(), old = assert.fail()] = made;
+  const flood = (text: string, length = 500) =>
+    Array.from({ length }, () => ({ text, signature: forgedBy(ana) }));
+  const all = [
+    [...flood('flooded'), flooded],
+    [...flood('other', 1), other],
+    [old, ...flood('old')],
+  ];
+  assert.deepEqual([...(await madeBy(key, all, verify))], [flooded, other]);
+  assert.ok(verified <= 64, `${verified} were verified`);
+});
+
 test('whether a key has signed the end of a halt in the other role is told by its signature, not by its name', async () => {
   const scope = { policy: null, currency: null };
   const place = { mode: 'LIVE', namespace: 'ours' } as const;
   const said = { scope, by: 'ana', why: 'seen', haltAtMs: NOW, as: 'starter', expiresAtMs: NOW + 1 } as const;
   const halt = { scope, by: 'dan', why: 'seen', atMs: NOW };
-  const isOther = (signature: string, as: SignedAs = 'approver'): Promise<boolean> => {
+  const isOther = async (signature: string, as: SignedAs = 'approver'): Promise<boolean | undefined> => {
     const words: readonly HaltWord[] = [{ word: 'approve', said: { ...said, signature }, atMs: NOW }];
-    return hasSignedOtherwise(place, words, { halt, as, key: key ?? '' });
+    const [is] = await areSignedOtherwise(place, words, { halts: [halt], as, key: key ?? '' });
+    return is;
   };
   const signed = await signText(ana.keyFile, resumeToSign({ ...place, ...said }));
   const elsewhere = await signText(ana.keyFile, resumeToSign({ ...place, ...said, namespace: 'another' }));
@@ -110,5 +135,6 @@ test('whether a key has signed the end of a halt in the other role is told by it
   assert.equal(await isOther(signed.signature), true);
   assert.equal(await isOther(signed.signature, 'starter'), false);
   assert.equal(await isOther(elsewhere.signature), false);
-  assert.equal(await isOther(forged()), false);
+  assert.equal(await isOther(forgedBy(ana)), false);
+  assert.equal(await isOther(forgedBy(ana, { hash: 'no such file' })), false);
 });
