@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeProblem } from '../../domain/problems.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
-import type { Kept } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import type { Answer, Context, Effect } from '../../domain/writes/step.ts';
 import {
