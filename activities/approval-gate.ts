@@ -87,8 +87,8 @@ const SOON_MS = 5_000;
  */
 const MOST_AT_ONCE = 16;
 /**
- * So many results are remembered. A key may cease to be valid, so that a good one is asked for again soon. It may also begin to be, but
- * the bad ones of a flood must not take the time of others again and again.
+ * So many results are remembered. A key may cease to be valid, so that a good one is asked for again soon. It may also begin to be, so
+ * that a bad one is asked for again later, after all that were never verified.
  */
 const MOST_RESULTS = 20_000;
 const GOOD_MS = 60_000;
@@ -321,7 +321,7 @@ class Judge {
     const name = `run ${runName(plan.run)}${said === null ? '' : `, ${signableText(said)}`}`;
     if (version === null)
       return awaiting(
-        false,
+        true,
         `${name}: ${first.why}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
       );
     const rules = covering.map(({ rule }) => rule);
@@ -494,14 +494,18 @@ export class Verifying {
         return { said, of, id: hashOfText(JSON.stringify([text, signature, name, folder])) };
       }),
     );
-    const unknown = [...new Set(asked.map(({ id }) => id))].filter((id) => this.#isUnknown(id));
+    const ids = [...new Set(asked.map(({ id }) => id))].filter((id) => !this.#underWay.has(id));
+    const unknown = ids.filter((id) => !this.#results.has(id));
+    const old = ids.filter((id) => this.#lastOf(id) === 'bad' && this.#known(id) === null);
     const half = MOST_AT_ONCE / 2;
-    const now = new Set([...unknown.slice(0, half), ...unknown.slice(half).slice(-half)]);
+    const first = [...unknown.slice(0, half), ...unknown.slice(half).slice(-half)];
+    const now = new Set([...first, ...old.slice(0, MOST_AT_ONCE - first.length)]);
     const results = await Promise.all(
       asked.map(async ({ said, of, id }) => {
         const known = this.#known(id) ?? this.#underWay.get(id) ?? null;
-        const isLeft = known === null && this.#isUnknown(id) && !now.has(id);
-        return { said, of, result: isLeft ? null : await (known ?? this.#ask(id, of)) };
+        // One that was good is asked for again at once: nobody else can make such a one. One that was bad stays bad until its turn.
+        const isLeft = known === null && this.#lastOf(id) !== 'good' && !now.has(id);
+        return { said, of, result: isLeft ? this.#lastOf(id) : await (known ?? this.#ask(id, of)) };
       }),
     );
     return {
@@ -515,10 +519,9 @@ export class Verifying {
     };
   }
 
-  /** One that was good is asked for again beside those that were never verified. Nobody else can make such a one. */
-  #isUnknown(name: string): boolean {
-    const isGood = this.#results.get(name)?.result === 'good';
-    return !isGood && this.#known(name) === null && !this.#underWay.has(name);
+  /** What it was when it was last verified; null: it never was. */
+  #lastOf(name: string): Verified | null {
+    return this.#results.get(name)?.result ?? null;
   }
 
   #known(name: string): Verified | null {

@@ -255,8 +255,8 @@ export type InstructionsAbout = {
   /** The records that such a decision names. People may have approved it by the folder of another worker. */
   readonly unsignedIds: readonly string[];
   /**
-   * Why it cannot be told now whether people have approved what was said of the item. Until it can, nothing of the item is done, and it
-   * does not count as not said. Null: it can be told.
+   * Why it cannot be told now whether people have approved what was said of the item. Until it can, nothing of the item is sent, and no
+   * record is its own but one under its name. A cancel, and a later decision that counts, end it all the same. Null: it can be told.
    */
   readonly unjudged: string | null;
   /** The same as `unsigned`, for the acceptance of a trade. */
@@ -451,16 +451,17 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
   const causeGone: RecordedOf<'go-on'>[] = [];
   const acceptedIds: string[] = [];
   const notThisIds: string[] = [];
-  let waiting: readonly { readonly said: SaidOfItem; readonly waitsFor: string }[] = [];
+  let waiting: readonly Waiting[] = [];
+  let unjudged: readonly Waiting[] = [];
   let unsignedAcceptance: string | null = null;
-  let unjudged: string | null = null;
   let isTakenBack = false;
   let awaited: InstructionsAbout['awaited'] = null;
   for (const each of kept.instructions) {
     const said = saidOf(each, item);
     if (said === null) continue;
     const waitsFor = kept.unsigned?.[said.id] ?? null;
-    if (kept.unjudged?.includes(said.id) === true) unjudged ??= waitsFor;
+    if (waitsFor !== null && kept.unjudged?.includes(said.id) === true)
+      unjudged = [...unjudged, { said, waitsFor }];
     if (waitsFor !== null && said.kind !== 'pay again') {
       if (said.kind === 'accept') unsignedAcceptance = waitsFor;
       else waiting = [...waiting, { said, waitsFor }];
@@ -474,11 +475,13 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         // That record had failed when a person let the item be paid again, so it can be no later payment of it.
         if (!closedIdsOf(eights).includes(said.recordId)) decision = said;
         waiting = [];
+        unjudged = [];
         awaited = null;
         break;
       case 'not executed':
         decision = said;
         waiting = [];
+        unjudged = [];
         awaited = null;
         break;
       case 'accept':
@@ -487,7 +490,8 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
       case 'not this':
         notThisIds.push(said.recordId);
         // It contradicts that the record is the item's, and says once more what was said of this record before.
-        waiting = waiting.filter((one) => !('recordId' in one.said && one.said.recordId === said.recordId));
+        waiting = waiting.filter((one) => !isOfRecord(one, said.recordId));
+        unjudged = unjudged.filter((one) => one.said.kind === 'pay again' || !isOfRecord(one, said.recordId));
         break;
       case 'pay again': {
         const opening = {
@@ -518,7 +522,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     isTakenBack,
     unsigned: waiting.at(-1)?.waitsFor ?? null,
     unsignedIds: waiting.flatMap(({ said }) => (said.kind === 'executed' ? [said.recordId] : [])),
-    unjudged,
+    unjudged: unjudged[0]?.waitsFor ?? null,
     unsignedAcceptance,
     eights,
     awaited,
@@ -534,6 +538,13 @@ type SaidOfItem = Exclude<
   Recorded,
   { readonly kind: 'cancel' | 'superseded' | 'acknowledge' | 'approve' | 'pay these again' }
 >;
+
+/** What was said of an item and waits for people who must approve it. `waitsFor`: as a sentence. */
+type Waiting = { readonly said: SaidOfItem; readonly waitsFor: string };
+
+function isOfRecord({ said }: Waiting, recordId: string): boolean {
+  return 'recordId' in said && said.recordId === recordId;
+}
 
 /** What an instruction says about one item; null: it says nothing about it. */
 function saidOf(said: Recorded, item: string): SaidOfItem | null {

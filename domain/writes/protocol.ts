@@ -123,8 +123,6 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
   const said = saidAbout(subject, kept);
   const { decision } = said;
 
-  if (said.unjudged !== null) return untilJudged(subject, before, said.unjudged);
-
   // 2. Is it ours to send?
   const foreign = foreignCredentials(context);
   if (foreign !== null) return yet(subject, before, foreign);
@@ -141,13 +139,17 @@ export function* beforeWrite<State extends SendState, Found extends Trade | With
     otherKeys.length === 0 &&
     decision === null &&
     said.unsigned === null &&
+    said.unjudged === null &&
     !said.isTakenBack &&
     before.doubt === null;
   const keyIsLookup = recalled === 'known' && !subject.looksAlways;
   const looked =
     isPlain && (recalled === 'fresh' || keyIsLookup) ? null : yield* lookUp(subject, said, before);
-  if (looked?.look.kind === 'found')
+  // What cannot be judged may contradict what people have said, but no record under the item's own name, and no cancel.
+  const waitsFor = said.cancelled ? null : said.unjudged;
+  if (looked?.look.kind === 'found' && (waitsFor === null || isNamedAsOurs(looked.look.record)))
     return subject.adopt(said, asKnownNow(context, before), looked.look.record);
+  if (waitsFor !== null) return untilJudged(subject, before, waitsFor);
 
   // A wrong clock must neither end an item nor begin a doubt.
   if (looked !== null || isEarly || isLate) {
@@ -245,7 +247,12 @@ function untold<State extends SendState, Found extends Trade | Withdrawal, Step 
   return recalledBy(subject, before) === 'forgotten' ? asForgotten(before) : before;
 }
 
-/** Waits until the worker can tell which words about the item people have approved. What it looks for, and sends, depends on that. */
+/** True for a record that was found by what the service shows of it, and not because people say that it is the item's. */
+function isNamedAsOurs(record: Trade | Withdrawal): boolean {
+  return !('tag' in record) || record.tag !== null;
+}
+
+/** Waits until the worker can tell which words about the item people have approved. What it sends, and how it ends, depends on that. */
 function untilJudged<State extends SendState, Found extends Trade | Withdrawal, Step extends AnyStep>(
   subject: Subject<State, Found, Step>,
   before: State,

@@ -959,12 +959,32 @@ test('what a worker cannot judge is marked as that, and a word that only lacks s
   const unable: readonly Given[] = [
     { words: () => words, verify: missing },
     { words: () => flood },
-    { words: () => words, folder: () => ({ policy: edit }) },
     { words: () => words, folder: () => ({ isUnusable: true }) },
   ];
   for (const given of unable)
     // One after the other.
     assert.deepEqual(await marks(given), [[id], [id]]);
+  // By a folder that has the policy no more, no signature counts, and that is known.
+  assert.deepEqual(await marks({ words: () => words, folder: () => ({ policy: edit }) }), [[id], []]);
+});
+
+test('a flood of bad signatures is judged to its end, however seldom the words are read (M8)', async () => {
+  const about: Signable = { ...SAID, kind: 'executed', item: 'supplier', recordId: 'wtd_9' };
+  const [, signature = assert.fail()] = await approved(about);
+  const flood = Array.from({ length: 70 }, (_, index): Recorded => {
+    assert.ok(signature.kind === 'approve');
+    return { ...signature, id: `bad-${index}`, expiresAtMs: NOW + HOUR_MS + index };
+  });
+  const one = gated({ words: () => [about, ...flood], isHeard: true, verify: async () => 'bad' });
+  const left: boolean[] = [];
+  for (let times = 0; times < 6; times += 1) {
+    // One after the other.
+    left.push((await one.heard()).unjudged !== undefined);
+    one.passes(2 * HOUR_MS);
+  }
+  assert.deepEqual(left, [true, true, true, true, false, false]);
+  // Each is asked for again in its turn: a key may begin to be valid.
+  assert.equal(one.verified(), 96);
 });
 
 /** The same once more, as another word. */

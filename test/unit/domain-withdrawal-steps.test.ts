@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeProblem } from '../../domain/problems.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
-import type { Kept } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import type { Answer, Context, Effect } from '../../domain/writes/step.ts';
 import {
@@ -441,35 +440,51 @@ test('a record that a word to pay again names makes no record the payment’s ow
   assert.deepEqual(sentAs(after({ word: 'ben has not signed.' }).effects), [PAYMENT.reference]);
 });
 
-test('while it cannot be told whether a word about it is signed, a payment is neither looked up, nor sent, nor ended (M1)', () => {
-  const unsigned = { word: 'ssh-keygen is missing.' };
-  const about: readonly LooseRecorded[] = [
-    { kind: 'pay again', item: PAYMENT.id, follows: 1, recordId: 'wtd_9', id: 'word' },
-    { kind: 'not this', item: PAYMENT.id, recordId: 'wtd_9', id: 'word' },
-  ];
+const UNJUDGED = { unsigned: { word: 'ssh-keygen is missing.' }, unjudged: ['word'] };
+const UNJUDGED_WORDS: readonly LooseRecorded[] = [
+  { kind: 'pay again', item: PAYMENT.id, follows: 1, recordId: 'wtd_9', id: 'word' },
+  { kind: 'not this', item: PAYMENT.id, recordId: 'wtd_9', id: 'word' },
+];
+const ENDED: LooseRecorded = { kind: 'not executed', item: PAYMENT.id };
+
+/** What a payment comes to while people’s words about it cannot be judged. */
+function whileUnjudged(words: readonly LooseRecorded[], now: Context, list: readonly Withdrawal[] = []) {
+  const { result, effects } = play(createWithdrawalSteps(now, PAYMENT, WANTED, DOUBTFUL), {
+    'read instructions': [{ ...kept(...words), ...UNJUDGED }],
+    'scan withdrawals': [seen(...list)],
+  });
+  assert.deepEqual(sentAs(effects), []);
+  return { result, problem: problemOf(result) };
+}
+
+test('while it cannot be told whether a word about it is signed, a payment is neither sent, nor ended, nor another record its own (M1)', () => {
+  const late = context({ nowMs: () => context().plan.sendWindows.withdrawalsUntilMs + 1 });
   // What people have signed before it does not count alone: the word may have taken it back.
-  const before: LooseRecorded = { kind: 'not executed', item: PAYMENT.id };
-  for (const word of about)
-    for (const words of [[word], [before, word]]) {
-      const answer: Kept = { ...kept(...words), unsigned, unjudged: ['word'] };
-      const late = context({ nowMs: () => context().plan.sendWindows.withdrawalsUntilMs + 1 });
-      for (const now of [context(), late]) {
-        const { result, effects } = play(createWithdrawalSteps(now, PAYMENT, WANTED, DOUBTFUL), {
-          'read instructions': [answer],
-        });
-        assert.deepEqual([named(result), problemOf(result)], ['wait: approval', 'AWAITING_APPROVAL']);
-        assert.deepEqual(
-          effects.map(({ kind }) => kind),
-          ['read instructions'],
-        );
-      }
-    }
+  const asPaid: LooseRecorded = { kind: 'executed', item: PAYMENT.id, recordId: 'wtd_9' };
+  const untagged: Withdrawal = { ...WITHDRAWAL, id: 'wtd_9', tag: null };
+  for (const word of UNJUDGED_WORDS)
+    for (const words of [[word], [ENDED, word], [asPaid, word]])
+      for (const now of [context(), late])
+        for (const list of [[], [untagged]]) {
+          const { result, problem } = whileUnjudged(words, now, list);
+          assert.deepEqual([named(result), problem], ['wait: approval', 'AWAITING_APPROVAL']);
+        }
   // Another payment of the run goes on.
   const other = kept({ kind: 'not this', item: 'other', recordId: 'wtd_9', id: 'word' });
   const { effects } = play(createWithdrawalSteps(context(), PAYMENT, WANTED, NEW_PAYMENT), {
-    'read instructions': [{ ...other, unsigned, unjudged: ['word'] }],
+    'read instructions': [{ ...other, ...UNJUDGED }],
   });
   assert.deepEqual(sentAs(effects), [PAYMENT.reference]);
+});
+
+test('a word that cannot be judged keeps no payment from its own record, from a cancel, or from a later decision that counts (M8)', () => {
+  const paid: Withdrawal = { ...WITHDRAWAL, tag: PAYMENT.reference, status: 'COMPLETED' };
+  for (const word of UNJUDGED_WORDS) {
+    assert.equal(whileUnjudged([word], context(), [paid]).result.kind, 'accepted');
+    // Both go on to the proofs that any end needs.
+    assert.equal(whileUnjudged([word, { kind: 'cancel' }], context()).problem, 'IN_DOUBT');
+    assert.equal(whileUnjudged([word, ENDED], context()).problem, 'DECISION_PENDING');
+  }
 });
 
 test('a record that a person says is not the payment’s stops it no more; the service’s own word counts all the same', () => {
