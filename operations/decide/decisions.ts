@@ -351,7 +351,9 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
   // Only workers know which words count. Where one may count for nothing, a person says the true one all the same, and they judge it.
   const eights = said.eights.filter(
     ({ openedBy }) =>
-      openedBy.recordId === recordId && openedBy.follows <= follows && !lacksSignatures(kept, openedBy),
+      [null, recordId].includes(openedBy.recordId) &&
+      openedBy.follows <= follows &&
+      !lacksSignatures(kept, openedBy),
   );
   const next = nextOpening({ ...said, eights }, follows);
   // As the worker will look: records of earlier generations count only while they may still pay.

@@ -37,13 +37,7 @@ const PARTS = [
   {
     name: 'rebalancing',
     filesAtOnce: 4,
-    files: [
-      'server/run-rebalance',
-      'server/docs-rebalancing',
-      'server/run-turn',
-      'server/schedules',
-      'machines/month',
-    ],
+    files: ['server/run-rebalance', 'server/docs-rebalancing', 'server/run-turn', 'server/schedules'],
   },
   // The logger of their process is their own.
   { name: 'logs', filesAtOnce: 1, files: ['server/run-secrets'] },

@@ -419,6 +419,12 @@ const AGAIN: readonly (readonly [
     'may ~9',
   ],
   [
+    'an instruction that came to nothing yet, and names no record',
+    [FAILED],
+    { kept: kept(again(1, 'supplier', null)) },
+    'opened before',
+  ],
+  [
     'an instruction that names a generation that never was, and no record',
     [FAILED],
     { kept: kept(again(100, 'supplier', null)) },
