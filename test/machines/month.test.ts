@@ -262,52 +262,49 @@ function assertInBands(date: string): void {
   assert.ok(new Decimal(balanceOf('USD').withdrawable).greaterThanOrEqualTo(100_000), `${date}: USD`);
 }
 
-test(
-  `over ${DAYS} business days each currency is inside its band every evening, and every trade is made once and explained`,
-  async () => {
-    const loaded = loadPolicy(MAJORS.text, 'majors.yaml');
-    assert.ok(loaded.ok && loaded.policy.schedule !== null, JSON.stringify(loaded));
-    const { schedule } = loaded.policy;
-    const daysOff = await daysOffOf(schedule.holidays);
-    const days = comingDays({ schedule, zone: ZONE, daysOff }, { fromMs: stage.time.now(), runs: DAYS });
-    assert.deepEqual(
-      days.flatMap(({ date, day }) => (day.kind === 'holiday' ? date : [])),
-      [HOLIDAY],
-    );
+test(`over ${DAYS} business days each currency is inside its band every evening, and every trade is made once and explained`, async () => {
+  const loaded = loadPolicy(MAJORS.text, 'majors.yaml');
+  assert.ok(loaded.ok && loaded.policy.schedule !== null, JSON.stringify(loaded));
+  const { schedule } = loaded.policy;
+  const daysOff = await daysOffOf(schedule.holidays);
+  const days = comingDays({ schedule, zone: ZONE, daysOff }, { fromMs: stage.time.now(), runs: DAYS });
+  assert.deepEqual(
+    days.flatMap(({ date, day }) => (day.kind === 'holiday' ? date : [])),
+    [HOLIDAY],
+  );
 
-    const runs: Run[] = [];
-    let number = 0;
-    for (const day of days) {
-      stage.time.pass(day.atMs - stage.time.now());
-      assert.equal(todayIn(ZONE, stage.time.now()), day.date);
-      if (day.day.kind !== 'run') {
-        assert.equal((await startBySchedule(MAJORS, day.atMs, QUEUE)).kind, 'day off');
-        continue;
-      }
-      await passDay(number, day, runs);
-      number += 1;
+  const runs: Run[] = [];
+  let number = 0;
+  for (const day of days) {
+    stage.time.pass(day.atMs - stage.time.now());
+    assert.equal(todayIn(ZONE, stage.time.now()), day.date);
+    if (day.day.kind !== 'run') {
+      assert.equal((await startBySchedule(MAJORS, day.atMs, QUEUE)).kind, 'day off');
+      continue;
     }
+    await passDay(number, day, runs);
+    number += 1;
+  }
 
-    // Over the weekend everything settles.
-    stage.time.pass(72 * HOUR_MS);
-    for (const run of runs) {
-      await wakeIfOpen(run);
-      const report = await run.report();
-      assert.equal(report.status, 'COMPLETED', JSON.stringify(report, null, 2));
-      assert.deepEqual(disagreements(report, stage.sandbox.ledger()), []);
-    }
-    assertInBands('the end');
-    const ledger = stage.sandbox.ledger();
-    assert.deepEqual(movedTwice(ledger), []);
-    // Every trade of the month is of one run's plan; there were purchases and sales, in every currency.
-    const explained = runs.flatMap((run) => run.movements().trades.map(({ id }) => id));
-    assert.deepEqual(new Set(explained), new Set(ledger.trades.map(({ id }) => id)));
-    assert.ok(explained.length > DAYS, String(explained.length));
-    const traded = ledger.trades.map(({ sellCurrency, buyCurrency }) => [sellCurrency, buyCurrency]);
-    assert.ok(traded.some(([sold]) => sold === 'USD') && traded.some(([, bought]) => bought === 'USD'));
-    assert.deepEqual(new Set(traded.flat()), new Set(['USD', 'EUR', 'GBP', 'MXN', 'BRL']));
-  },
-);
+  // Over the weekend everything settles.
+  stage.time.pass(72 * HOUR_MS);
+  for (const run of runs) {
+    await wakeIfOpen(run);
+    const report = await run.report();
+    assert.equal(report.status, 'COMPLETED', JSON.stringify(report, null, 2));
+    assert.deepEqual(disagreements(report, stage.sandbox.ledger()), []);
+  }
+  assertInBands('the end');
+  const ledger = stage.sandbox.ledger();
+  assert.deepEqual(movedTwice(ledger), []);
+  // Every trade of the month is of one run's plan; there were purchases and sales, in every currency.
+  const explained = runs.flatMap((run) => run.movements().trades.map(({ id }) => id));
+  assert.deepEqual(new Set(explained), new Set(ledger.trades.map(({ id }) => id)));
+  assert.ok(explained.length > DAYS, String(explained.length));
+  const traded = ledger.trades.map(({ sellCurrency, buyCurrency }) => [sellCurrency, buyCurrency]);
+  assert.ok(traded.some(([sold]) => sold === 'USD') && traded.some(([, bought]) => bought === 'USD'));
+  assert.deepEqual(new Set(traded.flat()), new Set(['USD', 'EUR', 'GBP', 'MXN', 'BRL']));
+});
 
 async function passDay(number: number, day: Day, runs: Run[]): Promise<void> {
   await writeFile(join(stage.folder, 'rates.yaml'), moveRates());
