@@ -23,7 +23,9 @@ environment: sandbox
 payout: { fund: { mode: none }, destinations: accounts.yaml }
 shortfall: hold
 `;
-const read = () => policiesFolder(folder, {})();
+/** A folder is read at once again, where it has changed. */
+const AT_ONCE = { pause: async () => {} };
+const read = () => policiesFolder(folder, {}, AT_ONCE)();
 
 test('policies hold by their names, and those that were replaced for the dates before the one in their file’s name', async () => {
   await put('one.yaml', named('one'));
@@ -126,7 +128,7 @@ test('ceilings are read from their file; with a mistake in it nothing is allowed
 });
 
 test('ceilings that were there and are missing, while somebody replaces the file or for good, set nothing free', async () => {
-  const again = policiesFolder(folder, {});
+  const again = policiesFolder(folder, {}, AT_ONCE);
   await put('one.yaml', named('one'));
   assert.equal((await again()).policies.length, 1, 'there were none');
   await put('ceilings.yaml', 'ceilings: 1\nworkers: 2\n');
@@ -173,7 +175,7 @@ test('a mistake in a file of destinations is told by its place, without the name
 });
 
 test('a folder that is not there has no policy, and says so', async () => {
-  const { policies, troubles } = await policiesFolder(join(folder, 'missing'), {})();
+  const { policies, troubles } = await policiesFolder(join(folder, 'missing'), {}, AT_ONCE)();
   assert.deepEqual(policies, []);
   assert.match(troubles.join(), /missing": ENOENT/);
 });
@@ -213,7 +215,7 @@ const RULES = 'approvals: 1\nrules: [{ above: "5.00 USD", need: 1, of: [ana], wi
 
 test('rules of approvals are read with who may sign; with a mistake in one of the files, or once one is gone, nothing is allowed', async () => {
   await put('one.yaml', named('one'));
-  const now = policiesFolder(folder, {});
+  const now = policiesFolder(folder, {}, AT_ONCE);
   assert.equal((await now()).approvals, null);
   await put('approvals.yaml', RULES);
   await assertNothing(now, /"allowed_signers": there is no such file/);
@@ -283,7 +285,7 @@ test('in live, what binds nobody allows nothing: an unknown file, a nearly right
 
 test('in live, a worker that starts with a half deployed folder allows nothing; what is revoked, who must sign and which keys are must stand in it', async () => {
   // Each reader is that of a worker that has just started, and has never seen the folder whole.
-  const strict = () => policiesFolder(folder, {}, { isStrict: true, pause: async () => {} })();
+  const strict = () => policiesFolder(folder, {}, { isStrict: true, ...AT_ONCE })();
   await put('one.yaml', named('one'));
   await mkdir(join(folder, 'revoked'));
   await put('allowed_signers', `ana ${KEY}\n`);
@@ -327,7 +329,7 @@ test('a name in the folder that leads to no file allows nothing, in sandbox too:
 });
 
 test('in live, a policy that a rule names can be revoked, moved away as revoked, or have a mistake, and the others go on', async () => {
-  const strict = policiesFolder(folder, {}, { isStrict: true, pause: async () => {} });
+  const strict = policiesFolder(folder, {}, { isStrict: true, ...AT_ONCE });
   await put('one.yaml', named('one'));
   await put('two.yaml', named('two'));
   await put('approvals.yaml', RULES.replace('[{ ', '[{ policies: [one], '));
@@ -357,7 +359,7 @@ test('in live, a policy that a rule names can be revoked, moved away as revoked,
 });
 
 test('in live, what an editor leaves beside the files stops nothing and is no policy', async () => {
-  const strict = policiesFolder(folder, {}, { isStrict: true, pause: async () => {} });
+  const strict = policiesFolder(folder, {}, { isStrict: true, ...AT_ONCE });
   await mkdir(join(folder, 'revoked'));
   await put('approvals.yaml', 'approvals: 1\nrules: []\n');
   await put('one.yaml', named('one'));
