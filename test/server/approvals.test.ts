@@ -9,6 +9,7 @@ import { after, test } from 'node:test';
 import { todayIn } from '../../calendar/business-date.ts';
 import { assertExit, command } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
+import { eventually } from '../support/patience.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
 import { allowedSigners, signersNamed, type Person } from '../support/signers.ts';
@@ -102,9 +103,12 @@ async function assertApproved(run: Run, kind: Kind, shown: RegExp): Promise<void
   await assertStarterRefused(kind);
   await approves(ana, kind, shown);
   await run.wake();
-  const attention = await command(stage, ['list', '--attention']);
+  // Just woken, it looks first whether anybody has signed.
+  const attention = await eventually('the list names it', async () => {
+    const told = await command(stage, ['list', '--attention']);
+    return new RegExp(`${names[kind]}\\..*AWAITING_APPROVAL`, 's').test(told.stdout) ? told : null;
+  });
   assertExit(attention, 6);
-  assert.match(attention.stdout, new RegExp(`${names[kind]}\\..*AWAITING_APPROVAL`, 's'));
   assertNothingMoved(run);
   await approves(ben, kind, shown);
 }
