@@ -1,6 +1,7 @@
 /** What it costs that everything in Temporal is sealed (CAMBIST_SEAL_KEYS): the same batch sealed and plain, in turn. */
 import { openStage } from '../test/support/stage.ts';
-import { median, number, plain, timed, type Section } from './figures.ts';
+import { number, type Section } from './figures.ts';
+import { inTurn } from './in-turn.ts';
 import { AT_ONCE, payBatch } from './payouts.ts';
 
 const MOST = 1.03;
@@ -18,30 +19,23 @@ export async function measureSeal(
   const open = await openStage({ ...options, temporalAddress: servers.plain });
   const sealed = await openStage({ ...options, temporalAddress: servers.sealed, sealed: true });
   try {
-    const [without, kept]: [number[], number[]] = [[], []];
     for (const stage of [open, sealed]) {
       await stage.startWorker();
       // What a process loads and compiles once is no part of a payment.
       await payBatch(stage, 100, 'warm-up');
     }
-    for (let turn = 1; turn <= turns; turn += 1) {
-      // In turn, so that what else the machine does meets both.
-      without.push((await payBatch(open, payments, `open-${turn}`)).rate);
-      kept.push((await payBatch(sealed, payments, `sealed-${turn}`)).rate);
-    }
-    const ratio = median(without) / median(kept);
+    const rates = await inTurn(
+      turns,
+      {
+        without: async (turn) => (await payBatch(open, payments, `open-${turn}`)).rate,
+        kept: async (turn) => (await payBatch(sealed, payments, `sealed-${turn}`)).rate,
+      },
+      { without: 'plain', kept: 'sealed', against: 'a plain one' },
+      MOST,
+    );
     return {
       title: `a batch of ${number(payments)} payments sealed and plain, ${turns} times each`,
-      figures: [
-        plain('payments a second, plain', number(median(without))),
-        plain('payments a second, sealed', number(median(kept))),
-        timed(
-          '  time of a payment, against a plain one',
-          `${ratio.toFixed(2)} times`,
-          `at most ${MOST}`,
-          ratio <= MOST,
-        ),
-      ],
+      figures: rates,
     };
   } finally {
     await open.close();
