@@ -922,6 +922,9 @@ test('a refusal that another Temporal run was given, and its quotes, end nothing
   }
   assert.equal(step.kind, 'requote');
   assert.equal(play(requestQuoteSteps(again({ nowMs: () => nowMs }), LEG, state)).result.kind, 'quoted');
+  // Not either where the reset is to before a trade.
+  const quoted: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quotes: 3, quote: IN_HAND };
+  assert.equal(stateOf(play(executeTradeSteps(again(), LEG, quoted)).result).quotes, 0);
   const short: PaymentState = {
     ...WALKED,
     knownIn: 'run-1',
