@@ -188,7 +188,7 @@ test('no more of a file is read ahead than a few chunks, however slowly its rows
   ]) {
     let chunks = 0;
     // Far more than the buffers of any stream of Node hold.
-    const [perChunk, all] = [400, 100];
+    const [perChunk, all] = [400, 50];
     const source = async function* (): AsyncGenerator<Uint8Array> {
       if (!rowOf(1).startsWith('{')) yield Buffer.from(`${HEADER}\n`);
       for (; chunks < all; chunks += 1) {
