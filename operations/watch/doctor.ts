@@ -30,9 +30,13 @@ import { versionDiffers } from './worker-identity.ts';
 import { endingOfCode } from '../exit-codes.ts';
 import { CommandFailure } from '../failure.ts';
 import { failureOf } from '../failure-of.ts';
+import { WORKER_LACKS_KEY, keyMissingAt } from '../key-missing.ts';
+import { listRuns } from '../follow/runs.ts';
+import { readStuck } from '../follow/stuck.ts';
 import { haltRecord } from '../halt/switch.ts';
 import { lostRuns } from '../decide/claims.ts';
 import { keptFor, shortRetention } from './retention.ts';
+import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { retentionSeconds } from '../../durable/retention.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { runningOutOf, type RunningOut } from '../../calendar/running-out.ts';
@@ -232,6 +236,7 @@ async function checkTemporal(
       check('schedules', checkSchedules(place, settings, asked.now())),
       check('schedule files', ofFiles(place)),
       check('halts', checkHalts(place)),
+      check('runs', checkRuns(place, asked.now())),
       check(
         'records',
         settings === null ? Promise.resolve([]) : checkRecords(place, settings, asked, retention),
@@ -482,6 +487,24 @@ async function checkHalts(place: Place): Promise<readonly Check[]> {
       }),
     );
   return checks.length > 0 ? checks : [ok('halts', 'there is no halt that nobody has resumed')];
+}
+
+/** Of so many open runs, the newest ones, it is asked whether a key is missing for them. */
+const RUNS_LOOKED_AT = 100;
+const RUNS_AT_ONCE = 10;
+
+/** The open runs that wait for a key of the file of keys. Says nothing where none does. */
+async function checkRuns(place: Place, nowMs: number): Promise<readonly Check[]> {
+  const open = { policy: null, onlyOpen: true, limit: RUNS_LOOKED_AT };
+  const runs = (await listRuns(place.client, place.mode, open)).slice(0, RUNS_LOOKED_AT);
+  const checks = await fewAtOnce(runs, RUNS_AT_ONCE, async (facts): Promise<readonly Check[]> => {
+    const name = `run ${runName(facts.run)}`;
+    if (facts.missingKey !== null) return failed(name, keyMissingAt(facts.workflowId, facts.missingKey));
+    const stuck = await readStuck(place.client, facts, nowMs);
+    if (stuck?.code !== SEAL_KEY_MISSING) return [];
+    return [wrong(name, { ...WORKER_LACKS_KEY, place: facts.workflowId })];
+  });
+  return checks.flat();
 }
 
 function ok(name: string, says: string): Check {
