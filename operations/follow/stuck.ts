@@ -76,8 +76,12 @@ function stuckText(outside: Outside, kind: Kind): string | null {
 }
 
 /** `stuckBy` for a run as it is in Temporal now; null also when the run has ended in the meantime, or is paused. */
-export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<Stuck | null> {
-  const outside = await readOutside(client, facts.workflowId, facts.temporalRunId, nowMs);
+export async function readStuck(
+  client: Client,
+  { workflowId, temporalRunId }: Pick<RunFacts, 'workflowId' | 'temporalRunId'>,
+  nowMs: number,
+): Promise<Stuck | null> {
+  const outside = await readOutside(client, workflowId, temporalRunId, nowMs);
   return outside === null ? null : stuckBy(outside, 'run');
 }
 
