@@ -12,6 +12,7 @@ import type { Payload, PayloadCodec } from '@temporalio/common';
 import { loadSettings } from '../../config/config.ts';
 import { keysInFile } from '../../config/seal/key-file.ts';
 import { sealKeysText, withNewestActive, withNextKey } from '../../config/seal/keys.ts';
+import { loginName } from '../../cli/terminal/login-name.ts';
 import { runName } from '../../domain/references.ts';
 import { standingOf } from '../../operations/follow/standing.ts';
 import { readStuckChunk } from '../../operations/follow/stuck.ts';
@@ -30,7 +31,7 @@ import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../supp
 
 const dbFile = join(tmpdir(), `cambist-sealed-${process.pid}.db`);
 const server = await startDevServer({ port: 0, headless: true, shortTimers: true, dbFile });
-const funds = { rates: { 'USD/MXN': '17.25' }, balances: { USD: '1000000', MXN: '1000000' } };
+const funds = { rates: { 'USD/MXN': '17.25' }, balances: { USD: '1000000', MXN: '1000000', EUR: '654.32' } };
 const stage = await openStage({ ...funds, sealed: true, temporalAddress: server.address });
 await stage.startWorker();
 after(async () => {
@@ -79,9 +80,13 @@ async function database(): Promise<Buffer> {
   return Buffer.concat(await Promise.all([readFile(dbFile), ...beside]));
 }
 
-test('a run that is paid and one that is refused leave no account, amount, comment or word of a policy in the database of Temporal', async (t) => {
+test('runs that are paid, refused and held leave no account, amount, balance, comment, login or word of a policy in the database of Temporal', async (t) => {
   const comment = 'comment-that-nobody-reads';
-  const paid = await stage.start(`# ${comment}\n${convertPolicy()}`);
+  const policy = `# ${comment}\n${convertPolicy()}`;
+  const short = convertPolicy({ sell: 'EUR', shortfall: 'hold' });
+  const paid = stage.find(policy, {});
+  const startedBy = loginName();
+  await paid.startAgain({ startedBy });
   const done = await paid.report();
   assertDoneOnce(paid, done);
   const refused = await stage.start(
@@ -92,18 +97,22 @@ test('a run that is paid and one that is refused leave no account, amount, comme
   assert.ok(JSON.stringify(report.problems).includes('wac_Nobody0001'));
   const amount = done.payments[0]?.amount ?? '';
   assert.match(amount, /^\d{4,}/);
+  await (await stage.start(short)).heldBy('SHORTFALL');
 
   // The control: unsealed, all of it is found there.
   const plain = await openStage({ ...funds, sealed: false, temporalAddress: server.address });
   t.after(() => plain.close());
   await plain.startWorker();
-  const words = [MXN_ACCOUNT, amount, comment, 'wac_Nobody0001', 'withdraw:', 'Pay supplier'];
+  const words = [MXN_ACCOUNT, amount, funds.balances.EUR, comment, startedBy, 'withdraw:', 'Pay supplier'];
   const sealedOnly = await database();
-  for (const word of words) assert.ok(!sealedOnly.includes(word), `"${word}" is in the database`);
-  const open = await plain.start(`# ${comment}\n${convertPolicy()}`);
+  for (const word of [...words, 'wac_Nobody0001'])
+    assert.ok(!sealedOnly.includes(word), `"${word}" is in the database`);
+  const open = plain.find(policy, {});
+  await open.startAgain({ startedBy });
   await open.report();
+  await (await plain.start(short)).heldBy('SHORTFALL');
   const both = await database();
-  for (const word of [MXN_ACCOUNT, amount, comment, 'withdraw:', 'Pay supplier'])
+  for (const word of words)
     assert.ok(both.includes(word), `"${word}" is not even found where nothing is sealed`);
 });
 
@@ -217,7 +226,7 @@ test('what was sealed for one run starts no other, and another plan does not cou
 });
 
 test('in the middle of a batch the next key seals at one worker: the other one sends nothing without it and says so, and once it has it everybody is paid once', async (t) => {
-  const balances = { ...funds.balances, EUR: '1000000' };
+  const balances = { USD: '1000000', MXN: '1000000', EUR: '1000000' };
   const office = await openStage({ balances, sealed: true, temporalAddress: server.address });
   t.after(() => office.close());
   const file = office.env['CAMBIST_SEAL_KEYS'] ?? '';
