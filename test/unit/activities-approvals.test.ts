@@ -312,6 +312,17 @@ test('approvals of another plan, of another run, of another policy and for anoth
   );
 });
 
+test('a rule that nobody need approve asks for the signature of who has started the run, by a key of the folder', async () => {
+  const folder = (): Folder => ({ rule: { need: 0, of: [] } });
+  await assertHeld({ folder, words: () => [] }, /needs the signature of who has started it/);
+  const signers = allowedSigners(ana, ben, chi);
+  await assertHeld(
+    { folder: () => ({ ...folder(), signers }), words: () => [START] },
+    /needs the signature of who has started it/,
+  );
+  assert.equal((await pays(gated({ folder, words: () => [START] })))?.kind, 'accepted');
+});
+
 test('an edit of the policy in the folder, and a key that is revoked or taken out, void what was signed', async () => {
   const said = [START, BY_ANA, BY_BEN];
   const edit = POLICY.replace('settlement: T0', 'settlement: T0, max_quotes: 4');
