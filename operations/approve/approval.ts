@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BatchPayment } from '../../domain/batch.ts';
-import type { Kept, PaidAgain, Recorded } from '../../domain/people/instructions.ts';
+import { lastAlikeList, type Kept, type PaidAgain, type Recorded } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { placeText } from '../../domain/replacement.ts';
@@ -117,14 +117,19 @@ async function askedAbout(
   return { said, expiresAtMs, lines, all };
 }
 
-/** What people have said that must be signed, and that counts for something: of several decisions about an item, only the last. */
+/**
+ * What people have said that must be signed, and that counts for something: of several decisions about an item, and of several lists of
+ * look-alikes, only the last.
+ */
 function standingIn({ instructions }: Kept, nowMs: number): readonly Signable[] {
+  const alike = lastAlikeList({ instructions });
   const all = instructions.filter((said): said is Recorded & Signable => isSignable(said));
   const isDecision = ({ kind }: Signable): boolean => kind === 'executed' || kind === 'not executed';
   const isReplaced = (said: Signable, index: number): boolean =>
-    'item' in said &&
-    isDecision(said) &&
-    all.slice(index + 1).some((later) => 'item' in later && isDecision(later) && later.item === said.item);
+    (said.kind === 'go-on' && said !== alike) ||
+    ('item' in said &&
+      isDecision(said) &&
+      all.slice(index + 1).some((later) => 'item' in later && isDecision(later) && later.item === said.item));
   return all.filter((said, index) => nowMs < signedUntilMs(said) && !isReplaced(said, index));
 }
 
@@ -213,6 +218,10 @@ async function paymentsOf(
       ? (movesShown(plan).find((line) => line.startsWith(`${item}: `)) ?? `${item}: not in its plan`)
       : rowText(row);
   };
+  if (said.kind === 'go-on')
+    return [
+      '`npx cambist plan POLICY --batch FILE` shows all that look so: sign only if none of them is one.',
+    ];
   if (said.kind !== 'pay these again') return [textOf(said.item)];
   const items: PaidAgain[] = [];
   for (const named of said.chunks) {

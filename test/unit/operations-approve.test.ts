@@ -65,8 +65,29 @@ test('who starts a run signs its plan, who pays again signs that, and neither wh
   const again = (id: string): Recorded =>
     recorded({ kind: 'pay again', id, item: 'supplier', follows: 1, recordId: null, atMs: NOW });
   const said = [again('of-ben'), again('own'), DECIDED];
-  assert.deepEqual(await asked('starter', said, isOfCommand(null)), [[null], [null]]);
+  assert.deepEqual(await asked('starter', said, isOfCommand([null])), [[null], [null]]);
   assert.deepEqual(await asked('starter', said, isOfCommand(['own'])), [['own'], ['own']]);
+});
+
+test('who starts a batch and says that look-alikes are none of its payments signs both; of several such lists only the last is asked about', async () => {
+  const list = (id: string): Recorded =>
+    recorded({
+      kind: 'go-on',
+      id,
+      item: 'look-alikes-abcdefghijkl',
+      takesBack: null,
+      lookAlikes: { sinceMs: NOW - 1, untilMs: NOW, perGroup: 1, groups: ['1.0.abcdefghijkl'] },
+      atMs: NOW,
+    });
+  const said = [list('first'), DECIDED, list('own')];
+  assert.deepEqual(await asked('starter', said, isOfCommand([null, 'own'])), [
+    [null, 'own'],
+    [null, 'own'],
+  ]);
+  assert.deepEqual(await asked('approver', said), [
+    [null, DECIDED.id, 'own'],
+    [null, DECIDED.id, 'own'],
+  ]);
 });
 
 test('a signature that only names a key, or that the key has made of something else, keeps nobody from signing', async () => {
