@@ -11,6 +11,7 @@ import type { Plan } from '../domain/plan/plan.ts';
 import {
   eightOf,
   instructionsAbout,
+  lastAlikeList,
   type Kept,
   type PaidAgain,
   type Recorded,
@@ -382,12 +383,13 @@ function openingOf(
     : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${quoted(said.by)} has named`;
 }
 
-/** All that people must approve. What was spelled out of a list is approved with the list. */
+/** All that people must approve. What was spelled out of a list is approved with the list. Of lists of look-alikes the last one counts. */
 function signableIn({ instructions }: Kept): readonly Signable[] {
   const lists = new Set(instructions.flatMap(({ kind, id }) => (kind === 'pay these again' ? [id] : [])));
-  return instructions.flatMap((said) =>
-    isSignable(said) && !(said.kind === 'pay again' && lists.has(said.id)) ? [said] : [],
-  );
+  const alike = lastAlikeList({ instructions });
+  const isOver = (said: Signable): boolean =>
+    said.kind === 'go-on' ? said !== alike : said.kind === 'pay again' && lists.has(said.id);
+  return instructions.flatMap((said) => (isSignable(said) && !isOver(said) ? [said] : []));
 }
 
 function listedBy({ facts }: Kept, { id }: Signable): readonly PaidAgain[] {

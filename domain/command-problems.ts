@@ -729,6 +729,13 @@ export const REFUSALS = {
       'All that is left to sign, this key has signed in the other role. Who has started, said or resumed something is none of those who approve it, so that a second signature would only void the first. Nothing was signed.',
     advice: 'Another person signs this: see who is missing with `npx cambist status`.',
   },
+  SIGNATURES_UNVERIFIED: {
+    ending: 'refused by us',
+    sentence:
+      'So many signatures name this key that not all of them could be verified. With one of them it may have signed in the other role, and a second signature would void the first. Nothing was signed.',
+    advice:
+      'Another person signs this: see who is missing with `npx cambist status`. Somebody writes words that are not his: find out who may write to the namespace.',
+  },
   RUN_ENDED: {
     ending: 'refused by us',
     sentence: 'The run has ended, so that there is nothing to sign.',

@@ -279,6 +279,8 @@ export type InstructionsAbout = {
    * no person has.
    */
   readonly approvedUntilMs: number | null;
+  /** What such an approval waits for that people must sign. It counts as not said before that. Null: nothing. */
+  readonly unsignedAlike: string | null;
   /** Generations above the first that a worker was about to send, in the order in which they were noted. */
   readonly opened: readonly Extract<Fact, { kind: 'opened' }>[];
 };
@@ -421,12 +423,29 @@ export function saidOfExecuted({ instructions, facts }: Kept): string | null {
   return sent === undefined ? null : `something of "${sent}" was sent`;
 }
 
-/**
- * The approval that counts, which is the last one. It covers all records that were there at that time. Null: there is none.
- */
-export function approvalIn({ instructions }: Kept): LookAlikeApproval | null {
-  const lists = instructions.flatMap((said) => (said.kind === 'go-on' ? (said.lookAlikes ?? []) : []));
-  return lists.at(-1) ?? null;
+/** A person has said of a list of look-alikes that none of them is a payment of the batch. */
+export type AlikeList = Extract<Recorded, { readonly kind: 'go-on' }> & {
+  readonly lookAlikes: LookAlikeApproval;
+};
+
+export function isAlikeList(said: Recorded): said is AlikeList {
+  return said.kind === 'go-on' && said.lookAlikes !== undefined;
+}
+
+/** The last list that a person has approved, which covers all records that were there at that time. An earlier one counts no longer. */
+export function lastAlikeList({ instructions }: Pick<Kept, 'instructions'>): AlikeList | null {
+  return instructions.findLast(isAlikeList) ?? null;
+}
+
+/** The approval of look-alikes that counts. Null: there is none, or people must sign it and have not. */
+export function approvalIn(kept: Kept): LookAlikeApproval | null {
+  const last = lastAlikeList(kept);
+  return last === null || alikeWaitsFor(kept) !== null ? null : last.lookAlikes;
+}
+
+/** What the last approval of look-alikes waits for that people must sign; null: nothing. */
+function alikeWaitsFor(kept: Kept): string | null {
+  return kept.unsigned?.[lastAlikeList(kept)?.id ?? ''] ?? null;
 }
 
 /**
@@ -539,6 +558,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     acceptedIds,
     notThisIds,
     approvedUntilMs: approvalIn(kept)?.untilMs ?? null,
+    unsignedAlike: alikeWaitsFor(kept),
     opened: kept.facts.flatMap((fact) => (fact.kind === 'opened' && fact.item === item ? [fact] : [])),
   };
 }
@@ -565,6 +585,7 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
     case 'pay these again':
       return null;
     case 'go-on':
+      return said.item === item && !isAlikeList(said) ? said : null;
     case 'executed':
     case 'not executed':
     case 'not this':

@@ -10,7 +10,13 @@ import { worthOf } from '../plan/price-bounds.ts';
 import type { Money, Policy, Rate } from '../policy.ts';
 import type { BatchPayment } from '../batch.ts';
 import { canonicalJson } from '../canonical-json.ts';
-import { GENERATIONS_AT_ONCE, openUntilMs, type Recorded } from '../people/instructions.ts';
+import {
+  GENERATIONS_AT_ONCE,
+  isAlikeList,
+  openUntilMs,
+  type AlikeList,
+  type Recorded,
+} from '../people/instructions.ts';
 import { firstReference, generationOf, reference, runName } from '../references.ts';
 import { minuteText } from '../waits.ts';
 import type { ApprovalRule, Approvals, Signer } from './approval-rules.ts';
@@ -41,10 +47,12 @@ export type Verified = 'good' | 'bad' | 'unable';
  * Instructions that people must approve where a rule covers their run: each moves money that its plan does not move, or ends what keeps
  * an item from being sent.
  */
-export type Signable = Extract<
-  Recorded,
-  { readonly kind: 'pay again' | 'pay these again' | 'executed' | 'not executed' | 'not this' | 'accept' }
->;
+export type Signable =
+  | Extract<
+      Recorded,
+      { readonly kind: 'pay again' | 'pay these again' | 'executed' | 'not executed' | 'not this' | 'accept' }
+    >
+  | AlikeList;
 
 export function isSignable(said: Recorded): said is Signable {
   return said.kind === 'pay again' || said.kind === 'pay these again' || isSignedDecision(said);
@@ -59,7 +67,7 @@ export function paysAgain(said: Signable): said is Extract<Signable, { readonly 
 function isSignedDecision(
   said: Recorded,
 ): said is Exclude<Signable, { readonly kind: 'pay again' | 'pay these again' }> {
-  return ['executed', 'not executed', 'not this', 'accept'].includes(said.kind);
+  return ['executed', 'not executed', 'not this', 'accept'].includes(said.kind) || isAlikeList(said);
 }
 
 /** So long a signature for a decision counts, from when the decision was kept. */
@@ -133,6 +141,8 @@ export function signableText(said: Signable): string {
       return `${said.recordId} is not the record of "${said.item}", as ${by} has said: ${why}`;
     case 'accept':
       return `trade ${said.recordId} of "${said.item}" is accepted as it came out, as ${by} has said: ${why}`;
+    case 'go-on':
+      return `none of the withdrawals until ${minuteText(said.lookAlikes.untilMs)} that look like payments of the batch (${quoted(said.item ?? '')}) is one of them, as ${by} has said: ${why}`;
   }
 }
 

@@ -220,9 +220,9 @@ function* send(
   before: PaymentState,
   phase: Exclude<PaymentPhase, { kind: 'spent' }>,
 ): Steps<PaymentStep> {
-  const { context, payment, amount, alike, subject, ready } = item;
-  if (alike?.kind === 'held')
-    return waits(before, 'person', SLOW_LOOKUP_MS, looksPaid(payment, alike.recordId));
+  const { context, payment, amount, subject, ready } = item;
+  const asPaid = looksPaidAlready(item, before);
+  if (asPaid !== null) return asPaid;
   const elsewhere = yield* heldElsewhere(subject, before);
   if ('wait' in elsewhere) return elsewhere.wait;
   if ('problem' in elsewhere)
@@ -254,6 +254,18 @@ function* send(
     // A person who says that the cause is gone opens one generation. This walks those that were opened before on the way to it.
     causeGone &&= ready.said.opened.some(({ generation }) => generation === step.state.generation);
   }
+}
+
+/**
+ * The wait of a payment that somebody else may have made. That people have approved its look-alikes counts only where this worker reads so
+ * itself. Null: nothing looks like it, or that is approved.
+ */
+function looksPaidAlready({ payment, alike, ready }: Item, state: PaymentState): PaymentStep | null {
+  const { approvedUntilMs, unsignedAlike } = ready.said;
+  if (alike === null || (alike.kind === 'approved' && approvedUntilMs !== null)) return null;
+  if (unsignedAlike !== null) return awaitsApproval(state, payment.id, unsignedAlike);
+  const recordId = alike.kind === 'held' ? alike.recordId : null;
+  return waits(state, 'person', SLOW_LOOKUP_MS, looksPaid(payment, recordId));
 }
 
 /** What the steps before every write need to know of a payment. */

@@ -17,6 +17,7 @@ import { minuteText, type Waiting, type WaitReason } from '../../domain/waits.ts
 import {
   closedIdsOf,
   instructionsAbout,
+  isAlikeList,
   itemsNamedIn,
   newestSaid,
   type Instruction,
@@ -236,7 +237,10 @@ export function isOpenQuestion(
 ): boolean {
   if (OPEN_QUESTIONS.includes(reason)) return true;
   if (reason === 'approval')
-    return kept.instructions.some((said) => isSignable(said) && itemsNamedIn(said).includes(item));
+    // A list of look-alikes names no payment, and may be about any of a batch.
+    return kept.instructions.some(
+      (said) => isSignable(said) && (isAlikeList(said) || itemsNamedIn(said).includes(item)),
+    );
   return false;
 }
 

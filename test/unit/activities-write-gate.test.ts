@@ -360,16 +360,19 @@ test('a quote of a bought amount is asked for, and its trade made, under a ceili
 });
 
 test('ceilings that are new in the folder wait until the lists show what has left without them', async () => {
-  let ceilings: string | null = null;
-  const { deps, passes, sent } = gated(() => [POLICY], { ceilings: () => ceilings });
-  passes(600_000);
-  assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
-  ceilings = CEILINGS;
-  passes(1_001);
-  assertNotAllowed(await pays(deps, RENT), /has just begun to count/, 'CEILING_UNKNOWN');
-  passes(600_000);
-  assert.equal((await pays(deps, RENT))?.kind, 'accepted');
-  assert.equal(sent('createWithdrawal').length, 2);
+  for (const before of [null, 'ceilings: 1\nunbounded: true\n']) {
+    let ceilings = before;
+    const { deps, passes, sent } = gated(() => [POLICY], { ceilings: () => ceilings });
+    passes(600_000);
+    // One after the other.
+    assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
+    ceilings = CEILINGS;
+    passes(1_001);
+    assertNotAllowed(await pays(deps, RENT), /has just begun to count/, 'CEILING_UNKNOWN');
+    passes(600_000);
+    assert.equal((await pays(deps, RENT))?.kind, 'accepted');
+    assert.equal(sent('createWithdrawal').length, 2);
+  }
 });
 
 /** Answers one after the other; the last one counts from then on. */

@@ -141,15 +141,16 @@ test('a trade that came out worse than planned is accepted by its own id only', 
 });
 
 test('a word that waits for signatures may be replaced; an item whose run alone waits for them goes on by itself', () => {
-  const may = (reason: WaitReason, item: string) =>
-    isOpenQuestion(
-      { reason },
-      { kept: kept({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' }), item },
-    );
+  const executed = kept({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' });
+  const may = (reason: WaitReason, item: string, all = executed) =>
+    isOpenQuestion({ reason }, { kept: all, item });
   assert.equal(may('approval', 'supplier'), true);
   assert.equal(may('approval', 'another'), false);
   assert.equal(may('doubt', 'another'), true);
   assert.equal(may('money', 'supplier'), false);
+  const lookAlikes = { sinceMs: 1, untilMs: 2, perGroup: 1, groups: [] };
+  const list = kept({ kind: 'go-on', item: 'look-alikes-abcdefghijkl', takesBack: null, lookAlikes });
+  assert.equal(may('approval', 'another', list), true);
 });
 
 test('the status of a run that waits for an acceptance says what to type', () => {
