@@ -453,6 +453,24 @@ test('what a trade has brought is paid as the service’s own record of it says,
   assert.equal(sent('createWithdrawal').length, 1);
 });
 
+test('what another workflow than one of the run asks for is refused before anything is read', async () => {
+  let read = 0;
+  const listTrades = async () => {
+    read += 1;
+    return page<Trade>();
+  };
+  const { deps, sent } = gated(() => [POLICY], { listTrades });
+  for (const workflowId of ['his', 'sandbox/p.2026-11-22', 'sandbox/p.2026-11-22/chunk-1', 'p.2026-11-21'])
+    // One after the other.
+    await assert.rejects(
+      inActivity({ workflowId }, () => requestQuote(deps)(LEG_CALL)),
+      { type: 'NOT_ALLOWED', nonRetryable: true },
+    );
+  assert.deepEqual([read, sent('createQuote').length], [0, 0]);
+  const ofChunk = { workflowId: 'sandbox/p.2026-11-21/chunk-1' };
+  assert.equal((await inActivity(ofChunk, () => requestQuote(deps)(LEG_CALL))).step.kind, 'quoted');
+});
+
 const REBALANCE = `policy: 1
 kind: rebalance
 name: p
