@@ -30,6 +30,7 @@ import {
   paysAgain,
   quoted,
   signableText,
+  signedKind,
   standingBy,
   standingText,
   textToSign,
@@ -334,7 +335,7 @@ class Judge {
     const all = covering.map(({ rule, why }) => {
       const standing = standingBy(rule, signed.all, approvals, since);
       if (standing.kind === 'approved') return null;
-      const told = `${name}: ${why}; ${standingText(rule, standing, said === null ? 'plan' : 'instruction')}`;
+      const told = `${name}: ${why}; ${standingText(rule, standing, signedKind(said))}`;
       return unapproved(told, signed);
     });
     return all.find((one) => one !== null) ?? null;

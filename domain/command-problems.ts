@@ -831,7 +831,8 @@ export const REFUSALS = {
   PAY_AGAIN_OPEN: {
     ending: 'refused by us',
     sentence: 'A person has said already that this payment is to be paid again, and that is not done yet.',
-    advice: 'Start the run with --go-on: that pays it.',
+    advice:
+      'Start the run with --go-on: that pays it. If it then waits for signatures, those who are missing type `npx cambist approve RUN --key FILE`.',
   },
 } as const satisfies Readonly<Record<string, ProblemRow>>;
 

@@ -539,6 +539,10 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         if (closedBy !== null || isOver) decision = null;
         isTakenBack ||= isOver;
         awaited = null;
+        // It says of the same record that it has failed. So it would take that back, and no more leaves than if people had signed it.
+        const isOpenToo = (one: Waiting): boolean => !isOfRecord(one, said.recordId);
+        isTakenBack ||= !waiting.every(isOpenToo);
+        waiting = waiting.filter(isOpenToo);
         eights.push({ ...opening, closedBy });
       }
     }
@@ -571,7 +575,7 @@ type SaidOfItem = Exclude<
 /** What was said of an item and waits for people who must approve it. `waitsFor`: as a sentence. */
 type Waiting = { readonly said: SaidOfItem; readonly waitsFor: string };
 
-function isOfRecord({ said }: Waiting, recordId: string): boolean {
+function isOfRecord({ said }: Waiting, recordId: string | null): boolean {
   return 'recordId' in said && said.recordId === recordId;
 }
 
@@ -615,15 +619,36 @@ export function wordsOf(
 
 /** What one more `pay again` would do. */
 export type NextOpening =
-  /** It opens this generation. */
-  | { readonly kind: 'opens'; readonly generation: number }
+  /** It opens this generation, where it says that it follows the other one. */
+  | { readonly kind: 'opens'; readonly follows: number; readonly generation: number }
   /** It changes nothing, because the generation that this person opened before is still open. */
   | { readonly kind: 'opened before'; readonly by: string; readonly generation: number };
 
-/** What one more `pay again` about an item would do, if it follows generation `follows`. */
-export function nextOpening({ eights }: InstructionsAbout, follows: number): NextOpening {
-  const last = eights.at(-1);
-  if (last !== undefined && follows < last.first)
-    return { kind: 'opened before', by: last.openedBy.by, generation: last.first };
-  return { kind: 'opens', generation: firstAfter(follows) };
+/**
+ * What one more `pay again` about an item would do, if generation `follows` is the last that is known. What was opened before and never
+ * leaves is followed too: its window is over, or a person has decided since that the item was not executed.
+ * @param keepsOut whether one that is still open keeps another from being said
+ */
+export function nextOpening(
+  { eights, decision }: InstructionsAbout,
+  { follows, nowMs, keepsOut }: NextOpeningAsked,
+): NextOpening {
+  let last = follows;
+  let before: Eight | null = null;
+  for (const eight of eights) {
+    // What follows a generation that never was is no true word.
+    if (eight.first <= follows || eightOf(eight.openedBy.follows) > eightOf(last)) continue;
+    const isOver = nowMs > eight.windowUntilMs || decision?.kind === 'not executed';
+    if (isOver) last = eight.first;
+    else if (keepsOut(eight)) before = eight;
+  }
+  return before === null
+    ? { kind: 'opens', follows: last, generation: firstAfter(last) }
+    : { kind: 'opened before', by: before.openedBy.by, generation: before.first };
 }
+
+type NextOpeningAsked = {
+  readonly follows: number;
+  readonly nowMs: number;
+  readonly keepsOut: (eight: Eight) => boolean;
+};

@@ -383,7 +383,7 @@ export function standingBy(
 export function standingText(
   { need }: ApprovalRule,
   standing: Exclude<Standing, { kind: 'approved' }>,
-  of: 'plan' | 'instruction' | 'resume',
+  of: keyof typeof STARTERS,
 ): string {
   const { by, isStarted, missing, untilMs, kind } = standing;
   const signed = by.map(
@@ -401,12 +401,36 @@ export function standingText(
       ? `it is late, the time for signing is over since ${until}; signatures still count${of === 'plan' ? ', and `cancel` ends it unsent' : ''}`
       : `until ${until}`;
   const told = signed.length === 0 ? 'nobody has signed it' : `signed by ${signed.join(', ')}`;
-  return `it needs the signature ${lacks.join(' and ')}, ${time}; ${told}`;
+  const wayOut = left > missing.length ? `; so many are not left to sign it: ${STARTERS[of].instead}` : '';
+  return `it needs the signature ${lacks.join(' and ')}, ${time}; ${told}${wayOut}`;
 }
 
-/** How the person is called who has signed for the start, and the signature of whom else is missing. */
+/** How the person is called who has signed for the start, whose signature else is missing, and what to do where that person was needed. */
 const STARTERS = {
-  plan: { who: 'who has started it', as: 'its starter' },
-  instruction: { who: 'who has said it', as: 'who has said it' },
-  resume: { who: 'who has resumed it', as: 'who has resumed it' },
+  plan: {
+    who: 'who has started it',
+    as: 'its starter',
+    instead: '`cancel` it, and let somebody else start another run',
+  },
+  'pay again': {
+    who: 'who has said it',
+    as: 'who has said it',
+    instead: '`cancel` the run, and let somebody else type --pay-again',
+  },
+  decision: {
+    who: 'who has said it',
+    as: 'who has said it',
+    instead: 'let somebody else say the same again',
+  },
+  resume: {
+    who: 'who has resumed it',
+    as: 'who has resumed it',
+    instead: '`halt` it again, and let somebody else resume it',
+  },
 } as const;
+
+/** How `standingText` calls what is signed; null: the plan. */
+export function signedKind(said: Signable | null): keyof typeof STARTERS {
+  if (said === null) return 'plan';
+  return paysAgain(said) ? 'pay again' : 'decision';
+}

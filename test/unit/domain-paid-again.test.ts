@@ -229,6 +229,44 @@ test('a record that people have named as failed is read by its id before the pay
   }
 });
 
+test('that a payment is paid again, once it is signed, does not wait for a word about the record that it names as failed', () => {
+  const script = {
+    ...shows(FAILED),
+    'send withdrawal': [done({ ...WITHDRAWAL, id: 'wtd_2', tag: null })],
+  };
+  const executed = (recordId: string) => ({ ...EXECUTED, recordId, id: 'executed' });
+  const missing = { executed: 'ben has not signed.' };
+  const told = (...words: readonly LooseRecorded[]) => {
+    const { came, sent } = pay({ ...kept(...words), unsigned: missing }, script);
+    return [came, sent];
+  };
+  assert.deepEqual(told(executed(WITHDRAWAL.id), wordAt(NOW)), ['accepted wtd_2', [NINTH]]);
+  // A word about another record says that this one has paid it. Nothing leaves before people have said that it has not (M1).
+  assert.deepEqual(told(executed('wtd_9'), wordAt(NOW)), ['AWAITING_APPROVAL', []]);
+  assert.deepEqual(told(wordAt(NOW), executed('wtd_9')), ['AWAITING_APPROVAL', []]);
+  const notThis = { kind: 'not this', item: PAYMENT.id, recordId: 'wtd_9' } as const;
+  assert.deepEqual(told(executed('wtd_9'), wordAt(NOW), notThis), ['accepted wtd_2', [NINTH]]);
+});
+
+test('a record that people have named, with or without signatures, is looked up before anything leaves, whoever says that it has failed', () => {
+  const words = kept({ ...EXECUTED, id: 'executed' }, wordAt(NOW, 'wtd_9'));
+  for (const unsigned of [{}, { executed: 'ben has not signed.' }]) {
+    // Nothing was sent yet, and it has not failed.
+    const first = pay({ ...words, unsigned }, shows(UNLISTED), { attempt: {} });
+    assert.deepEqual([first.came, first.sent], ['accepted wtd_9', []]);
+  }
+});
+
+test('a word that follows one whose window is over opens the next eight, whether or not that one counted', () => {
+  const second = { ...wordAt(BETWEEN), follows: 9, id: 'second' };
+  for (const unsigned of [{}, UNSIGNED]) {
+    const script = { ...shows(FAILED), 'send withdrawal': [done({ ...WITHDRAWAL, id: 'wtd_2', tag: null })] };
+    const words = { ...kept(wordAt(EARLIER), second), unsigned };
+    const { came, sent } = pay(words, script, { nowMs: () => NOW + 140 * 3_600_000 });
+    assert.deepEqual([came, sent], ['accepted wtd_2', [`${NAME}~17`]]);
+  }
+});
+
 test('of several words to pay again, each record that one of them names must have failed', () => {
   // The window of the first word is over.
   const second = {
