@@ -141,7 +141,7 @@ type Item = {
 export function* requestQuoteSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
   const seen = new SeenRuns(context.plan.run);
   const subject = subjectOf(context, leg, before, { call: 'quote', seen });
-  const opened = yield* beforeWrite(subject, withQuotesOf(context, before));
+  const opened = yield* beforeWrite(subject, withoutVainQuotes(context, before));
   if (!isOf('ready', opened)) return opened;
   const item: Item = { context, leg, subject, ready: opened, seen };
   const { state } = opened;
@@ -252,7 +252,8 @@ function* askForQuote(item: Item, before: LegState): Steps<LegStep> {
 export function* executeTradeSteps(context: Context, leg: Leg, before: LegState): Steps<LegStep> {
   const seen = new SeenRuns(context.plan.run);
   const subject = subjectOf(context, leg, before, { call: 'trade', seen });
-  const opened = yield* beforeWrite(subject, withoutForgottenQuote(context, before));
+  const counted = withoutVainQuotes(context, before);
+  const opened = yield* beforeWrite(subject, withoutForgottenQuote(context, counted));
   if (!isOf('ready', opened)) return opened;
   const item: Item = { context, leg, subject, ready: opened, seen };
   const { state } = opened;
@@ -293,8 +294,11 @@ function maySend({ phase }: LegState): boolean {
   }
 }
 
-/** The state without the quotes that another Temporal run asked for in vain: these do not count in this run. */
-function withQuotesOf({ attempt }: Context, state: LegState): LegState {
+/**
+ * The state without the quotes that another Temporal run asked for in vain: these do not count in this run. The first call of a
+ * run may be for a quote or for a trade.
+ */
+function withoutVainQuotes({ attempt }: Context, state: LegState): LegState {
   return state.knownIn === attempt.runId ? state : { ...state, quotes: 0 };
 }
 

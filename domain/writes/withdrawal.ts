@@ -623,6 +623,14 @@ function mayOpenEarly({ context }: Item, { hasOpenedEarly }: PaymentState): bool
   return isNewStart(context) && !hasOpenedEarly;
 }
 
+/**
+ * The state after a refusal that the service has kept. Where the first send of a generation brings it, the generation was sent
+ * before, and Temporal has lost that. So opening it once more has tried nothing, and the next may be opened early.
+ */
+function afterKept({ tries, doubt }: PaymentState, clear: PaymentState): PaymentState {
+  return tries === 1 && doubt === null ? { ...clear, hasOpenedEarly: false } : clear;
+}
+
 /** When the generations of the same eight were opened, newest last. */
 function openingsOf({ ready }: Item, { generation }: PaymentState): readonly number[] {
   return ready.said.opened
@@ -797,7 +805,7 @@ function* afterRefusal(
   const clear = isBelow ? state : withoutDoubt(state);
   if (isKept(reply)) {
     // The chain rule: the service keeps this refusal under the key, so the key can never succeed any more.
-    const passed = yield* passClosed(item, clear, causeGone);
+    const passed = yield* passClosed(item, afterKept(before, clear), causeGone);
     if (passed !== null) return passed;
   }
   if (standing === 'hold') return wait(clear, configurationWait(problem, state.tries));

@@ -35,9 +35,19 @@ const PARTS = [
     ],
   },
   {
-    name: 'rebalancing',
+    name: 'rebalancing and watching',
     filesAtOnce: 4,
-    files: ['server/run-rebalance', 'server/docs-rebalancing', 'server/run-turn', 'server/schedules'],
+    files: [
+      'server/run-rebalance',
+      'server/docs-rebalancing',
+      'server/run-turn',
+      'server/schedules',
+      'server/watch',
+      'server/audit',
+      'server/metrics',
+      'server/traces',
+      'server/worker-log',
+    ],
   },
   // The logger of their process is their own.
   { name: 'logs', filesAtOnce: 1, files: ['server/run-secrets'] },

@@ -153,6 +153,19 @@ describe('whatever the service answers, the table says what follows', () => {
       assert.equal(end.asked('send quote'), 5);
       assert.equal(keysOf(end, 'trade').size, 5);
     });
+
+    for (const [where, back] of [
+      ['the last trade', 3],
+      ['the quote that was one too many', 2],
+    ] as const)
+      test(`and a reset to before ${where} has all of max_quotes to use`, async () => {
+        const expired = Array.from({ length: 5 }, () => refused('QUOTE_EXPIRED'));
+        const end = await story()
+          .given({ trade: expired })
+          .when(at('end', { plusMs: MINUTE_MS }), reset(back))
+          .play();
+        assertDoneOnce(end);
+      });
   });
 
   /** What ends a leg before or at its trade, and the code of the problem. */

@@ -563,7 +563,8 @@ test('a new start walks through all generations that were opened, before a perso
     atMs: NOW - MINUTE_MS,
   }));
   const goOn = saidAt(NOW, { kind: 'go-on', item });
-  const refused = { 'send withdrawal': Array.from({ length: 6 }, () => replayed(DISABLED)) };
+  const before = Array.from({ length: 5 }, () => replayed(DISABLED));
+  const refused = { 'send withdrawal': [...before, failed(DISABLED)] };
   const { effects } = pay(
     { kept: kept([goOn], opened), ...refused },
     { ...WALKED, hasOpenedEarly: true },
@@ -573,6 +574,16 @@ test('a new start walks through all generations that were opened, before a perso
     sentAs(effects),
     ['', '~2', '~3', '~4', '~5', '~6'].map((suffix) => `${PAYMENT.reference}${suffix}`),
   );
+});
+
+test('a generation whose opening Temporal has lost, and that the service has refused before, does not count as opened early', () => {
+  const walk = (...answers: readonly ReturnType<typeof failed>[]) =>
+    sentAs(pay({ 'send withdrawal': answers }, WALKED, again()).effects).map((name) =>
+      name.slice(PAYMENT.reference.length),
+    );
+  const [old, fresh] = [replayed(DISABLED), failed(DISABLED)];
+  assert.deepEqual(walk(old, old, fresh), ['', '~2', '~3']);
+  assert.deepEqual(walk(old, fresh), ['', '~2']);
 });
 
 test('a run that made the plan anew, over records that it found, opens one generation before its time', () => {
@@ -926,6 +937,9 @@ test('a refusal that another Temporal run was given, and its quotes, end nothing
   }
   assert.equal(step.kind, 'requote');
   assert.equal(play(requestQuoteSteps(again({ nowMs: () => nowMs }), LEG, state)).result.kind, 'quoted');
+  // Not either where the reset is to before a trade.
+  const quoted: LegState = { ...NEW_LEG, knownIn: 'run-1', knownAtMs: NOW, quotes: 3, quote: IN_HAND };
+  assert.equal(stateOf(play(executeTradeSteps(again(), LEG, quoted)).result).quotes, 0);
   const short: PaymentState = {
     ...WALKED,
     knownIn: 'run-1',
