@@ -171,7 +171,7 @@ export class Driver {
     readonly sale?: string;
     readonly ownTrades?: readonly OwnTrade[];
   }): Context {
-    const { service, reader, facts, clock } = this.#deps;
+    const { service, reader, facts, keptRefusals, clock } = this.#deps;
     return {
       plan: this.#call.plan,
       attempt: this.#attempt,
@@ -179,6 +179,7 @@ export class Driver {
       credentials: { mode: service.mode, organisation: service.organisation, keyName: service.keyName },
       reader: { mode: reader.mode, organisation: reader.organisation },
       ...item,
+      keptRefusals,
       take: () => true,
       whyHalted: (currencies) => this.#whyHalted(currencies),
       nowMs: clock.wallMs,

@@ -18,6 +18,7 @@ import { datingKeys } from '../activities/keys-seen.ts';
 import { remembering } from '../activities/words-seen.ts';
 import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
+import { KeptRefusals } from '../domain/writes/kept-refusals.ts';
 import { MOST_CHUNKS } from '../domain/batch.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
@@ -209,6 +210,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       scans: new SharedScans(reader, { clock, listLagMs: settings.facts.listLagMs }),
       facts: settings.facts,
       halts,
+      keptRefusals: new KeptRefusals(),
       gate,
       clock,
       startScheduled: (call) => startScheduled({ place, settings, now: clock.wallMs }, call),

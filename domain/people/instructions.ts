@@ -293,9 +293,14 @@ export function eightOf(generation: number): number {
   return Math.floor((generation - 1) / GENERATIONS_AT_ONCE);
 }
 
+/** The first generation of an eight. */
+export function firstOf(eight: number): number {
+  return eight * GENERATIONS_AT_ONCE + 1;
+}
+
 /** The first generation of the eight that a `pay again` opens which follows this one. */
 function firstAfter(follows: number): number {
-  return (eightOf(follows) + 1) * GENERATIONS_AT_ONCE + 1;
+  return firstOf(eightOf(follows) + 1);
 }
 
 /** The end of the send window of what a person opens at this moment: 00:00 UTC of its date plus 5 days 12 h. */

@@ -14,6 +14,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { describe as describeInTemporal } from '../../durable/described.ts';
+import { noteFacts } from '../../durable/instructions/keep.ts';
 import { readFirstPlan } from '../../durable/plans.ts';
 import { workflowIdOf } from '../../domain/references.ts';
 import { NEW_LEG } from '../../domain/writes/leg-state.ts';
@@ -138,12 +139,15 @@ function attacks(isSealed: boolean): void {
     return trades.length + withdrawals.length;
   }
 
-  /** An attack: what he does, and then what is told. It ends with the number of entries that it has made. */
-  function attack(title: string, work: () => Promise<void>, play = test): void {
+  /**
+   * An attack: what he does, and then what is told. It ends with the number of entries that it has made.
+   * @param work comes to the number of entries that a run of ours has made meanwhile
+   */
+  function attack(title: string, work: () => Promise<number | void>, play = test): void {
     play(`${mode}: ${title}`, async (context: TestContext) => {
       const atFirst = entries();
-      await work();
-      const made = entries() - atFirst;
+      const ours = (await work()) ?? 0;
+      const made = entries() - atFirst - ours;
       context.diagnostic(`${made} entries in the ledger`);
       assert.equal(made, 0);
     });
@@ -405,6 +409,48 @@ function attacks(isSealed: boolean): void {
   );
 
   if (isSealed) sealedAttacks();
+  else
+    attack(
+      'a payment that no list shows yet is not made once more, though he writes that eight generations of it are opened and fires all of them',
+      async () => {
+        const id = idOf('again');
+        const atFirst = entries();
+        stage.sandbox.addFault({
+          operation: 'createWithdrawal',
+          when: { reference: `${POLICY}.${id}.*` },
+          effect: { kind: 'list-lag', ms: 600_000 },
+        });
+        const run = await stage.start(OURS, { name: POLICY, id });
+        const { payments } = await run.until((report) =>
+          report.payments.some(({ withdrawalId }) => withdrawalId !== null),
+        );
+        const ours = entries() - atFirst;
+        const own = await readFirstPlan(stage.temporal.client, 'SANDBOX', run.name);
+        const [payment] = own?.payments ?? [];
+        assert.ok(own !== null && payment !== undefined);
+        const amount = payments[0]?.amount ?? null;
+        const generations = [1, 2, 3, 4, 5, 6, 7, 8];
+        const opened = generations.slice(1).map((generation) => {
+          return { kind: 'opened', item: payment.id, generation, atMs: Date.now() } as const;
+        });
+        const { client } = stage.temporal;
+        await noteFacts({ client, taskQueue: ourQueue(), mode: 'SANDBOX', run: run.name }, opened);
+        const answers = await Promise.all(
+          generations.map(async (generation) => {
+            const wanted = { amount, ahead: '0', unwanted: null };
+            const state = { ...NEW_PAYMENT, generation, sent: true };
+            const items = [{ payment, wanted, state }];
+            const call = { plan: own, items, othersAccepted: true, twinIds: [] };
+            const args = [{ taskQueue: ourQueue(), activity: 'createWithdrawals', call }];
+            const workflowId = uniqueName('his');
+            return his.workflow.execute('straight', { taskQueue: hisQueue(), workflowId, args });
+          }),
+        );
+        for (const answer of answers) assert.match(JSON.stringify(answer), /"accepted"/);
+        await run.handle.terminate('seen').catch(() => undefined);
+        return ours;
+      },
+    );
 
   function sealedAttacks(): void {
     attack(

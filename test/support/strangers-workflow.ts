@@ -5,7 +5,11 @@ type Straight = {
   /** Of our workers. */
   readonly taskQueue: string;
   readonly activity: string;
-  readonly call: Readonly<Record<string, unknown>> & { readonly plan: object; readonly state?: object };
+  readonly call: Readonly<Record<string, unknown>> & {
+    readonly plan: object;
+    readonly state?: object;
+    readonly items?: readonly { readonly state: object }[];
+  };
 };
 
 /** Calls an activity of ours, with a plan and a state that say that this very workflow has made them a moment ago. */
@@ -18,8 +22,12 @@ export async function straight({ taskQueue, activity, call }: Straight): Promise
   const { runId } = workflowInfo();
   const now = Date.now();
   const own = { plan: { ...call.plan, madeFor: runId, madeAtMs: now, foundRecords: false } };
-  const state = call.state && { state: { ...call.state, knownIn: runId, knownAtMs: now } };
-  return activities[activity]?.({ ...call, ...own, ...state });
+  const known = { knownIn: runId, knownAtMs: now, walkedIn: runId, askedIn: runId };
+  const state = call.state && { state: { ...call.state, ...known } };
+  const items = call.items && {
+    items: call.items.map((item) => ({ ...item, state: { ...item.state, ...known } })),
+  };
+  return activities[activity]?.({ ...call, ...own, ...state, ...items });
 }
 
 /** In the place of ours: asked with the same input, it completes with whatever its starter wants to be believed. */
