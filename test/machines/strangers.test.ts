@@ -167,7 +167,8 @@ function attacks(isSealed: boolean): void {
 
   /** Calls an activity of ours from a workflow of his own: it is refused for what it is, or because nothing of it was sealed. */
   async function isRefused(activity: string, call: object): Promise<void> {
-    const args = [{ taskQueue: ourQueue(), activity, call: { plan, ...call } }];
+    const nowMs = stage.time.now();
+    const args = [{ taskQueue: ourQueue(), activity, nowMs, call: { plan, ...call } }];
     const told = await his.workflow
       .execute('straight', { taskQueue: hisQueue(), workflowId: uniqueName('his'), args })
       .then(
@@ -248,7 +249,7 @@ function attacks(isSealed: boolean): void {
         id: 'qte_hisOwnQuote1',
         sellAmount: '50000.00',
         buyAmount: '1.00',
-        usableUntilMs: Date.now() + 60_000,
+        usableUntilMs: stage.time.now() + 60_000,
         probed: false,
         seal: 'his own',
       };
