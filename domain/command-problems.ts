@@ -349,8 +349,8 @@ export const REFUSALS = {
   AUDIT_UNWRITABLE: {
     ending: 'configuration',
     sentence:
-      'The worker cannot begin a journal in the folder that CAMBIST_AUDIT names, so it does not start.',
-    advice: 'Name a folder that is there and that the worker may write to, or unset the variable.',
+      'The worker cannot begin a journal in the folder that CAMBIST_AUDIT names, so it does not start; or, in its log, it cannot write a line.',
+    advice: 'Name a folder that is there, has room and that the worker may write to, or unset the variable.',
   },
   AUDIT_CHANGED: {
     ending: 'needs a human',
@@ -378,7 +378,8 @@ export const REFUSALS = {
   FILE_UNREADABLE: {
     ending: 'configuration',
     sentence: 'The file cannot be read.',
-    advice: 'Let the user who types the command read the file.',
+    advice:
+      'Let the user who types the command read the file, or, where the log of a worker names a journal, the user of the worker.',
   },
   HALT_NOT_KEPT: {
     ending: 'infrastructure',
@@ -574,7 +575,7 @@ export const REFUSALS = {
   POLICIES_DAMAGED: {
     ending: 'configuration',
     sentence:
-      'A file in the folder of policies of this machine cannot be used, and allows nothing (`doctor`).',
+      'A file in the folder of policies of this machine cannot be used, and allows nothing (`doctor`, the log of a worker).',
     advice: 'Mend the file that it names. `npx cambist check` checks a policy.',
   },
   APPROVALS_UNVERIFIABLE: {

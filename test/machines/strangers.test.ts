@@ -183,7 +183,8 @@ function attacks(isSealed: boolean): void {
     const asOfRun = JSON.stringify({ plan, ...call })
       .replaceAll(done.name.id, run.id)
       .replaceAll(POLICY, run.policy);
-    const args = [{ taskQueue: ourQueue(), activity, call: JSON.parse(asOfRun) as object }];
+    const nowMs = stage.time.now();
+    const args = [{ taskQueue: ourQueue(), activity, nowMs, call: JSON.parse(asOfRun) as object }];
     await his.workflow.start(INSTRUCTIONS_TYPE, {
       workflowId: instructionsIdOf('SANDBOX', run),
       taskQueue: ourQueue(),
@@ -270,7 +271,7 @@ function attacks(isSealed: boolean): void {
         id: 'qte_hisOwnQuote1',
         sellAmount: '50000.00',
         buyAmount: '1.00',
-        usableUntilMs: Date.now() + 60_000,
+        usableUntilMs: stage.time.now() + 60_000,
         probed: false,
         seal: 'his own',
       };
@@ -441,8 +442,9 @@ function attacks(isSealed: boolean): void {
             const state = { ...NEW_PAYMENT, generation, sent: true };
             const items = [{ payment, wanted, state }];
             const call = { plan: own, items, othersAccepted: true, twinIds: [] };
-            const args = [{ taskQueue: ourQueue(), activity: 'createWithdrawals', call }];
-            const workflowId = uniqueName('his');
+            const nowMs = stage.time.now();
+            const args = [{ taskQueue: ourQueue(), activity: 'createWithdrawals', nowMs, call }];
+            const workflowId = `${run.handle.workflowId}/his-${generation}`;
             return his.workflow.execute('straight', { taskQueue: hisQueue(), workflowId, args });
           }),
         );
