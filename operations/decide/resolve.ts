@@ -332,7 +332,7 @@ async function lookFirst(theCase: Case): Promise<Seen> {
 }
 
 /** A record that somebody has named, as far as the service shows it: there may be none, and none is needed to say that it is not the item's. */
-async function namedRecord(
+export async function namedRecord(
   service: Parameters<typeof checkExecuted>[0],
   subject: Subject,
   recordId: string,

@@ -11,6 +11,7 @@ import { statusSentence } from '../../cli/views/report-text.ts';
 import {
   isOnlySaid,
   isOpenQuestion,
+  namedRecord,
   standingNames,
   whyNotAccepted,
 } from '../../operations/decide/resolve.ts';
@@ -585,6 +586,14 @@ test('a record that somebody has named for an item, and that the run has not tak
   assert.equal(may(words, 'wtd_8'), false, 'nobody has named it');
   assert.equal(may(kept({ ...EXECUTED, recordId: 'wtd_1' }, signed(null)), 'wtd_1'), false, 'it is its own');
   assert.equal(may(kept(EXECUTED), 'wtd_9'), false, 'it counts');
+});
+
+test('what somebody has named is shown as the service has it, and need not be there to be contradicted', async () => {
+  const shown = (service: ReturnType<typeof serviceOf>) => namedRecord(service, A_PAYMENT, 'wtd_9');
+  const another = { ...WITHDRAWAL, id: 'wtd_9', withdrawalAmount: '1.00' };
+  assert.deepEqual(await shown(serviceOf({ withdrawals: [another] })), another);
+  assert.equal(await shown(serviceOf({})), null);
+  assert.equal(await shown(serviceOf({ cut: true })), null);
 });
 
 test('a record is named for another item only as long as nobody has said otherwise', () => {
