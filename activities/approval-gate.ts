@@ -50,13 +50,14 @@ import {
   type GatedWrite,
   type PoliciesRead,
 } from '../domain/writes/write-gate.ts';
-import { dateOfRunId } from '../calendar/business-date.ts';
+import { dateOfRunId, sendWindowsOf } from '../calendar/business-date.ts';
 import { hashOfChunk, isListOf } from '../language/batch/chunk-hash.ts';
 import { planHash } from '../language/plan-hash.ts';
 import { keyOfSignature } from '../language/ssh-signers.ts';
 import type { Clock, Deps } from './deps.ts';
 import { ageMs, momentOf } from './moment.ts';
 import { putLast } from './put-last.ts';
+import { minuteText } from '../domain/waits.ts';
 import { SharedReads } from './shared-read.ts';
 import type { ApprovalGate, NotApproved } from './write-gate.ts';
 
@@ -314,14 +315,14 @@ class Judge {
     return Promise.all(ofPlan.map(([number, count]) => this.#rows.mostOf(plan, number, count)));
   }
 
-  /** Null: it is the plan of another run, or of another mode or organisation. @throws Error when there is none */
+  /** Null: it is the plan of another run, date, mode or organisation. @throws Error when there is none */
   async #planOf(run: RunName): Promise<Plan | null> {
     const { readPlan, mode, organisation } = this.#options;
     const state = await this.#plans.get(runName(run), () => readPlan(run)).value(PLAN_READ_MS);
     if (state.kind !== 'plan') throw new Error('its plan is not there');
     const { plan } = state;
     const isOwn = plan.credentials.mode === mode && plan.credentials.organisation === organisation;
-    return runName(plan.run) === runName(run) && isOwn ? plan : null;
+    return runName(plan.run) === runName(run) && isOwn && isOfItsDate(plan) ? plan : null;
   }
 
   /** @param said the instruction that must be signed; null: the plan must be */
@@ -335,9 +336,12 @@ class Judge {
         true,
         `${name}: ${first.why}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
       );
+    const nowMs = this.#options.clock.wallMs();
+    if (said !== null && said.atMs > nowMs + AHEAD_MS)
+      return awaiting(true, `${name}: ${first.why}; ${toCome(said)}`);
     const rules = covering.map(({ rule }) => rule);
     const signed = await this.#verifying.signedIn(kept, approvals, { plan, hash: hashOf(plan), said, rules });
-    const since = { madeAtMs: said?.atMs ?? plan.madeAtMs, nowMs: this.#options.clock.wallMs() };
+    const since = { madeAtMs: said?.atMs ?? plan.madeAtMs, nowMs };
     const all = covering.map(({ rule, why }) => {
       const standing = standingBy(rule, signed.all, approvals, since);
       if (standing.kind === 'approved') return null;
@@ -346,6 +350,12 @@ class Judge {
     });
     return all.find((one) => one !== null) ?? null;
   }
+}
+
+/** True where the plan may send as long as the date of its run says. Until then what people sign of it counts. */
+function isOfItsDate({ run, sendWindows }: Plan): boolean {
+  const date = dateOfRunId(run.id);
+  return date !== null && sendWindows.withdrawalsUntilMs === sendWindowsOf(date, 'UTC').withdrawalsUntilMs;
 }
 
 /** Which rules cover a run that pays this besides what its plan says. */
@@ -403,6 +413,14 @@ function whyNotListed(kept: Kept, said: Signable): string | null {
   return listed.length === 0 || said.chunks.some((named) => isListOf(named, listed))
     ? null
     : `the payments that are paid again are not those that ${quoted(said.by)} has named`;
+}
+
+/** Far more than clocks are apart. */
+const AHEAD_MS = 3_600_000;
+
+/** What is paid again counts from the date of what was said. A later one would count longer than the service keeps a key. */
+function toCome({ by, atMs }: Signable): string {
+  return `what ${quoted(by)} is said to have said is dated ${minuteText(atMs)}, which is still to come`;
 }
 
 /** `isJudged`: false where signatures may be there that this worker cannot judge now. */

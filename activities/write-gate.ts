@@ -28,7 +28,7 @@ import { quotedSides } from '../domain/writes/trade-price.ts';
 import { SentBefore, keyOf, type CameOfIt, type Send } from '../domain/writes/sent-before.ts';
 import type { CeilingTally } from './ceiling-tally.ts';
 import { TradesRead } from './trades-read.ts';
-import { dateOfRunId, settledAtTheLatestMs } from '../calendar/business-date.ts';
+import { dateOfRunId, sendWindowsOf, settledAtTheLatestMs } from '../calendar/business-date.ts';
 import type { Held } from '../domain/plan/holding.ts';
 import { onTheWay } from '../domain/plan/on-the-way.ts';
 import { UNSETTLED_LOOK_BACK_MS } from '../service/observe.ts';
@@ -173,6 +173,7 @@ export function writeGate(options: Options): WriteGate {
       nowMs: clock.wallMs(),
       decimalsOf: (currency: string) => decimalsOf(currency, facts.decimals),
       dateOf: dateOfRunId,
+      sendWindowsOf,
       brought: trades.ofLegs,
       held: trades.unsettled === null ? null : await heldNow(options, trades.unsettled),
     };

@@ -22,6 +22,9 @@ import { brokenPaymentLimit, brokenTradeLimit, type Gross } from '../plan/limits
 import { keepsGuard, worthOf } from '../plan/price-bounds.ts';
 import { moneyText } from '../currencies.ts';
 import { firstReference, generationOf, reference, runOf } from '../references.ts';
+import { eightOf } from '../people/instructions.ts';
+import type { SendWindows } from '../plan/plan.ts';
+import { minuteText } from '../waits.ts';
 import type { Approvals } from './approval-rules.ts';
 import type { Ceilings } from './ceilings.ts';
 import type { Mode, SettlementWindow, Trade } from '../service/records.ts';
@@ -88,6 +91,8 @@ export type Gate = {
   readonly decimalsOf: (currency: string) => number;
   /** The business date with which the id of a run begins; null: it begins with none. */
   readonly dateOf: (runId: string) => string | null;
+  /** When a run of this date may send, in the zone of its policy. */
+  readonly sendWindowsOf: (date: string, zone: string) => SendWindows;
   /** The trades of the legs that bring what a payment pays (`bringingLegsOf`). */
   readonly brought: readonly Trade[];
   /** What is there and on its way (`needsBalances`); null: it cannot be read, or the write does not depend on it. */
@@ -132,10 +137,13 @@ export function whyNotAllowed(gate: Gate, write: GatedWrite): string | null {
   const named = gate.policies.filter(({ policy }) => policy.name === run.policy);
   if (named.length === 0) return `the folder has no policy "${run.policy}"`;
   const date = gate.dateOf(run.id);
+  if (date === null) return `the id of run "${run.id}" begins with no date`;
   const versions = versionsFor(named, run.policy, date);
   if (versions.length === 0)
-    return `the folder has no policy "${run.policy}" for runs of ${date ?? 'this id'}, only a replaced one for earlier dates`;
-  const reasons = versions.map((version) => whyNotBy(gate, version, write));
+    return `the folder has no policy "${run.policy}" for runs of ${date}, only a replaced one for earlier dates`;
+  const reasons = versions.map(
+    (version) => whyNotNow(gate, version, { write, date }) ?? whyNotBy(gate, version, write),
+  );
   return reasons.includes(null) ? null : (reasons[0] ?? null);
 }
 
@@ -163,6 +171,25 @@ export function movedBy(write: GatedWrite): Gross {
     case 'withdrawal':
       return [{ value: write.amount, currency: write.currency }];
   }
+}
+
+/**
+ * Why nothing of the plan leaves at this time, by the date in its reference: what the plan or Temporal says of that date does not
+ * count. The service forgets the key of a payment after seven days, and would make the same payment once more. What people have said
+ * to pay again has a window of its own, from when it was said.
+ */
+function whyNotNow(
+  { nowMs, sendWindowsOf }: Gate,
+  { policy }: AllowedPolicy,
+  { write, date }: { readonly write: GatedWrite; readonly date: string },
+): string | null {
+  const generation = generationOf(firstReference(write.reference), write.reference) ?? 1;
+  if (write.kind === 'withdrawal' && eightOf(generation) > 0) return null;
+  const { opensAtMs, tradesUntilMs, withdrawalsUntilMs } = sendWindowsOf(date, policy.zone);
+  const untilMs = write.kind === 'withdrawal' ? withdrawalsUntilMs : tradesUntilMs;
+  const does = write.kind === 'withdrawal' ? 'pays' : 'trades';
+  if (nowMs < opensAtMs) return `a run of ${date} ${does} nothing before ${minuteText(opensAtMs)}`;
+  return nowMs > untilMs ? `a run of ${date} ${does} nothing after ${minuteText(untilMs)}` : null;
 }
 
 function whyNotBy(gate: Gate, version: AllowedPolicy, write: GatedWrite): string | null {
@@ -243,7 +270,7 @@ function whyNotTraded(gate: Gate, version: AllowedPolicy, write: Quoted | Traded
     (write.kind === 'quote' ? whyNotTerms(policy, write) : null) ??
     brokenLimit(policy.rules.limits, write) ??
     whyNotOfTarget(gate, version, write) ??
-    (write.kind === 'quote' ? null : whyNotPrice(gate, version, write))
+    whyNotPrice(gate, version, write)
   );
 }
 
@@ -319,14 +346,19 @@ function brokenLimit(limits: Limits | null, write: Quoted | Traded): string | nu
   return broken === null ? null : `does not allow the amount: ${broken}`;
 }
 
-function whyNotPrice(gate: Gate, { policy, referenceRates }: AllowedPolicy, write: Traded): string | null {
+/** The price of a quote is asked about when it is traded. Where no price could be taken, no quote is asked for that would only die. */
+function whyNotPrice(
+  gate: Gate,
+  { policy, referenceRates }: AllowedPolicy,
+  write: Quoted | Traded,
+): string | null {
   const { nowMs: observedAtMs, decimalsOf } = gate;
   const guard = guardOf({ policy, referenceRates, decimalsOf, observation: { observedAtMs } }, write);
   if (guard === null) return null;
   if (guard.bound === null) return `takes no price: it is bound ${guard.text}`;
   if (guard.staleAtMs !== null && guard.staleAtMs < observedAtMs)
     return 'takes no price: the reference rates of the folder are too old';
-  return keepsGuard(guard.bound, write.sellAmount, write.buyAmount)
+  return write.kind === 'quote' || keepsGuard(guard.bound, write.sellAmount, write.buyAmount)
     ? null
     : `does not allow the price (it must be ${guard.text})`;
 }

@@ -358,6 +358,17 @@ test('when the time for signing is over, the run is told as late and still waits
   assert.equal(forgotten.sent(), 0);
 });
 
+test('a plan that may send for longer than the date of its run says is no plan, whoever has signed it (M1)', async () => {
+  const withdrawalsUntilMs = NOW + 60 * 24 * HOUR_MS;
+  const long = { ...PLAN, sendWindows: { ...PLAN.sendWindows, withdrawalsUntilMs } };
+  const said = await Promise.all([
+    signedBy(dan, long, { as: 'starter', expiresAtMs: withdrawalsUntilMs }),
+    signedBy(ana, long, { expiresAtMs: withdrawalsUntilMs }),
+    signedBy(ben, long, { expiresAtMs: withdrawalsUntilMs }),
+  ]);
+  await assertHeld({ words: () => said, plan: () => long }, /the plan .* is another one’s/, 'NOT_ALLOWED');
+});
+
 test('what the plan that the worker has read does not have is not sent, whatever a workflow hands over', async () => {
   const said = [START, BY_ANA, BY_BEN];
   const elsewhere: Plan = {
@@ -709,6 +720,10 @@ test('signed by who has said it and by two others, it is paid again, also after 
   assert.equal((await paysAgain(one)).kind, 'DONE');
   // It opens eight generations and no more.
   await assertNotPaidAgain(paysAgain(one, 17), /no person has said/, 'NOT_ALLOWED');
+  // Nobody says anything tomorrow, and so opens no window until then.
+  const early = gated({ words: () => words });
+  early.passes(atMs - NOW - 2 * HOUR_MS);
+  await assertNotPaidAgain(paysAgain(early), /is dated 2026-12-11 .* still to come/);
   // A later date would open a later window.
   const redated = words.map((word) =>
     word.id === late.id ? { ...late, date: '2027-01-11', atMs: atMs + 1 } : word,

@@ -38,6 +38,10 @@ const POLICY = sells1000(
   `{ id: rent, account: ${PAYMENT.account}, amount: rest, rounding: down }`,
 );
 /** Pays what the fixed payment leaves of what the trade brings. */
+const RATES = {
+  asOf: new Date(NOW).toISOString(),
+  rates: [{ value: '17.25', currency: 'MXN', per: 'USD' }],
+};
 const RENT = { ...PAYMENT, id: 'rent', reference: 'p.2026-11-21.rent' };
 const KEY = (await makeKey()).key;
 
@@ -75,7 +79,7 @@ function gated(
       const loaded = loadPolicy(text, 'p.yaml');
       assert.ok(loaded.ok, JSON.stringify(loaded));
       const { policy, hash } = loaded;
-      return { policy, hash, destinations: null, referenceRates: null, before: null };
+      return { policy, hash, destinations: null, referenceRates: RATES, before: null };
     }),
     ceilings: ceilingsNow(),
     approvals: null,

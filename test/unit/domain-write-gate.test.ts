@@ -1,7 +1,7 @@
 /** The write gate: what the worker's own folder of policies allows to be sent (M4), whatever Temporal says. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { dateOfRunId } from '../../calendar/business-date.ts';
+import { dateOfRunId, sendWindowsOf } from '../../calendar/business-date.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { Held } from '../../domain/plan/holding.ts';
 import {
@@ -99,6 +99,7 @@ function whyNot(
     nowMs: NOW,
     decimalsOf: () => 2,
     dateOf: dateOfRunId,
+    sendWindowsOf,
     brought: BROUGHT,
     held: HELD,
   } as const;
@@ -198,7 +199,7 @@ describe('a conversion of the folder', () => {
     // The newer policy holds for them too: a corrected run takes the place of an older one.
     assert.equal(whyNot([now, replaced], { ...earlier, account: OTHER } as GatedWrite), null);
     assert.match(whyNot([replaced], old) ?? '', /only a replaced one for earlier dates/);
-    assert.match(whyNot([replaced], { ...old, reference: 'p.odd.supplier' }) ?? '', /replaced/);
+    assert.match(whyNot([replaced], { ...old, reference: 'p.odd.supplier' }) ?? '', /with no date/);
   });
 
   test('that sells all of a currency is asked for by the sold amount, at any amount within the limits', () => {
@@ -207,6 +208,23 @@ describe('a conversion of the folder', () => {
     assert.match(whyNot(all, quote('USD', 'MXN', '1500.01')) ?? '', /per_trade/);
     assert.match(whyNot(all, quote('USD', 'MXN', '10', 'buy')) ?? '', /fixes the sold amount/);
   });
+});
+
+test('nothing of a plan leaves before the date in its reference, or after its send window', () => {
+  const policies = [allowed(CONVERT)];
+  const paid = pay('supplier', SUPPLIER, '17250.00');
+  const again = { ...paid, reference: `${paid.reference}~9` };
+  const at = (write: GatedWrite, moment: string) =>
+    whyNot(policies, write, { nowMs: Date.parse(moment) }) ?? 'allowed';
+  assert.match(at(paid, '2026-11-20T10:59:59Z'), /pays nothing before/);
+  assert.equal(at(paid, '2026-11-26T12:00:00Z'), 'allowed');
+  assert.match(at(paid, '2026-11-26T12:00:01Z'), /of 2026-11-21 pays nothing after 2026-11-26 12:00 UTC/);
+  assert.match(at({ ...paid, reference: `${paid.reference}~8` }, '2026-11-27T00:00:00Z'), /pays nothing/);
+  // What people have said later has a later window.
+  assert.equal(at(again, '2026-12-21T00:00:00Z'), 'allowed');
+  const sale = quote('USD', 'MXN', '1000.00');
+  assert.match(at(sale, '2026-11-20T00:00:00Z'), /trades nothing before/);
+  assert.match(at(sale, '2026-11-23T00:00:00Z'), /trades nothing after/);
 });
 
 test('what is no positive amount is not allowed, also where no limit is', () => {
@@ -239,11 +257,13 @@ describe('a rebalancing of the folder', () => {
     assert.match(whyNot(POLICIES, trade('EUR', 'USD', '400000', '432000')) ?? '', /per_trade/);
   });
 
-  test('takes no price where the folder has no rates, or they are too old', () => {
-    const write = trade('EUR', 'USD', '1000', '1080');
-    assert.match(whyNot([allowed(REBALANCE)], write) ?? '', /takes no price/);
+  test('takes no price, and asks for no quote, where the folder has no rates, or they are too old', () => {
     const nowMs = NOW + 30 * 3_600_000;
-    assert.match(whyNot(POLICIES, write, { nowMs }) ?? '', /too old/);
+    for (const write of [trade('EUR', 'USD', '1000', '1080'), quote('EUR', 'USD', '1000')]) {
+      assert.match(whyNot([allowed(REBALANCE)], write) ?? '', /takes no price/);
+      const later = { ...write, reference: 'p.2026-11-22.leg-1' };
+      assert.match(whyNot(POLICIES, later, { nowMs }) ?? '', /too old/);
+    }
   });
 
   test('fixes the amount of the other currency, and takes no quote of its base', () => {
