@@ -11,6 +11,7 @@ import type { Plan } from '../domain/plan/plan.ts';
 import {
   eightOf,
   instructionsAbout,
+  lastAlikeList,
   type Kept,
   type PaidAgain,
   type Recorded,
@@ -29,6 +30,7 @@ import {
   paysAgain,
   quoted,
   signableText,
+  signedKind,
   standingBy,
   standingText,
   textToSign,
@@ -331,21 +333,21 @@ class Judge {
     const [first] = covering;
     if (first === undefined) return null;
     const name = `run ${runName(plan.run)}${said === null ? '' : `, ${signableText(said)}`}`;
+    const asked = `${name}: ${first.why}`;
     if (version === null)
       return awaiting(
         true,
-        `${name}: ${first.why}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
+        `${asked}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
       );
     const nowMs = this.#options.clock.wallMs();
-    if (said !== null && said.atMs > nowMs + AHEAD_MS)
-      return awaiting(true, `${name}: ${first.why}; ${toCome(said)}`);
+    if (said !== null && said.atMs > nowMs + AHEAD_MS) return awaiting(true, `${asked}; ${toCome(said)}`);
     const rules = covering.map(({ rule }) => rule);
     const signed = await this.#verifying.signedIn(kept, approvals, { plan, hash: hashOf(plan), said, rules });
     const since = { madeAtMs: said?.atMs ?? plan.madeAtMs, nowMs };
     const all = covering.map(({ rule, why }) => {
       const standing = standingBy(rule, signed.all, approvals, since);
       if (standing.kind === 'approved') return null;
-      const told = `${name}: ${why}; ${standingText(rule, standing, said === null ? 'plan' : 'instruction')}`;
+      const told = `${name}: ${why}; ${standingText(rule, standing, signedKind(said))}`;
       return unapproved(told, signed);
     });
     return all.find((one) => one !== null) ?? null;
@@ -394,12 +396,13 @@ function openingOf(
     : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${quoted(said.by)} has named`;
 }
 
-/** All that people must approve. What was spelled out of a list is approved with the list. */
+/** All that people must approve. What was spelled out of a list is approved with the list. Of lists of look-alikes the last one counts. */
 function signableIn({ instructions }: Kept): readonly Signable[] {
   const lists = new Set(instructions.flatMap(({ kind, id }) => (kind === 'pay these again' ? [id] : [])));
-  return instructions.flatMap((said) =>
-    isSignable(said) && !(said.kind === 'pay again' && lists.has(said.id)) ? [said] : [],
-  );
+  const alike = lastAlikeList({ instructions });
+  const isOver = (said: Signable): boolean =>
+    said.kind === 'go-on' ? said !== alike : said.kind === 'pay again' && lists.has(said.id);
+  return instructions.flatMap((said) => (isSignable(said) && !isOver(said) ? [said] : []));
 }
 
 function listedBy({ facts }: Kept, { id }: Signable): readonly PaidAgain[] {

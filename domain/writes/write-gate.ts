@@ -26,7 +26,7 @@ import { eightOf } from '../people/instructions.ts';
 import type { SendWindows } from '../plan/plan.ts';
 import { minuteText } from '../waits.ts';
 import type { Approvals } from './approval-rules.ts';
-import type { Ceilings } from './ceilings.ts';
+import type { CeilingsFile } from './ceilings.ts';
 import type { Mode, SettlementWindow, Trade } from '../service/records.ts';
 import { sidesOf } from './lookups.ts';
 
@@ -47,7 +47,7 @@ export type AllowedPolicy = {
 export type PoliciesRead = {
   readonly policies: readonly AllowedPolicy[];
   /** Null: the folder has no `ceilings.yaml`, and nothing binds a day. */
-  readonly ceilings: Ceilings | null;
+  readonly ceilings: CeilingsFile | null;
   /** Null: the folder has no `approvals.yaml`, and nobody needs to sign anything. */
   readonly approvals: Approvals | null;
   /** Parts of a sentence that each name a file. */
