@@ -479,6 +479,8 @@ export class Verifying {
   readonly #verify: Options['verify'];
   readonly #results = new Map<string, { readonly result: Verified; readonly untilMs: number }>();
   readonly #underWay = new Map<string, Promise<Verified>>();
+  /** How many verifications are under way of what people have said about each run. */
+  readonly #countOf = new Map<string, number>();
   readonly #inPlace = pLimit(2);
 
   constructor(clock: Clock, verify: Options['verify']) {
@@ -502,11 +504,15 @@ export class Verifying {
       const text = textToSign({ as, plan, planHash: hash, said: about, expiresAtMs });
       return [{ as, expiresAtMs, signature, atMs, text }];
     });
-    return this.verified(entries, approvals, rules);
+    return this.verified(runName(plan.run), entries, approvals, rules);
   }
 
-  /** @param entries oldest first */
+  /**
+   * @param owner what they are about: a run, or the halts. Those of one keep none of another waiting for long
+   * @param entries oldest first
+   */
   async verified(
+    owner: string,
     entries: readonly Signature[],
     approvals: Approvals,
     rules: readonly ApprovalRule[],
@@ -523,15 +529,20 @@ export class Verifying {
     const ids = [...new Set(asked.map(({ id }) => id))].filter((id) => !this.#underWay.has(id));
     const unknown = ids.filter((id) => !this.#results.has(id));
     const old = ids.filter((id) => this.#lastOf(id) === 'bad' && this.#known(id) === null);
-    const half = MOST_AT_ONCE / 2;
-    const first = [...unknown.slice(0, half), ...unknown.slice(half).slice(-half)];
-    const now = new Set([...first, ...old.slice(0, MOST_AT_ONCE - first.length)]);
+    const room = Math.max(0, MOST_AT_ONCE - (this.#countOf.get(owner) ?? 0));
+    const oldest = unknown.slice(0, Math.ceil(room / 2));
+    const newest = unknown
+      .slice(oldest.length)
+      .toReversed()
+      .slice(0, room - oldest.length);
+    const first = [...oldest, ...newest];
+    const now = new Set([...first, ...old.slice(0, room - first.length)]);
     const results = await Promise.all(
       asked.map(async ({ said, of, id }) => {
         const known = this.#known(id) ?? this.#underWay.get(id) ?? null;
         // One that was good is asked for again at once: nobody else can make such a one. One that was bad stays bad until its turn.
         const isLeft = known === null && this.#lastOf(id) !== 'good' && !now.has(id);
-        return { said, of, result: isLeft ? this.#lastOf(id) : await (known ?? this.#ask(id, of)) };
+        return { said, of, result: isLeft ? this.#lastOf(id) : await (known ?? this.#ask(owner, id, of)) };
       }),
     );
     return {
@@ -556,10 +567,20 @@ export class Verifying {
   }
 
   /** Calls for the same at the same time share one verification. */
-  #ask(name: string, of: ToVerify): Promise<Verified> {
-    const asked = this.#inPlace(() => this.#askNow(name, of)).finally(() => this.#underWay.delete(name));
+  #ask(owner: string, name: string, of: ToVerify): Promise<Verified> {
+    this.#count(owner, 1);
+    const asked = this.#inPlace(() => this.#askNow(name, of)).finally(() => {
+      this.#underWay.delete(name);
+      this.#count(owner, -1);
+    });
     this.#underWay.set(name, asked);
     return asked;
+  }
+
+  #count(owner: string, more: 1 | -1): void {
+    const count = (this.#countOf.get(owner) ?? 0) + more;
+    if (count > 0) this.#countOf.set(owner, count);
+    else this.#countOf.delete(owner);
   }
 
   async #askNow(name: string, of: ToVerify): Promise<Verified> {

@@ -590,6 +590,22 @@ test('a flood of signatures delays what counts and never forges it, and each is 
   assert.equal(again.verified(), count);
 });
 
+test('a flood about many instructions of a run is verified a few at a time, and so keeps no other run waiting', async () => {
+  const words = Array.from({ length: 50 }, (_, index): readonly Recorded[] => {
+    const about = { ...AGAIN, id: `again-${index}` };
+    const forged = Array.from({ length: 16 }, (__, nth) => ({
+      ...BY_BEN,
+      about: about.id,
+      signature: forgedBy(ana),
+      expiresAtMs: NOW + HOUR_MS + nth,
+    }));
+    return [about, ...forged];
+  }).flat();
+  const one = gated({ words: () => words, isHeard: true, verify: async () => 'bad' });
+  await one.heard();
+  assert.equal(one.verified(), 16);
+});
+
 test('a flood behind good signatures keeps none of them back, also when they are asked about once more', async () => {
   const forged = Array.from({ length: 70 }, (_, index) => ({
     ...BY_BEN,
