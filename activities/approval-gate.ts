@@ -319,14 +319,14 @@ class Judge {
     const [first] = covering;
     if (first === undefined) return null;
     const name = `run ${runName(plan.run)}${said === null ? '' : `, ${signableText(said)}`}`;
+    const asked = `${name}: ${first.why}`;
     if (version === null)
       return awaiting(
         true,
-        `${name}: ${first.why}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
+        `${asked}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
       );
     const nowMs = this.#options.clock.wallMs();
-    if (said !== null && said.atMs > nowMs + AHEAD_MS)
-      return awaiting(true, `${name}: ${first.why}; ${toCome(said)}`);
+    if (said !== null && said.atMs > nowMs + AHEAD_MS) return awaiting(true, `${asked}; ${toCome(said)}`);
     const rules = covering.map(({ rule }) => rule);
     const signed = await this.#verifying.signedIn(kept, approvals, { plan, hash: hashOf(plan), said, rules });
     const since = { madeAtMs: said?.atMs ?? plan.madeAtMs, nowMs };

@@ -6,14 +6,16 @@
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { after, before, describe, type TestContext } from 'node:test';
-import { Client, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
+import { Client, type WorkflowHandle } from '@temporalio/client';
 import { defaultPayloadConverter, type Payload, type PayloadCodec } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { describe as describeInTemporal } from '../../durable/described.ts';
 import { readFirstPlan } from '../../durable/plans.ts';
+import { workflowIdOf } from '../../domain/references.ts';
 import { NEW_LEG } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
@@ -165,18 +167,34 @@ function attacks(isSealed: boolean): void {
     return clientWith({ ...BLIND, encode: async () => [copy] });
   }
 
-  /** Calls an activity of ours from a workflow of his own: it is refused for what it is, or because nothing of it was sealed. */
-  async function isRefused(activity: string, call: object): Promise<void> {
-    const nowMs = stage.time.now();
-    const args = [{ taskQueue: ourQueue(), activity, nowMs, call: { plan, ...call } }];
-    const told = await his.workflow
-      .execute('straight', { taskQueue: hisQueue(), workflowId: uniqueName('his'), args })
-      .then(
+  /**
+   * Calls an activity of ours from a workflow of his own, under an id of his own and under that of a run, of which he has begun what
+   * people say: it is refused for what it is, or because nothing of it was sealed.
+   */
+  async function isRefused(
+    activity: string,
+    call: object,
+    run = { policy: POLICY, id: idOf('his') },
+  ): Promise<void> {
+    const asOfRun = JSON.stringify({ plan, ...call })
+      .replaceAll(done.name.id, run.id)
+      .replaceAll(POLICY, run.policy);
+    const own: unknown = JSON.parse(asOfRun);
+    await his.workflow.start(INSTRUCTIONS_TYPE, {
+      workflowId: instructionsIdOf('SANDBOX', run),
+      taskQueue: ourQueue(),
+      args: [{ mode: 'SANDBOX', run }],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    });
+    for (const workflowId of [uniqueName('his'), workflowIdOf('SANDBOX', run)]) {
+      // One after the other.
+      const args = [{ taskQueue: ourQueue(), activity, nowMs: stage.time.now(), call: own }];
+      const told = await his.workflow.execute('straight', { taskQueue: hisQueue(), workflowId, args }).then(
         (answer) => JSON.stringify(answer),
-        (error: unknown) => error,
+        (error: unknown) => inspect(error, { depth: 5 }),
       );
-    if (!isSealed) assert.match(String(told), /"NOT_ALLOWED"/);
-    else assert.ok(told instanceof WorkflowFailedError || /unreadable/.test(String(told)), String(told));
+      assert.match(told, isSealed ? /unreadable|WorkflowFailedError/ : /NOT_ALLOWED/);
+    }
   }
 
   async function assertInAttention(name: string, code: string): Promise<void> {
@@ -254,6 +272,24 @@ function attacks(isSealed: boolean): void {
         seal: 'his own',
       };
       await isRefused('executeTrade', { ...call, state: { ...NEW_LEG, quotes: 1, quote } });
+    },
+  );
+
+  attack(
+    'a payment to a destination of ours, under the date of another day or under none, is not sent',
+    async () => {
+      const amount = '17250.00';
+      const payment = { ...plan.payments[0], amount: { kind: 'fixed', value: amount }, dependsOn: null };
+      const item = {
+        payment,
+        wanted: { amount, ahead: '0', unwanted: null },
+        state: { ...NEW_PAYMENT, sent: true },
+      };
+      const sendWindows = { opensAtMs: 0, tradesUntilMs: 9e12, withdrawalsUntilMs: 9e12 };
+      const call = { plan: { ...plan, sendWindows }, items: [item], othersAccepted: false, twinIds: [] };
+      for (const id of ['2020-01-01', '2099-01-01', 'whatever'])
+        // One after the other.
+        await isRefused('createWithdrawals', call, { policy: TEAM, id });
     },
   );
 

@@ -270,6 +270,18 @@ test('a ceiling is one of a day in UTC; what is sent near midnight counts on bot
   assert.ok(await takes(worker, 'b', '1000'));
 });
 
+test('what is in doubt counts on each day on which it leaves, since its record may be made then; what was made counts once', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  for (const item of ['lost', 'made']) assert.ok(await takes(worker, item, '300'));
+  worker.told(pay('lost', '300'), NO_ANSWER);
+  worker.told(pay('made', '300'), done(WITHDRAWAL));
+  office.nowMs = Date.parse('2026-11-22T10:00:00Z');
+  for (const item of ['lost', 'made']) assert.ok(await takes(worker, item, '300'));
+  assert.ok(!(await takes(worker, 'b', '700.01')));
+  assert.ok(await takes(worker, 'b', '700'));
+});
+
 test('a hundred sends read the lists once', async () => {
   const office = new Office();
   const worker = office.settled();
