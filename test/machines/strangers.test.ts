@@ -193,6 +193,7 @@ function attacks(isSealed: boolean): void {
     });
     for (const workflowId of [uniqueName('his'), workflowIdOf('SANDBOX', run)]) {
       // One after the other.
+      const args = [{ taskQueue: ourQueue(), activity, nowMs: stage.time.now(), call: own }];
       const told = await his.workflow.execute('straight', { taskQueue: hisQueue(), workflowId, args }).then(
         (answer) => JSON.stringify(answer),
         (error: unknown) => inspect(error, { depth: 5 }),
