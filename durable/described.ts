@@ -1,11 +1,12 @@
 /** Whether Temporal has a workflow, and how it stands. All of our code asks about one workflow through this file. */
 import type { Client, WorkflowExecutionDescription, WorkflowExecutionStatusName } from '@temporalio/client';
 import { isGone, msOf } from './history.ts';
+import { isOfMissingKey, readingOn } from './reading-on.ts';
 
 type Shown = { readonly status: { readonly name: WorkflowExecutionStatusName } };
 
 /**
- * Null: Temporal has no such workflow, or has it no longer.
+ * Null: Temporal has no such workflow, or has it no longer. A memo whose key is missing is left unread.
  * @param runId absent: the newest Temporal run of the id
  */
 export async function describe(
@@ -17,6 +18,7 @@ export async function describe(
     return await client.workflow.getHandle(workflowId, runId).describe();
   } catch (error) {
     if (isGone(error)) return null;
+    if (isOfMissingKey(error)) return describe(readingOn(client), workflowId, runId);
     throw error;
   }
 }

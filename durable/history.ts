@@ -1,7 +1,7 @@
 /** Reads the history of one Temporal run, and the values of its payloads. The caller checks these values. */
 import { ServiceError, WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { isRecord } from '../domain/shape.ts';
-import { SAYS_KEY_MISSING, SEAL_KEY_MISSING } from '../domain/unreadable.ts';
+import { SEAL_KEY_MISSING, missingKeyIn } from '../domain/unreadable.ts';
 
 export type HistoryEvents = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>;
 export type HistoryEvent = HistoryEvents[number];
@@ -30,11 +30,14 @@ export async function readEvents(
   }
 }
 
-/** The type of the failure of the last workflow task; null: it has not failed, or another one has followed. Reads a few events. */
+/**
+ * The type of the failure of the last workflow task; null: it has not failed, or another one has followed. Reads a few events.
+ * @param runId absent: the newest Temporal run of the id
+ */
 export async function lastTaskFailure(
   client: Client,
   workflowId: string,
-  runId: string,
+  runId = '',
 ): Promise<string | null> {
   const { history } = await client.workflowService.getWorkflowExecutionHistoryReverse({
     namespace: client.options.namespace,
@@ -48,7 +51,7 @@ export async function lastTaskFailure(
   );
   const [failure = null] = ends;
   // Of what the code of a workflow throws, Temporal keeps only the text.
-  if (SAYS_KEY_MISSING.test(failure?.message ?? '')) return SEAL_KEY_MISSING;
+  if (missingKeyIn(failure?.message ?? '') !== null) return SEAL_KEY_MISSING;
   return failure?.applicationFailureInfo?.type ?? null;
 }
 

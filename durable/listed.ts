@@ -5,6 +5,7 @@ import { workflowIdsOf } from '../domain/references.ts';
 import { PLAN_TYPE } from '../workflows/names.ts';
 import { isOpen } from './described.ts';
 import { isRefused } from './history.ts';
+import { isOfMissingKey, readingOn } from './reading-on.ts';
 
 export type Wanted = {
   readonly types: readonly string[];
@@ -39,7 +40,22 @@ export function queryFor({ types, mode, policy = null, also = [] }: Wanted): str
 
 /** Every Temporal run of the workflows that are wanted, the newest first. */
 export function listed(client: Client, wanted: Wanted): AsyncIterable<WorkflowExecutionInfo> {
-  return client.workflow.list({ query: queryFor(wanted) });
+  return found(client, queryFor(wanted));
+}
+
+/** What a query finds. A memo whose key is missing is left unread, and the list goes on. */
+async function* found(client: Client, query: string): AsyncGenerator<WorkflowExecutionInfo> {
+  const told = new Set<string>();
+  try {
+    for await (const info of client.workflow.list({ query })) {
+      told.add(info.runId);
+      yield info;
+    }
+  } catch (error) {
+    if (!isOfMissingKey(error)) throw error;
+    for await (const info of readingOn(client).workflow.list({ query }))
+      if (!told.has(info.runId)) yield info;
+  }
 }
 
 /** Keeps a workflow if it is the newest Temporal run of its id so far: a run that was reset or started again has several. */
@@ -53,7 +69,7 @@ export function keepNewest(newest: Map<string, WorkflowExecutionInfo>, info: Wor
 export async function maybePaused(client: Client, mode: Mode): Promise<readonly WorkflowExecutionInfo[]> {
   const infos: WorkflowExecutionInfo[] = [];
   try {
-    for await (const info of client.workflow.list({ query: MAY_BE_PAUSED })) infos.push(info);
+    for await (const info of found(client, MAY_BE_PAUSED)) infos.push(info);
   } catch (error) {
     if (!isRefused(error)) throw error;
   }
@@ -81,7 +97,7 @@ async function inOrder(
   momentOf: (info: WorkflowExecutionInfo) => Date | undefined,
 ): Promise<readonly WorkflowExecutionInfo[]> {
   const infos: WorkflowExecutionInfo[] = [];
-  for await (const info of client.workflow.list({ query })) infos.push(info);
+  for await (const info of found(client, query)) infos.push(info);
   const ms = (info: WorkflowExecutionInfo): number => momentOf(info)?.getTime() ?? 0;
   return infos.toSorted((one, other) => ms(one) - ms(other));
 }

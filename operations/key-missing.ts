@@ -1,5 +1,5 @@
 /** How it is told that a worker or this command does not have the key that has sealed what Temporal has. */
-import { SAYS_KEY_MISSING, SEAL_KEY_MISSING } from '../domain/unreadable.ts';
+import { SEAL_KEY_MISSING, missingKeyIn } from '../domain/unreadable.ts';
 import { CommandFailure } from './failure.ts';
 
 const DEPTH = 5;
@@ -8,15 +8,15 @@ const DEPTH = 5;
 export function keyMissing(error: unknown, place: string | null = null): CommandFailure | null {
   let each: unknown = error;
   for (let depth = 0; depth < DEPTH && each instanceof Error; depth += 1) {
-    const isSaid = SAYS_KEY_MISSING.test(each.message) || ('type' in each && each.type === SEAL_KEY_MISSING);
-    if (isSaid) return failureAt(place, each.message);
+    const key = missingKeyIn(each.message);
+    if (key !== null) return keyMissingAt(place, key);
     each = each.cause;
   }
   return null;
 }
 
-function failureAt(place: string | null, said: string): CommandFailure {
-  const [, id = '?'] = /key "([^"]*)"/.exec(said) ?? [];
+/** What is said where the key of this id is missing. */
+export function keyMissingAt(place: string | null, id: string): CommandFailure {
   return new CommandFailure('configuration', [
     {
       code: SEAL_KEY_MISSING,
@@ -26,3 +26,10 @@ function failureAt(place: string | null, said: string): CommandFailure {
     },
   ]);
 }
+
+/** What is said where the worker of a workflow lacks the key: its tasks fail, and no question to it is answered. */
+export const WORKER_LACKS_KEY = {
+  code: SEAL_KEY_MISSING,
+  message: 'Temporal has it sealed by a key that its worker does not have, so nothing is sent',
+  fix: 'Put the newest file of keys (CAMBIST_SEAL_KEYS) at every worker; it then goes on by itself.',
+} as const;

@@ -107,10 +107,10 @@ async function bodyOf(asked: IncomingMessage): Promise<string> {
 
 type JsonPayload = { readonly metadata?: Readonly<Record<string, string>>; readonly data?: string };
 
-/** Null: it is no request of Temporal's. */
+/** Null: it is no request of Temporal's. Temporal's command line leaves out an empty list, as for a signal without input. */
 function payloadsIn(text: string): readonly Payload[] | null {
   try {
-    const { payloads } = JSON.parse(text) as { readonly payloads: readonly JsonPayload[] };
+    const { payloads = [] } = JSON.parse(text) as { readonly payloads?: readonly JsonPayload[] };
     return payloads.map(({ metadata = {}, data = '' }) => ({
       metadata: Object.fromEntries(
         Object.entries(metadata).map(([name, value]) => [name, Buffer.from(value, 'base64')]),

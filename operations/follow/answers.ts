@@ -1,10 +1,12 @@
 /** How long a worker has to answer a question about a run, and the message when none does. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { QueryRejectedError, WorkflowNotFoundError } from '@temporalio/client';
+import { QueryRejectedError, WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { runName } from '../../domain/references.ts';
 import type { Trouble } from '../../language/text/problem.ts';
+import { SEAL_KEY_MISSING } from '../../domain/unreadable.ts';
+import { lastTaskFailure } from '../../durable/history.ts';
 import { CommandFailure } from '../failure.ts';
-import { keyMissing } from '../key-missing.ts';
+import { WORKER_LACKS_KEY, keyMissing } from '../key-missing.ts';
 import type { Place } from '../place.ts';
 import { hasWorker } from '../watch/pollers.ts';
 import { pausedFailure } from './paused.ts';
@@ -26,7 +28,10 @@ export const BUSY_LIMIT_MS = 30_000;
  */
 const FIRST_QUESTION_LIMIT_MS = 2_500;
 
-/** @throws CommandFailure when no worker answers in time, or a person has paused the workflow that is asked */
+/**
+ * @throws CommandFailure when no worker answers in time, or its worker lacks the key, or a person has paused the workflow that is
+ * asked
+ */
 export async function answerOf<T>(
   place: AskingPlace,
   facts: RunFacts,
@@ -46,6 +51,8 @@ export async function answerOf<T>(
       if (error instanceof QueryRejectedError) throw await pausedFailure(place.client, workflowId);
       const missing = keyMissing(error, runName(facts.run));
       if (missing !== null) throw missing;
+      if (await lacksKey(place.client, workflowId))
+        throw new CommandFailure('configuration', [{ ...WORKER_LACKS_KEY, place: runName(facts.run) }]);
       questionMs *= 2;
       if (Date.now() + FIRST_QUESTION_LIMIT_MS / 2 > untilMs) {
         if (!mayBeLonger || !(await hasWorker(place.client, facts.taskQueue)))
@@ -59,6 +66,11 @@ export async function answerOf<T>(
       await sleep(250);
     }
   }
+}
+
+/** Such a workflow answers no question: its tasks fail. */
+async function lacksKey(client: Client, workflowId: string): Promise<boolean> {
+  return (await lastTaskFailure(client, workflowId).catch(() => null)) === SEAL_KEY_MISSING;
 }
 
 function noAnswer(facts: RunFacts, waitedMs: number): Trouble {

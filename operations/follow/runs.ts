@@ -3,7 +3,7 @@
  */
 import type { Client, WorkflowExecutionInfo, WorkflowExecutionStatusName } from '@temporalio/client';
 import type { Mode } from '../../domain/service/records.ts';
-import { hasUnreadable } from '../../domain/unreadable.ts';
+import { hasUnreadable, keyNeededForMemo } from '../../domain/unreadable.ts';
 import { runName, runOfWorkflowId, workflowIdOf, type RunName } from '../../domain/references.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { RunInput } from '../../domain/run/calls.ts';
@@ -29,8 +29,10 @@ export type RunFacts = {
   readonly state: string;
   /** True when no worker has taken its first task. */
   readonly isUntaken: boolean;
-  /** True when a person has given it a memo that Cambist cannot read. Cambist gives a run none. */
+  /** True when a person has given it a memo that Cambist cannot read. */
   readonly hasOddMemo: boolean;
+  /** The key that has sealed its memo, which this command does not have; null: it has it. */
+  readonly missingKey: string | null;
 };
 
 /** The newest Temporal run of a run; null when Temporal knows none. */
@@ -99,6 +101,7 @@ type Described = {
 function factsOf(run: RunName, described: Described, isUntaken: boolean): RunFacts {
   const temporalStatus = described.status.name;
   const told = described.typedSearchAttributes.get(stateAttribute) ?? null;
+  const missingKey = keyNeededForMemo(described.memo);
   return {
     run,
     workflowId: described.workflowId,
@@ -110,7 +113,8 @@ function factsOf(run: RunName, described: Described, isUntaken: boolean): RunFac
     closedAtMs: described.closeTime?.getTime() ?? null,
     state: stateOf(temporalStatus, told),
     isUntaken,
-    hasOddMemo: hasUnreadable(described.memo),
+    hasOddMemo: missingKey === null && hasUnreadable(described.memo),
+    missingKey,
   };
 }
 

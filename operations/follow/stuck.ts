@@ -6,6 +6,7 @@ import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { lastTaskFailure, msOf } from '../../durable/history.ts';
 import { SEAL_KEY_MISSING } from '../../domain/unreadable.ts';
 import { chunkIdOf } from '../../workflows/names.ts';
+import { WORKER_LACKS_KEY } from '../key-missing.ts';
 import type { Place } from '../place.ts';
 import type { RunFacts } from './runs.ts';
 import { UNTAKEN_MS } from './until-it-ends.ts';
@@ -41,7 +42,7 @@ type Kind = keyof typeof BUSY_MS;
 /** Why an open run, or an open chunk of a run that goes on, is stuck; null when it is not, or says so itself. Pure. */
 export function stuckBy(outside: Outside, kind: Kind): Stuck | null {
   const isOfKeys = [outside.taskFailure, ...outside.pendingActivities.map((call) => call.lastFailure)];
-  if (isOfKeys.includes(SEAL_KEY_MISSING)) return { code: SEAL_KEY_MISSING, message: KEY_MISSING_TEXT };
+  if (isOfKeys.includes(SEAL_KEY_MISSING)) return LACKS_KEY;
   const message = stuckText(outside, kind);
   return message === null ? null : { code: 'STUCK', message };
 }
@@ -49,8 +50,10 @@ export function stuckBy(outside: Outside, kind: Kind): Stuck | null {
 /** The code of one that the list shows, and why, as one sentence. */
 export type Stuck = { readonly code: 'STUCK' | typeof SEAL_KEY_MISSING; readonly message: string };
 
-const KEY_MISSING_TEXT =
-  'Its worker does not have the key that has sealed what Temporal has of it, so nothing is sent. Put the newest file of keys (CAMBIST_SEAL_KEYS) at every worker; it then goes on by itself.';
+const LACKS_KEY: Stuck = {
+  code: SEAL_KEY_MISSING,
+  message: `${WORKER_LACKS_KEY.message}. ${WORKER_LACKS_KEY.fix}`,
+};
 
 const LOST_TASK_TEXT = {
   run: 'No worker has taken it. Start one with `npx cambist worker`. If that changes nothing, Temporal has lost its task: reset it in Temporal to its last workflow task or, where Temporal refuses that, terminate it and start it again. Both are safe.',
@@ -73,8 +76,12 @@ function stuckText(outside: Outside, kind: Kind): string | null {
 }
 
 /** `stuckBy` for a run as it is in Temporal now; null also when the run has ended in the meantime, or is paused. */
-export async function readStuck(client: Client, facts: RunFacts, nowMs: number): Promise<Stuck | null> {
-  const outside = await readOutside(client, facts.workflowId, facts.temporalRunId, nowMs);
+export async function readStuck(
+  client: Client,
+  { workflowId, temporalRunId }: Pick<RunFacts, 'workflowId' | 'temporalRunId'>,
+  nowMs: number,
+): Promise<Stuck | null> {
+  const outside = await readOutside(client, workflowId, temporalRunId, nowMs);
   return outside === null ? null : stuckBy(outside, 'run');
 }
 

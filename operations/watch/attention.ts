@@ -3,10 +3,12 @@ import { randomUUID } from 'node:crypto';
 import type { ProblemCode } from '../../domain/problems.ts';
 import { isReplaced } from '../../domain/replacement.ts';
 import { runName, type RunName } from '../../domain/references.ts';
+import { SEAL_KEY_MISSING, keyMissingText } from '../../domain/unreadable.ts';
 import { MOST_NEEDS, type Need } from '../../domain/people/instructions.ts';
 import type { WaitReason } from '../../domain/waits.ts';
 import { isCovered, needsIn, type NeedReason } from '../../domain/run/needs.ts';
 import { CommandFailure } from '../failure.ts';
+import { keyMissing } from '../key-missing.ts';
 import { fewAtOnce } from '../../durable/few-at-once.ts';
 import { endInstructions } from '../../durable/instructions/keep.ts';
 import { InstructionsUnreadable, readInstructions } from '../../durable/instructions/read.ts';
@@ -144,9 +146,15 @@ async function lookAt(place: Place, facts: RunFacts, nowMs: number): Promise<Lis
       reasons: [...reasons, ...odd.reasons],
     };
   } catch (error) {
-    if (!(error instanceof CommandFailure)) throw error;
-    return stuckBy(facts, error.problems[0] ?? null);
+    return stuckBy(facts, troubleOf(error).problems[0] ?? null);
   }
+}
+
+/** Why one run cannot be read, so that it keeps no other from the list. @throws what says nothing of a run */
+function troubleOf(error: unknown): CommandFailure {
+  const trouble = error instanceof CommandFailure ? error : keyMissing(error);
+  if (trouble === null) throw error;
+  return trouble;
 }
 
 /** Of payments whose run the list does not show, this many of the newest runs are asked. */
@@ -174,7 +182,7 @@ async function addCameBack(place: Place, listed: Listed, failed: FailedPayments)
         back.push({ item: payment.id, record });
   } catch (error) {
     // No worker tells its payments. Only a completed run tells them without one, and it needs nobody otherwise.
-    if (!(error instanceof CommandFailure)) throw error;
+    troubleOf(error);
   }
   const [first] = back;
   if (first === undefined) return listed;
@@ -213,8 +221,9 @@ function needsOf(why: Why | null): readonly Need[] {
   return why === null ? [] : [[why.code, null, 1]];
 }
 
-/** A run of which a person has changed what Temporal shows of it; null: no person has. */
-function oddMemo({ hasOddMemo }: RunFacts): Why | null {
+/** A run of which this command lacks the key, or a person has changed what Temporal shows of it; null: neither. */
+function oddMemo({ hasOddMemo, missingKey }: RunFacts): Why | null {
+  if (missingKey !== null) return { code: SEAL_KEY_MISSING, message: keyMissingText(missingKey) };
   if (!hasOddMemo) return null;
   return {
     code: 'MEMO_UNREADABLE',
@@ -231,7 +240,7 @@ function standingOf({ facts }: Listed): string {
 async function isAcknowledged({ client, mode }: Place, listed: Listed): Promise<boolean> {
   const kept = await readInstructions({ client, mode, run: listed.facts.run }).catch((error: unknown) => {
     // One run must not keep the others from the list.
-    if (error instanceof InstructionsUnreadable) return null;
+    if (error instanceof InstructionsUnreadable || keyMissing(error) !== null) return null;
     throw error;
   });
   if (kept === null) return false;

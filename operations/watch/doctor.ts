@@ -3,11 +3,12 @@
  * before. Commands and workers make the same checks by themselves; here they run side by side, and none stops the others.
  * The command only reads from the service, and starts nothing.
  */
+import type { WorkflowExecutionInfo } from '@temporalio/client';
 import type { Ending } from '../../domain/endings.ts';
 import { endedSentence, haltSentence, scopeOptions } from '../../domain/halt.ts';
 import { makeProblem } from '../../domain/problems.ts';
-import { runName } from '../../domain/references.ts';
-import { SEAL_KEY_MISSING, keyMissingText } from '../../domain/unreadable.ts';
+import { runName, runOfAnyWorkflowId } from '../../domain/references.ts';
+import { SEAL_KEY_MISSING, keyMissingText, keyNeededForMemo } from '../../domain/unreadable.ts';
 import type { Mode } from '../../domain/service/records.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
@@ -30,9 +31,14 @@ import { versionDiffers } from './worker-identity.ts';
 import { endingOfCode } from '../exit-codes.ts';
 import { CommandFailure } from '../failure.ts';
 import { failureOf } from '../failure-of.ts';
+import { WORKER_LACKS_KEY, keyMissingAt } from '../key-missing.ts';
+import { readStuck } from '../follow/stuck.ts';
 import { haltRecord } from '../halt/switch.ts';
 import { lostRuns } from '../decide/claims.ts';
 import { keptFor, shortRetention } from './retention.ts';
+import { fewAtOnce } from '../../durable/few-at-once.ts';
+import { IS_OPEN, listed } from '../../durable/listed.ts';
+import { CHUNK_TYPE, RUN_TYPE } from '../../workflows/names.ts';
 import { retentionSeconds } from '../../durable/retention.ts';
 import { todayIn } from '../../calendar/business-date.ts';
 import { runningOutOf, type RunningOut } from '../../calendar/running-out.ts';
@@ -232,6 +238,7 @@ async function checkTemporal(
       check('schedules', checkSchedules(place, settings, asked.now())),
       check('schedule files', ofFiles(place)),
       check('halts', checkHalts(place)),
+      check('runs', checkRuns(place, asked.now())),
       check(
         'records',
         settings === null ? Promise.resolve([]) : checkRecords(place, settings, asked, retention),
@@ -482,6 +489,31 @@ async function checkHalts(place: Place): Promise<readonly Check[]> {
       }),
     );
   return checks.length > 0 ? checks : [ok('halts', 'there is no halt that nobody has resumed')];
+}
+
+/** Of so many open runs and chunks, the newest ones, it is asked whether a key is missing for them. */
+const LOOKED_AT = 100;
+const LOOKED_AT_ONCE = 10;
+
+/** The open runs that wait, or of which a chunk waits, for a key of the file of keys. Says nothing where none does. */
+async function checkRuns({ client, mode }: Place, nowMs: number): Promise<readonly Check[]> {
+  const open: WorkflowExecutionInfo[] = [];
+  for await (const info of listed(client, { types: [RUN_TYPE, CHUNK_TYPE], mode, also: [IS_OPEN] })) {
+    open.push(info);
+    if (open.length === LOOKED_AT) break;
+  }
+  const lacking = new Map<string, Check>();
+  await fewAtOnce(open, LOOKED_AT_ONCE, async ({ workflowId, runId, memo }) => {
+    const run = runOfAnyWorkflowId(workflowId);
+    const name = `run ${run === null ? workflowId : runName(run)}`;
+    const key = keyNeededForMemo(memo);
+    const stuck = await readStuck(client, { workflowId, temporalRunId: runId }, nowMs);
+    if (key !== null)
+      for (const check of failed(name, keyMissingAt(workflowId, key))) lacking.set(name, check);
+    else if (stuck?.code === SEAL_KEY_MISSING)
+      lacking.set(name, wrong(name, { ...WORKER_LACKS_KEY, place: workflowId }));
+  });
+  return [...lacking.values()];
 }
 
 function ok(name: string, says: string): Check {

@@ -12,15 +12,16 @@ import type { Payload, PayloadCodec } from '@temporalio/common';
 import { loadSettings } from '../../config/config.ts';
 import { keysInFile } from '../../config/seal/key-file.ts';
 import { sealKeysText, withNewestActive, withNextKey } from '../../config/seal/keys.ts';
-import { connectTemporal } from '../../config/temporal.ts';
 import { runName } from '../../domain/references.ts';
-import { readStuck } from '../../operations/follow/stuck.ts';
+import { standingOf } from '../../operations/follow/standing.ts';
+import { readStuckChunk } from '../../operations/follow/stuck.ts';
 import { listRuns, requireRun } from '../../operations/follow/runs.ts';
 import { resetPointsOf } from '../../operations/replay/points.ts';
 import { readResetPoints } from '../../operations/replay/verdict.ts';
 import { startDevServer } from '../../worker/dev-server.ts';
 import { RUN_TYPE, instructionsIdOf, planIdOf, turnIdOf } from '../../workflows/names.ts';
 import { applySchedule } from '../support/applied-schedule.ts';
+import { assertPaidOnce, paymentsOf, startBatch, untilAllEnded } from '../support/batches.ts';
 import { assertExit, command } from '../support/commands.ts';
 import { uniqueName } from '../support/dev-server.ts';
 import { eventually } from '../support/patience.ts';
@@ -58,6 +59,14 @@ async function inputOf(run: Run): Promise<Payload> {
   assert.ok(payload);
   return payload;
 }
+
+const PAYMENTS = 6;
+const CHUNKS = 2;
+
+/** What `doctor --json` says. */
+type Told = {
+  readonly checks: readonly { readonly name: string; readonly says: string; readonly code: string | null }[];
+};
 
 /** The database with the files beside it, each of which the server may delete at any moment. */
 async function database(): Promise<Buffer> {
@@ -158,12 +167,9 @@ test('a schedule whose key this command does not have is named by `schedule list
   const keyOf = (name: string) => schedules.find(({ policy }) => policy === name)?.missingKey;
   assert.deepEqual([keyOf(readable.name), keyOf(sealed.name)], [null, newer.active.id]);
 
-  type Check = { readonly name: string; readonly says: string; readonly code: string | null };
   // On a busy machine the five seconds of `doctor` may be over before it has asked about the schedules.
   const checks = await eventually('doctor names the schedule', async () => {
-    const told = JSON.parse((await command(stage, ['doctor', '--json'])).stdout) as {
-      readonly checks: readonly Check[];
-    };
+    const told = JSON.parse((await command(stage, ['doctor', '--json'])).stdout) as Told;
     const isThere = told.checks.some(
       ({ name, code }) => name === `schedule ${sealed.name}` && code === 'SEAL_KEY_MISSING',
     );
@@ -210,31 +216,47 @@ test('what was sealed for one run starts no other, and another plan does not cou
   await third.handle.terminate('seen');
 });
 
-test('in the middle of a run the next key seals: a worker without it sends nothing and says so, and goes on once it has it', async () => {
-  const queue = uniqueName('queue');
-  const older = keysInFile(sealFile).now();
-  const newer = withNewestActive(withNextKey(older, Date.now()));
-  const file = join(stage.folder, `${queue}.json`);
-  const ahead = join(stage.folder, `${queue}-ahead.json`);
-  await writeFile(file, sealKeysText(older), { mode: 0o600 });
+test('in the middle of a batch the next key seals at one worker: the other one sends nothing without it and says so, and once it has it everybody is paid once', async (t) => {
+  const balances = { ...funds.balances, EUR: '1000000' };
+  const office = await openStage({ balances, sealed: true, temporalAddress: server.address });
+  t.after(() => office.close());
+  const file = office.env['CAMBIST_SEAL_KEYS'] ?? '';
+  const newer = withNewestActive(withNextKey(keysInFile(file).now(), Date.now()));
+  const ahead = join(office.folder, 'seal-ahead.json');
   await writeFile(ahead, sealKeysText(newer), { mode: 0o600 });
-  const temporal = await connectTemporal({ ...stage.env, CAMBIST_SEAL_KEYS: ahead }, 'SANDBOX');
-  after(() => temporal.connection.close());
-
-  const run = stage.find(convertPolicy(), { taskQueue: queue });
-  await temporal.client.workflow.start(RUN_TYPE, {
-    workflowId: run.handle.workflowId,
-    taskQueue: queue,
-    args: [run.input],
+  const operation = 'createWithdrawal';
+  const held = office.sandbox.addFault({
+    operation,
+    times: CHUNKS,
+    effect: { kind: 'hold', when: 'before' },
   });
-  await stage.startWorker({ env: { CAMBIST_TASK_QUEUE: queue, CAMBIST_SEAL_KEYS: file } });
-  const facts = await requireRun({ ...temporal, mode: 'SANDBOX' }, run.name);
-  const why = () => readStuck(temporal.client, facts, Date.now());
+  const first = await office.startWorker({ env: { CAMBIST_SEAL_KEYS: ahead } });
+  const batch = await startBatch(office, paymentsOf(PAYMENTS), { perChunk: PAYMENTS / CHUNKS });
+  await office.sandbox.faultHit(held, CHUNKS);
+  await office.startWorker();
+  first.shutdown();
+  office.sandbox.releaseFaults(held);
+  await first.ended;
+
+  const place = { ...office.temporal, mode: 'SANDBOX', taskQueue, uiUrl: null, say: () => {} } as const;
+  const facts = await requireRun(place, batch.name);
   // One look after the other: the first task has failed once Temporal gives it a second time.
-  while ((await why())?.code !== 'SEAL_KEY_MISSING');
-  assertNothingMoved(run);
+  while ((await readStuckChunk(place, batch.name, [1, 2], Date.now()))?.code !== 'SEAL_KEY_MISSING');
+  const standing = await standingOf(place, facts, Date.now);
+  assert.equal(standing.kind === 'untold' && standing.problem?.code, 'SEAL_KEY_MISSING');
+  const told = JSON.parse((await command(office, ['doctor', '--json'])).stdout) as Told;
+  assert.deepEqual(
+    told.checks.flatMap((check) => (check.name === `run ${runName(batch.name)}` ? [check.code] : [])),
+    ['SEAL_KEY_MISSING'],
+  );
+  console.error(
+    'WRITES',
+    new Date().toISOString(),
+    batch.writes().length,
+    batch.movements().withdrawals.length,
+  );
+  assert.ok(batch.writes().length < PAYMENTS);
+
   await writeFile(file, sealKeysText(newer));
-  await temporal.client.workflow.getHandle(run.handle.workflowId).result();
-  assert.equal(run.movements().trades.length, 1);
-  assert.equal(run.movements().withdrawals.length, 1);
+  assertPaidOnce(batch, await untilAllEnded(office, batch));
 });

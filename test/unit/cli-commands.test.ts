@@ -332,6 +332,7 @@ const FACTS: RunFacts = {
   state: 'FAILED',
   isUntaken: false,
   hasOddMemo: false,
+  missingKey: null,
 };
 
 test('the state of a run is what was last told, unless Temporal ended it', () => {
@@ -381,12 +382,12 @@ const STUCK: readonly (readonly [name: string, more: Partial<Outside>, why: RegE
       taskFailure: 'SEAL_KEY_MISSING',
       pendingWorkflowTask: { attempt: 2, isStarted: false, waitsMs: 9_000 },
     },
-    /does not have the key that has sealed/,
+    /sealed by a key that its worker does not have/,
   ],
   [
     'has a call whose worker is without its key',
     { pendingActivities: [{ ...call, attempt: 2, lastFailure: 'SEAL_KEY_MISSING' }] },
-    /does not have the key that has sealed/,
+    /sealed by a key that its worker does not have/,
   ],
 ];
 for (const [name, more, why] of STUCK) {

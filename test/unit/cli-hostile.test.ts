@@ -101,6 +101,7 @@ const FACTS: RunFacts = {
   state: `HELD${HOSTILE}`,
   isUntaken: false,
   hasOddMemo: false,
+  missingKey: null,
 };
 
 /** What an output writes to both streams. */

@@ -168,6 +168,7 @@ for (const width of [80, 60]) {
       state: 'HELD',
       isUntaken: false,
       hasOddMemo: false,
+      missingKey: null,
     } as const;
     const texts = [
       ...REPORTS.map((report) => reportText({ report, uiUrl: null, nowMs: NOW_MS, width, paint: PLAIN })),

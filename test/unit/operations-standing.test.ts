@@ -45,6 +45,7 @@ function factsOf(temporalStatus: 'COMPLETED' | 'FAILED'): RunFacts {
     state: temporalStatus,
     isUntaken: false,
     hasOddMemo: false,
+    missingKey: null,
   };
 }
 

@@ -64,6 +64,11 @@ test('whoever knows the token, in a header or in the path, is shown what is seal
   assert.deepEqual(valueIn(await ask({ body: plain }, KNOWN)), { unreadable: true });
 });
 
+test('Temporal’s command line, which asks about an event without payloads by `{}`, is answered with none', async () => {
+  const { status, text } = await ask({ body: '{}' }, KNOWN);
+  assert.deepEqual([status, JSON.parse(text)], [200, { payloads: [] }]);
+});
+
 const REFUSED: readonly (readonly [string, Parameters<typeof ask>[0], OutgoingHttpHeaders, number])[] = [
   ['knows no token', {}, {}, 401],
   ['knows another token', {}, { authorization: 'Bearer other' }, 401],
@@ -80,7 +85,7 @@ const REFUSED: readonly (readonly [string, Parameters<typeof ask>[0], OutgoingHt
   ['wants something sealed', { path: '/encode' }, KNOWN, 404],
   ['wants something sealed, with the token in the path', { path: '/known/encode' }, KNOWN, 404],
   ['asks by GET', { method: 'GET' }, KNOWN, 404],
-  ['asks in no form of Temporal', { body: '[]' }, KNOWN, 400],
+  ['asks in no form of Temporal', { body: '{"payloads":1}' }, KNOWN, 400],
 ];
 for (const [who, what, headers, status] of REFUSED)
   test(`a caller that ${who} is refused, and is given no right of a page`, async () => {
