@@ -183,8 +183,7 @@ function attacks(isSealed: boolean): void {
     const asOfRun = JSON.stringify({ plan, ...call })
       .replaceAll(done.name.id, run.id)
       .replaceAll(POLICY, run.policy);
-    const nowMs = stage.time.now();
-    const args = [{ taskQueue: ourQueue(), activity, nowMs, call: JSON.parse(asOfRun) as object }];
+    const own: unknown = JSON.parse(asOfRun);
     await his.workflow.start(INSTRUCTIONS_TYPE, {
       workflowId: instructionsIdOf('SANDBOX', run),
       taskQueue: ourQueue(),
