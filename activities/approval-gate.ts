@@ -6,11 +6,12 @@
  */
 import pLimit from 'p-limit';
 import { createHash } from 'node:crypto';
-import type { BatchPayment } from '../domain/batch.ts';
+import { CHUNK, MOST_CHUNKS, type BatchPayment, type ChunkDigest } from '../domain/batch.ts';
 import type { Plan } from '../domain/plan/plan.ts';
 import {
   eightOf,
   instructionsAbout,
+  lastAlikeList,
   type Kept,
   type PaidAgain,
   type Recorded,
@@ -29,6 +30,7 @@ import {
   paysAgain,
   quoted,
   signableText,
+  signedKind,
   standingBy,
   standingText,
   textToSign,
@@ -93,10 +95,11 @@ const MOST_AT_ONCE = 16;
 const MOST_RESULTS = 20_000;
 const GOOD_MS = 60_000;
 const BAD_MS = 3_600_000;
-/** Chunks whose rows are kept, and whose sums are. */
-const MOST_ROWS = 16;
+/** So many sums of chunks, plans and lists of what is paid again are kept. */
 const MOST_SUMS = 2_000;
 const ROWS_SIDE_BY_SIDE = 5;
+/** What has a hash in its name never grows old. */
+const FOR_EVER = Number.POSITIVE_INFINITY;
 
 /** The approvals of a worker. */
 export type ApprovalsOfWorker = {
@@ -172,8 +175,8 @@ type Basis = {
   readonly plan: Plan;
   readonly approvals: Approvals;
   readonly versions: readonly AllowedPolicy[];
-  /** What each chunk of its batch moves. */
-  readonly rows: readonly Moved[];
+  /** What the rows of its batch move. */
+  readonly rows: Moved;
 };
 
 /** What is judged, with all that it is judged by. */
@@ -212,9 +215,19 @@ class Judge {
     const plan = await this.#planOf(run);
     if (plan === null) return notAllowed(`the plan that Temporal has of ${runName(run)} is another one’s`);
     const basis: Basis = { plan, approvals, versions, rows: await this.#rows.movedBy(plan) };
-    const ofChunk = chunk === null || plan.batch === null ? [] : await this.#rows.ofChunk(plan, chunk);
-    const strange = whyNotOfPlan(plan, ofChunk, write);
+    const isOfRows = chunk !== null && plan.batch !== null;
+    const strange = isOfRows ? null : whyNotOfPlan(plan, [], write);
     if (strange !== null) return notAllowed(strange);
+    const refusal = await this.#unsigned(basis, write, chunk);
+    if (refusal !== null || !isOfRows) return refusal;
+    // Only now: while people have not signed, no row is read.
+    const other = whyNotOfPlan(plan, await this.#rows.ofChunk(plan, chunk), write);
+    return other === null ? null : notAllowed(other);
+  }
+
+  /** Which signatures the write lacks, or who has not said that it is made; null: nothing. */
+  async #unsigned(basis: Basis, write: GatedWrite, chunk: number | null): Promise<NotApproved | null> {
+    const { run } = basis.plan;
     const eight = eightOf(generationOf(firstReference(write.reference), write.reference) ?? 1);
     const isOfPlan = eight === 0;
     const before = movedBefore(write);
@@ -298,8 +311,9 @@ class Judge {
     { plan, rows }: Basis,
     said: Extract<Signable, { readonly kind: `pay ${string}` }>,
   ): Promise<readonly Moved[]> {
-    if (said.kind === 'pay again') return movedAgain(plan, said.item, rows);
-    const ofPlan = said.chunks.filter(([number]) => number <= rows.length);
+    if (said.kind === 'pay again') return movedAgain(plan, said.item, [rows]);
+    const chunks = plan.batch?.chunks.length ?? 0;
+    const ofPlan = said.chunks.filter(([number]) => number <= chunks);
     return Promise.all(ofPlan.map(([number, count]) => this.#rows.mostOf(plan, number, count)));
   }
 
@@ -319,21 +333,21 @@ class Judge {
     const [first] = covering;
     if (first === undefined) return null;
     const name = `run ${runName(plan.run)}${said === null ? '' : `, ${signableText(said)}`}`;
+    const asked = `${name}: ${first.why}`;
     if (version === null)
       return awaiting(
         true,
-        `${name}: ${first.why}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
+        `${asked}; the policy "${plan.run.policy}" of the folder or its destinations have changed since its plan was made, so that no signature for ${said === null ? 'this plan counts: put them back, or start a new run' : 'what people say about it counts: put the file as it was into the folder "finishing" (destinations: back where they were)'}`,
       );
     const nowMs = this.#options.clock.wallMs();
-    if (said !== null && said.atMs > nowMs + AHEAD_MS)
-      return awaiting(true, `${name}: ${first.why}; ${toCome(said)}`);
+    if (said !== null && said.atMs > nowMs + AHEAD_MS) return awaiting(true, `${asked}; ${toCome(said)}`);
     const rules = covering.map(({ rule }) => rule);
     const signed = await this.#verifying.signedIn(kept, approvals, { plan, hash: hashOf(plan), said, rules });
     const since = { madeAtMs: said?.atMs ?? plan.madeAtMs, nowMs };
     const all = covering.map(({ rule, why }) => {
       const standing = standingBy(rule, signed.all, approvals, since);
       if (standing.kind === 'approved') return null;
-      const told = `${name}: ${why}; ${standingText(rule, standing, said === null ? 'plan' : 'instruction')}`;
+      const told = `${name}: ${why}; ${standingText(rule, standing, signedKind(said))}`;
       return unapproved(told, signed);
     });
     return all.find((one) => one !== null) ?? null;
@@ -348,7 +362,7 @@ function isOfItsDate({ run, sendWindows }: Plan): boolean {
 
 /** Which rules cover a run that pays this besides what its plan says. */
 function coveredBy({ plan, approvals, versions, rows }: Basis, more: readonly Moved[]): Covered {
-  const moved = [...rows, ...more];
+  const moved = [rows, ...more];
   const version = versions.find(({ hash }) => hash === plan.policy.hash) ?? null;
   const rules = rulesFor(approvals, plan.run.policy);
   const covering = rules.flatMap((rule) => {
@@ -382,12 +396,13 @@ function openingOf(
     : `the payments of chunk ${chunk ?? '?'} that are paid again are not those that ${quoted(said.by)} has named`;
 }
 
-/** All that people must approve. What was spelled out of a list is approved with the list. */
+/** All that people must approve. What was spelled out of a list is approved with the list. Of lists of look-alikes the last one counts. */
 function signableIn({ instructions }: Kept): readonly Signable[] {
   const lists = new Set(instructions.flatMap(({ kind, id }) => (kind === 'pay these again' ? [id] : [])));
-  return instructions.flatMap((said) =>
-    isSignable(said) && !(said.kind === 'pay again' && lists.has(said.id)) ? [said] : [],
-  );
+  const alike = lastAlikeList({ instructions });
+  const isOver = (said: Signable): boolean =>
+    said.kind === 'go-on' ? said !== alike : said.kind === 'pay again' && lists.has(said.id);
+  return instructions.flatMap((said) => (isSignable(said) && !isOver(said) ? [said] : []));
 }
 
 function listedBy({ facts }: Kept, { id }: Signable): readonly PaidAgain[] {
@@ -464,6 +479,8 @@ export class Verifying {
   readonly #verify: Options['verify'];
   readonly #results = new Map<string, { readonly result: Verified; readonly untilMs: number }>();
   readonly #underWay = new Map<string, Promise<Verified>>();
+  /** How many verifications are under way of what people have said about each run. */
+  readonly #countOf = new Map<string, number>();
   readonly #inPlace = pLimit(2);
 
   constructor(clock: Clock, verify: Options['verify']) {
@@ -487,11 +504,15 @@ export class Verifying {
       const text = textToSign({ as, plan, planHash: hash, said: about, expiresAtMs });
       return [{ as, expiresAtMs, signature, atMs, text }];
     });
-    return this.verified(entries, approvals, rules);
+    return this.verified(runName(plan.run), entries, approvals, rules);
   }
 
-  /** @param entries oldest first */
+  /**
+   * @param owner what they are about: a run, or the halts. Those of one keep none of another waiting for long
+   * @param entries oldest first
+   */
   async verified(
+    owner: string,
     entries: readonly Signature[],
     approvals: Approvals,
     rules: readonly ApprovalRule[],
@@ -508,15 +529,20 @@ export class Verifying {
     const ids = [...new Set(asked.map(({ id }) => id))].filter((id) => !this.#underWay.has(id));
     const unknown = ids.filter((id) => !this.#results.has(id));
     const old = ids.filter((id) => this.#lastOf(id) === 'bad' && this.#known(id) === null);
-    const half = MOST_AT_ONCE / 2;
-    const first = [...unknown.slice(0, half), ...unknown.slice(half).slice(-half)];
-    const now = new Set([...first, ...old.slice(0, MOST_AT_ONCE - first.length)]);
+    const room = Math.max(0, MOST_AT_ONCE - (this.#countOf.get(owner) ?? 0));
+    const oldest = unknown.slice(0, Math.ceil(room / 2));
+    const newest = unknown
+      .slice(oldest.length)
+      .toReversed()
+      .slice(0, room - oldest.length);
+    const first = [...oldest, ...newest];
+    const now = new Set([...first, ...old.slice(0, room - first.length)]);
     const results = await Promise.all(
       asked.map(async ({ said, of, id }) => {
         const known = this.#known(id) ?? this.#underWay.get(id) ?? null;
         // One that was good is asked for again at once: nobody else can make such a one. One that was bad stays bad until its turn.
         const isLeft = known === null && this.#lastOf(id) !== 'good' && !now.has(id);
-        return { said, of, result: isLeft ? this.#lastOf(id) : await (known ?? this.#ask(id, of)) };
+        return { said, of, result: isLeft ? this.#lastOf(id) : await (known ?? this.#ask(owner, id, of)) };
       }),
     );
     return {
@@ -541,10 +567,20 @@ export class Verifying {
   }
 
   /** Calls for the same at the same time share one verification. */
-  #ask(name: string, of: ToVerify): Promise<Verified> {
-    const asked = this.#inPlace(() => this.#askNow(name, of)).finally(() => this.#underWay.delete(name));
+  #ask(owner: string, name: string, of: ToVerify): Promise<Verified> {
+    this.#count(owner, 1);
+    const asked = this.#inPlace(() => this.#askNow(name, of)).finally(() => {
+      this.#underWay.delete(name);
+      this.#count(owner, -1);
+    });
     this.#underWay.set(name, asked);
     return asked;
+  }
+
+  #count(owner: string, more: 1 | -1): void {
+    const count = (this.#countOf.get(owner) ?? 0) + more;
+    if (count > 0) this.#countOf.set(owner, count);
+    else this.#countOf.delete(owner);
   }
 
   async #askNow(name: string, of: ToVerify): Promise<Verified> {
@@ -574,33 +610,33 @@ function hashOfText(text: string): string {
 /** The rows of batches. What is remembered of them is named by their hash. */
 class ReadRows {
   readonly #readRows: Options['readRows'];
-  readonly #rows = new Map<string, readonly BatchPayment[]>();
-  readonly #sums = new Map<string, Moved>();
+  /** Of as many chunks as the largest batch has: its 100,000 payments take some 16 MB. */
+  readonly #rows: SharedReads<readonly BatchPayment[]>;
+  readonly #sums: SharedReads<Moved>;
   readonly #inPlace = pLimit(ROWS_SIDE_BY_SIDE);
 
-  constructor({ readRows }: Pick<Options, 'readRows'>) {
+  constructor({ readRows, clock }: Pick<Options, 'readRows' | 'clock'>) {
     this.#readRows = readRows;
+    this.#rows = new SharedReads(clock, MOST_CHUNKS);
+    this.#sums = new SharedReads(clock, MOST_SUMS);
   }
 
-  /** What each chunk of the plan's batch moves. @throws Error when some chunk is not there, or not that of the plan */
-  movedBy({ run, batch }: Plan): Promise<readonly Moved[]> {
-    return Promise.all(
-      (batch?.chunks ?? []).map(({ hash }, index) =>
-        this.#inPlace(
-          async () =>
-            this.#sums.get(hash) ??
-            putLast(this.#sums, hash, movedByRows(await this.#read(run, index + 1, hash)), MOST_SUMS),
-        ),
-      ),
-    );
+  /** What the plan's batch moves. @throws Error when some chunk is not there, or not that of the plan */
+  movedBy(plan: Plan): Promise<Moved> {
+    const { run, batch } = plan;
+    const byChunk = ({ hash }: ChunkDigest, index: number): Promise<Moved> => {
+      const read = async (): Promise<Moved> => movedByRows(await this.#read(run, index + 1, hash));
+      return this.#sums.get(hash, () => this.#inPlace(read)).value(FOR_EVER);
+    };
+    const byAll = async (): Promise<Moved> => together(await Promise.all((batch?.chunks ?? []).map(byChunk)));
+    return this.#sums.get(hashOf(plan), byAll).value(FOR_EVER);
   }
 
   /** The most that so many payments of a chunk of the plan move. @throws Error as `ofChunk` does */
-  async mostOf(plan: Plan, number: number, count: number): Promise<Moved> {
+  mostOf(plan: Plan, number: number, count: number): Promise<Moved> {
     const name = `${plan.batch?.chunks[number - 1]?.hash ?? ''}/${count}`;
-    const known = this.#sums.get(name);
-    if (known !== undefined) return known;
-    return putLast(this.#sums, name, movedByMost(await this.ofChunk(plan, number), count), MOST_SUMS);
+    const read = async (): Promise<Moved> => movedByMost(await this.ofChunk(plan, number), count);
+    return this.#sums.get(name, read).value(FOR_EVER);
   }
 
   /** @throws Error when there is no such chunk, or it is not that of the plan */
@@ -610,12 +646,18 @@ class ReadRows {
     return this.#read(run, number, planned.hash);
   }
 
-  async #read(run: RunName, number: number, hash: string): Promise<readonly BatchPayment[]> {
-    const known = this.#rows.get(hash);
-    if (known !== undefined) return known;
-    const rows = await this.#readRows(run, number);
-    if (rows === null) throw new Error(`Temporal does not show chunk ${number} of its batch`);
-    if (hashOfChunk(rows) !== hash) throw new Error(`the rows of chunk ${number} are not those of its plan`);
-    return putLast(this.#rows, hash, rows, MOST_ROWS);
+  /** Payments of a chunk that ask side by side share one reading. */
+  #read(run: RunName, number: number, hash: string): Promise<readonly BatchPayment[]> {
+    const shared = this.#rows.get(hash, async () => {
+      const rows = await this.#readRows(run, number);
+      if (rows === null) throw new Error(`Temporal does not show chunk ${number} of its batch`);
+      if (hashOfChunk(rows) !== hash)
+        throw new Error(`the rows of chunk ${number} are not those of its plan`);
+      // Whoever may write to Temporal can plan with a larger one, and nobody must fill the memory of the worker.
+      if (Buffer.byteLength(JSON.stringify(rows)) > CHUNK.bytes)
+        throw new Error(`chunk ${number} of its batch is larger than any that Cambist submits`);
+      return rows;
+    });
+    return shared.value(FOR_EVER);
   }
 }

@@ -120,7 +120,7 @@ class Judge {
       const text = resumeToSign({ as, mode, namespace, scope, haltAtMs, expiresAtMs });
       return [{ as, expiresAtMs: Infinity, signature, atMs: one.atMs, text }];
     });
-    const so = await this.#verifying.verified(entries, approvals, rules);
+    const so = await this.#verifying.verified('halts', entries, approvals, rules);
     const since = { madeAtMs: atMs, nowMs: clock.wallMs() };
     for (const rule of rules) {
       const standing = standingBy(rule, so.all, approvals, since);

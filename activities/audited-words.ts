@@ -1,10 +1,11 @@
 /**
- * What people say, in the journal of the worker that sees it: one line for each instruction that the worker accepts or reads, and
- * for each halt and resume. No write waits for such a line, and none is stopped by it.
+ * What people say, in the journal of the worker that sees it: one line for each instruction that the worker accepts or reads, for
+ * each halt, each resume and each signature for one, and for the end of each halt. No write waits for such a line, and none is stopped
+ * by it.
  */
 import { Context as ActivityContext } from '@temporalio/activity';
 import type { AuditFact } from '../domain/audit.ts';
-import { seenIn, type HaltsHeld } from '../domain/halt.ts';
+import { seenIn, type HaltSeen, type HaltsHeld } from '../domain/halt.ts';
 import { isAcceptanceOf } from '../domain/people/instruction-shape.ts';
 import {
   itemsNamedIn,
@@ -14,6 +15,7 @@ import {
   type Recorded,
 } from '../domain/people/instructions.ts';
 import { runName, runOfAnyWorkflowId, type RunName } from '../domain/references.ts';
+import { fingerprintOf } from '../language/ssh-signers.ts';
 import type { Activities } from '../workflows/calls.ts';
 import type { Journal } from './audited-service.ts';
 import type { Deps } from './deps.ts';
@@ -35,44 +37,62 @@ const MOST_RUNS = 1_000;
 const HALTS = 'halts';
 
 /** @param note called with why a line could not be written; it is written when the worker sees the word again */
-export function wordsIn(journal: Pick<Journal, 'keepSoon'>, note: (problem: string) => void): Words {
+export function wordsIn(journal: Journal, note: (problem: string) => void): Words {
   /** The lines that the journal has, by the run that they are about; the one that was used last stands last. */
   const written = new Map<string, Set<string>>();
   const writtenOf = (place: string): Set<string> =>
     putLast(written, place, written.get(place) ?? new Set(), MOST_RUNS);
-  const write = (fact: AuditFact, onFailure: () => void): void => {
-    journal.keepSoon(fact).catch((error: unknown) => {
+  const told = (line: Promise<number>, onFailure: () => void): void => {
+    line.catch((error: unknown) => {
       onFailure();
       note(error instanceof Error ? error.message : String(error));
     });
   };
-  const writeOnce = (place: string, name: string, fact: AuditFact): void => {
+  const writeOnce = (
+    place: string,
+    name: string,
+    write: () => Promise<number>,
+    onFailure: () => void = () => {},
+  ): void => {
     const lines = writtenOf(place);
     if (lines.has(name)) return;
     lines.add(name);
-    write(fact, () => lines.delete(name));
+    told(write(), () => {
+      lines.delete(name);
+      onFailure();
+    });
+  };
+  /** What is halted, once a line of it could not be written; null: all are. */
+  let unwritten: HaltsHeld | null = null;
+  const halts = (held: HaltsHeld): void => {
+    const ends = held.over.map(({ scope, atMs }): AuditFact => {
+      return { kind: 'over', scope, haltAt: momentOf(atMs) };
+    });
+    unwritten = null;
+    // At once: the next worker goes by them. The end of a halt comes behind what has taken its place.
+    for (const fact of [...seenIn(held).map(factOfSeen), ...ends])
+      writeOnce(
+        HALTS,
+        JSON.stringify(fact),
+        () => journal.keep(fact),
+        () => {
+          unwritten ??= held;
+        },
+      );
   };
   return {
     kept: (run, instructions) => {
+      if (unwritten !== null) halts(unwritten);
       for (const { said, items } of wordsOf(instructions)) {
         const fact = { ...factOf(run, said, said.number), items };
         // A list of items may be long, and a batch has one for each chunk. Where anything else differs, somebody has changed what
         // is kept.
-        writeOnce(fact.run, JSON.stringify({ ...fact, items: [items.length, items[0]] }), fact);
+        const name = JSON.stringify({ ...fact, items: [items.length, items[0]] });
+        writeOnce(fact.run, name, () => journal.keepSoon(fact));
       }
     },
-    accepted: (run, accepted) => write(factOf(run, accepted, null), () => {}),
-    halts: (held) => {
-      for (const seen of seenIn(held)) {
-        const { scope, by, why, atMs } = seen;
-        const said = { scope, by, why, saidAt: momentOf(atMs) };
-        const fact: AuditFact =
-          seen.kind === 'halt'
-            ? { kind: 'halt', ...said }
-            : { kind: 'resume', ...said, haltAt: momentOf(seen.haltAtMs) };
-        writeOnce(HALTS, JSON.stringify(fact), fact);
-      }
-    },
+    accepted: (run, accepted) => told(journal.keepSoon(factOf(run, accepted, null)), () => {}),
+    halts,
   };
 }
 
@@ -116,6 +136,8 @@ function factOf(
   number: number | null,
 ): Extract<AuditFact, { readonly kind: 'said' }> {
   const { id: entry, kind: what, by, why, atMs } = said;
+  const signed =
+    said.kind === 'approve' ? { as: said.as, key: fingerprintOf(said.signature), about: said.about } : null;
   return {
     kind: 'said',
     run: runName(run),
@@ -127,7 +149,17 @@ function factOf(
     by,
     why,
     saidAt: momentOf(atMs),
+    signed,
   };
+}
+
+function factOfSeen(seen: HaltSeen): AuditFact {
+  const { scope, by, why } = seen;
+  const said = { scope, by, why, saidAt: momentOf(seen.atMs) };
+  if (seen.kind === 'halt') return { kind: 'halt', ...said };
+  const ofHalt = { ...said, haltAt: momentOf(seen.haltAtMs) };
+  if (seen.kind === 'resume') return { kind: 'resume', ...ofHalt };
+  return { kind: 'approve', ...ofHalt, as: seen.as, key: fingerprintOf(seen.signature) };
 }
 
 function momentOf(atMs: number): string {

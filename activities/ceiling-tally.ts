@@ -42,11 +42,14 @@ type Listed = Spending & {
 };
 type Own = {
   readonly spending: Spending;
-  readonly days: readonly number[];
+  /** The days on which it counts. */
+  readonly days: number[];
   /** Sends under this key that have not been told of. */
   underWay: number;
   /** It may have been executed, whatever comes back for a later send. */
   isSure: boolean;
+  /** The service has answered with its record. */
+  isMade: boolean;
 };
 
 /** How far a reading of the lists has come. */
@@ -148,9 +151,18 @@ export class CeilingTally {
 
   #count(send: Send, nowMs: number, isSure: boolean): void {
     const { spending } = send;
-    const days = [...new Set([dayOf(nowMs), dayOf(nowMs + NEAR_MIDNIGHT_MS)])];
-    for (const each of days) on(this.#own, each).add(spending);
-    this.#sent.set(keyOf(send), { spending, days, underWay: 1, isSure });
+    const own: Own = { spending, days: [], underWay: 1, isSure, isMade: false };
+    this.#countOn(nowMs, own);
+    this.#sent.set(keyOf(send), own);
+  }
+
+  /** Counts it on the day of now, and just before midnight on the next one too, unless it is counted there. */
+  #countOn(nowMs: number, { spending, days }: Own): void {
+    for (const day of new Set([dayOf(nowMs), dayOf(nowMs + NEAR_MIDNIGHT_MS)])) {
+      if (days.includes(day)) continue;
+      days.push(day);
+      on(this.#own, day).add(spending);
+    }
   }
 
   /** Something leaves that nobody counts, since there are no ceilings yet. Once there are, the lists must show it first. */
@@ -164,7 +176,10 @@ export class CeilingTally {
     const own = this.#sent.get(key);
     if (own === undefined) return;
     own.underWay -= 1;
-    if (reply.kind === 'DONE') this.#isOwn(reply.value.id);
+    if (reply.kind === 'DONE') {
+      own.isMade = true;
+      this.#isOwn(reply.value.id);
+    }
     const isUndone = reply.kind === 'REFUSED' || reply.kind === 'NOT_SENT';
     if (!isUndone) own.isSure = true;
     if (own.isSure || own.underWay > 0) return;
@@ -172,11 +187,15 @@ export class CeilingTally {
     this.#sent.delete(key);
   }
 
-  /** True for what is counted already: the same again under the same key moves nothing more. */
+  /**
+   * True for what is counted already: the same again under the same key moves nothing more. While nobody knows its record, the service
+   * may make it now, on the day of now.
+   */
   #isCounted(send: Send): boolean {
     const own = this.#sent.get(keyOf(send));
     if (own === undefined) return false;
     own.underWay += 1;
+    if (!own.isMade) this.#countOn(this.#options.clock.wallMs(), own);
     return true;
   }
 

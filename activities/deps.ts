@@ -15,6 +15,7 @@ import type { PaceClock } from '../service/rate-limiter.ts';
 import type { ChunkInput, Go, PlanInput, PlanState } from '../domain/run/calls.ts';
 import type { ChunkState } from '../domain/run/chunk-state.ts';
 import type { GoneNoted, TurnAnswer } from '../domain/turn.ts';
+import type { KeptRefusals } from '../domain/writes/kept-refusals.ts';
 import type { Others } from '../domain/writes/gone-runs.ts';
 import type { Claims } from '../durable/other-runs/claims.ts';
 import type { FoundPlan } from '../durable/plans.ts';
@@ -136,6 +137,8 @@ export type Deps = {
     /** When the last reading is too old, waits a little for the next one. */
     settled(write: HaltedWrite): Promise<void>;
   };
+  /** What this worker itself has learned of refused generations. Another API key needs another worker. */
+  readonly keptRefusals: KeptRefusals;
   /** What the worker's own folder of policies allows. */
   readonly gate: WriteGate;
   /** Starts the run for a schedule's date as the command would, or finds that it is started. */

@@ -12,7 +12,13 @@ import type { Closed } from '../domain/halt.ts';
 import type { ListScan } from '../domain/writes/lookups.ts';
 import type { Money } from '../domain/policy.ts';
 import type { Balances, Trade, Withdrawal } from '../domain/service/records.ts';
-import { keyMaterial, runName, runPrefix, type WriteEndpoint } from '../domain/references.ts';
+import {
+  keyMaterial,
+  runName,
+  runOfAnyWorkflowId,
+  runPrefix,
+  type WriteEndpoint,
+} from '../domain/references.ts';
 import type { Reply } from '../domain/service/reply.ts';
 import { activityFailed } from '../domain/run/activity-failed.ts';
 import type { Evidence } from '../domain/run/state.ts';
@@ -103,8 +109,8 @@ export class Driver {
   }
 
   /**
-   * @throws ApplicationFailure when Temporal has given this attempt up already: a machine that froze before it began
-   * would otherwise count its deadline from when it woke.
+   * @throws ApplicationFailure when another workflow than those of the run asks, and when Temporal has given this attempt up
+   * already: a machine that froze before it began would otherwise count its deadline from when it woke.
    * @param sideBySide how many payments are sent at a time at most
    * @param said what other calls of the same Temporal run have just read. Only an undisturbed call uses it; every other
    * call reads again
@@ -116,6 +122,13 @@ export class Driver {
     said: SharedReads<Said> | null = null,
   ): Promise<Driver> {
     const { info } = ActivityContext.current();
+    const { workflowId = '' } = info.workflowExecution ?? {};
+    const { run } = call.plan;
+    const caller = runOfAnyWorkflowId(workflowId);
+    if (caller === null || runName(caller) !== runName(run))
+      throw withoutStack(
+        ApplicationFailure.nonRetryable(`No workflow of run ${runName(run)} asks for this.`, 'NOT_ALLOWED'),
+      );
     const waitedMs = deps.clock.wallMs() - info.currentAttemptScheduledTimestampMs;
     if (Math.abs(waitedMs) > PROMPT_MS && !(await deps.isCurrentAttempt(info)))
       throw withoutStack(
@@ -158,7 +171,7 @@ export class Driver {
     readonly sale?: string;
     readonly ownTrades?: readonly OwnTrade[];
   }): Context {
-    const { service, reader, facts, clock } = this.#deps;
+    const { service, reader, facts, keptRefusals, clock } = this.#deps;
     return {
       plan: this.#call.plan,
       attempt: this.#attempt,
@@ -166,6 +179,7 @@ export class Driver {
       credentials: { mode: service.mode, organisation: service.organisation, keyName: service.keyName },
       reader: { mode: reader.mode, organisation: reader.organisation },
       ...item,
+      keptRefusals,
       take: () => true,
       whyHalted: (currencies) => this.#whyHalted(currencies),
       nowMs: clock.wallMs,

@@ -3,16 +3,18 @@
  * (`durable/halts/read.ts`), and each write asks what was read last. The gate is open only while the last
  * good reading is young, counted from before it was asked for. So a halt that Temporal has taken stops every
  * worker within that time, and the gate of a worker that cannot read is closed. A halt that it has seen holds
- * until a resume that names it, whatever becomes of the record. A file on the worker's machine halts it whatever Temporal says.
+ * until a resume that names it, whatever becomes of the record, and so does one that workers before it have seen. A file on the
+ * worker's machine halts it whatever Temporal says.
  */
 import {
-  HOLDS_NOTHING,
   READING_HOLDS_MS,
   haltOf,
   halted,
   heldAfter,
+  holding,
   unsignedOf,
   type Closed,
+  type Halt,
   type HaltRecord,
   type HaltedWrite,
   type HaltsHeld,
@@ -32,6 +34,8 @@ type HaltGateOptions = {
    * `READING_HOLDS_MS`.
    */
   readonly read: () => Promise<HaltRecord>;
+  /** What workers before this one have seen halted, and not seen the end of. */
+  readonly remembered: readonly Halt[];
   readonly clock: TimedClock;
   /** What halts this machine alone, as it stands in this moment (`config/halt-file.ts`); null: nothing. */
   readonly onMachine: () => Closed | null;
@@ -43,7 +47,7 @@ type HaltGateOptions = {
 
 export class HaltGate {
   readonly #options: HaltGateOptions;
-  #held: HaltsHeld = HOLDS_NOTHING;
+  #held: HaltsHeld;
   /** When the last good reading was asked for; null: there was none. */
   #asked: Moment | null = null;
   /** The calls of `settled` that wait for the next reading. */
@@ -51,6 +55,7 @@ export class HaltGate {
 
   constructor(options: HaltGateOptions) {
     this.#options = options;
+    this.#held = holding(options.remembered);
   }
 
   /** Null: the write may leave in this very moment. */

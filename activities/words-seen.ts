@@ -21,7 +21,7 @@ const NOTHING_SEEN: Seen = { words: new Set(), facts: 0 };
  */
 export function remembering(
   instructions: Deps['instructions'],
-  before: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>,
+  before: ReadonlyMap<string, ReadonlySet<string>>,
 ): Deps['instructions'] {
   /** That which was read last stands last. */
   const seen = new Map<string, Seen>();
@@ -39,7 +39,7 @@ export function remembering(
     read: async (mode, run, chunk) => {
       const place = placeOf(run, chunk);
       const { words, facts } = seen.get(place) ?? NOTHING_SEEN;
-      const earlier = (await before()).get(runName(run)) ?? new Set();
+      const earlier = before.get(runName(run)) ?? new Set();
       const kept = await instructions.read(mode, run, chunk);
       const ids = new Set(kept.instructions.map(({ id }) => id));
       const missing = [...new Set([...words, ...earlier])].filter((id) => !ids.has(id)).length;

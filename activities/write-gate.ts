@@ -21,7 +21,7 @@ import {
 import type { Approvals } from '../domain/writes/approval-rules.ts';
 import { leavesInDoubt, type TradedQuote } from '../domain/writes/step.ts';
 import { TakenLegs } from '../domain/writes/taken-legs.ts';
-import type { CeilingUse, Spending } from '../domain/writes/ceilings.ts';
+import type { CeilingUse, Ceilings, CeilingsFile, Spending } from '../domain/writes/ceilings.ts';
 import { SEND_OUTLIVES_MS } from '../domain/writes/doubt.ts';
 import { LOOK_BACK_MS } from '../domain/writes/lookups.ts';
 import { quotedSides } from '../domain/writes/trade-price.ts';
@@ -186,7 +186,7 @@ export function writeGate(options: Options): WriteGate {
       if (unapproved !== null) return notApproved(unapproved);
     }
     const counts = write.kind !== 'quote';
-    if (ceilings === null) {
+    if (!bindsDay(ceilings)) {
       if (counts) tally.leftUncounted();
       return null;
     }
@@ -214,7 +214,7 @@ export function writeGate(options: Options): WriteGate {
   return {
     ceilingsUsed: async () => {
       const { ceilings } = await folder();
-      return ceilings === null ? [] : tally.used(ceilings);
+      return bindsDay(ceilings) ? tally.used(ceilings) : [];
     },
     quote: async (asked, send) => {
       const refusal = await whyNot(asked, await tradesFor(asked), sendOf(asked, null), null);
@@ -255,6 +255,10 @@ export function writeGate(options: Options): WriteGate {
       return reply;
     },
   };
+}
+
+function bindsDay(ceilings: CeilingsFile | null): ceilings is Ceilings {
+  return ceilings !== null && ceilings !== 'UNBOUNDED';
 }
 
 const DAY_MS = 86_400_000;

@@ -88,7 +88,11 @@ async function measure(chunks: Iterable<Uint8Array>): Promise<Measured> {
   };
   const reader = new BatchReader(source(), {
     file: 'bench.csv',
-    policy: { environment: 'sandbox', rules: { limits: null }, payout: { format: formatOf() } },
+    policy: {
+      environment: 'sandbox',
+      rules: { limits: null },
+      payout: { format: formatOf(), fund: { kind: 'none' } },
+    },
     destinations: null,
     decimals: {},
     mostFindings: KEPT,

@@ -12,6 +12,7 @@ import { InstructionsMissing, machineClock } from '../activities/deps.ts';
 import { createActivities } from '../activities/index.ts';
 import { OPEN_GATE } from '../activities/write-gate.ts';
 import { SharedScans } from '../activities/shared-scans.ts';
+import { KeptRefusals } from '../domain/writes/kept-refusals.ts';
 import { NEW_LEG } from '../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../domain/writes/withdrawal.ts';
 import { todayIn } from '../calendar/business-date.ts';
@@ -173,6 +174,7 @@ async function startHandWritten(
       scans: new SharedScans(service, { clock: machineClock, listLagMs: settings.facts.listLagMs }),
       facts: settings.facts,
       halts: { whyNot: () => null, settled: async () => {} },
+      keptRefusals: new KeptRefusals(),
       gate: OPEN_GATE,
       clock: machineClock,
       isCurrentAttempt: (info) => isCurrentAttempt(client, info),

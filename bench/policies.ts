@@ -153,7 +153,8 @@ function manyTexts(): readonly string[] {
   const folder = new URL('../policies/', import.meta.url);
   const samples = readdirSync(folder)
     .filter((name) => name.endsWith('.yaml'))
-    .map((name) => readFileSync(new URL(name, folder), 'utf8'));
+    .map((name) => readFileSync(new URL(name, folder), 'utf8'))
+    .filter((text) => /^policy:/m.test(text));
   return Array.from({ length: FILES }, (_, index) =>
     (samples[index % samples.length] ?? '').replace(/^name: (.*)$/m, `name: policy-${index}`),
   );

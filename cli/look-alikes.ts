@@ -24,6 +24,7 @@ import { beforeText, headOf, lineOf, textOf } from './views/look-alikes-text.ts'
 /**
  * Checked before a start, and when a person approves look-alikes of an open run.
  * @param of `approver`: null: no person approves. `again`: the name of a list of payments that were made before; null: none
+ * @returns the id of what this command has said; null: nothing
  * @throws CommandFailure where a withdrawal looks like a payment, and no person approves exactly what looks so now
  */
 export async function heedLookAlikes(
@@ -34,30 +35,32 @@ export async function heedLookAlikes(
     by,
     again,
   }: { readonly approver: GoOn | null; readonly by: string; readonly again: string | null },
-): Promise<void> {
+): Promise<string | null> {
   const { batch, place, run, policyFile } = asked;
   const { policy } = policyFile;
-  if (batch === null && (policy.kind === 'payout' || !hasKnownPayments(policy))) return;
+  if (batch === null && (policy.kind === 'payout' || !hasKnownPayments(policy))) return null;
   const ours = await readOurs(place, run);
   // Once the batch has a plan, the plan holds the payments with look-alikes until a person approves them. The start need not
   // wait.
-  if (approver === null && ours.madeAtMs !== null) return;
+  if (approver === null && ours.madeAtMs !== null) return null;
   const { settings, now } = asked;
   const file = batch?.file ?? null;
   const { alike: found, before } = await seeLookAlikes({ settings, run, policy, batch: file, ours, now });
   if (before !== null && ours.madeAtMs === null) await heedMadeBefore(output, asked, before, again);
-  if (found === null) return;
+  if (found === null) return null;
   const said = approvalOf(found, approver?.item ?? null);
   if (said === 'approved before') {
-    output.note(`${headOf(found)} They are approved.`);
-    return;
+    const lines = approver?.item === 'look-alikes' ? textOf(found) : [headOf(found)];
+    output.note(...lines, 'A person has said that none of them is a payment of this batch.');
+    return null;
   }
   if (said === 'another list') throw refused(found, runName(run), 'approved');
   const approved = approver ?? (await askFor(output, found, by));
   if (approved === null) throw refused(found, runName(run), 'started');
   if (approver !== null) output.note(...textOf(found));
-  await acceptLookAlikes(place, run, approved, { ...found, seen: ours.seen });
+  const id = await acceptLookAlikes(place, run, approved, { ...found, seen: ours.seen });
   output.note(`Approved by ${approved.by}: none of them is a payment of this batch.`);
+  return id;
 }
 
 /** In sandbox the person is told. In live the same payments are made again only by the name of their list. */

@@ -21,18 +21,22 @@ export async function tellTriedAgain(output: Output, asked: AskedStart, facts: R
   }
 }
 
-async function tellBatch(output: Output, { place }: AskedStart, facts: RunFacts): Promise<void> {
+async function tellBatch(output: Output, { place, now }: AskedStart, facts: RunFacts): Promise<void> {
   const view = await readRun(place, facts);
   // A run without payments in its report has no plan: all of it is planned first.
   if (view.report.payments.length === 0) return;
-  const next = nextOf(view, { takesCancelBack: true });
+  const next = nextOf(view, { takesCancelBack: true, nowMs: now() });
   if (output.isJson) output.log('', triedAgainDocument(next));
   else output.note(...triedAgainLines(next));
 }
 
 /** Names what is paid again because a person has said so, though perhaps not the person who starts the run now. */
-async function tellPaidAgain(output: Output, { place, goOn }: AskedStart, facts: RunFacts): Promise<void> {
-  const again = await paidAgainNext(place, facts, { takesCancelBack: goOn?.item === null });
+async function tellPaidAgain(
+  output: Output,
+  { place, goOn, now }: AskedStart,
+  facts: RunFacts,
+): Promise<void> {
+  const again = await paidAgainNext(place, facts, { takesCancelBack: goOn?.item === null, nowMs: now() });
   if (again.length === 0) return;
   const paidAgain = again.map(({ id, amount, currency }) => ({ id, amount, currency }));
   output.log(openAgainLine(again), { paidAgain });

@@ -6,8 +6,8 @@
  * A policy that says the same as a file in `revoked/` allows nothing, wherever else it stands.
  * Rates and destinations are read from the folder, by the names that the policies give them.
  * In live, what binds nobody allows nothing: a file that Cambist does not know, a rule for a policy that is not there, a person who is not
- * in the list, and a folder without `revoked/`, `approvals.yaml` or, where people must sign, `revoked_keys`: nobody can tell one that is
- * only half deployed from one in which nothing is revoked and nobody must sign.
+ * in the list, and a folder without `revoked/`, `ceilings.yaml`, `approvals.yaml` or, where people must sign, `revoked_keys`: nobody can
+ * tell one that is only half deployed from one in which nothing is revoked, nothing binds a day and nobody must sign.
  */
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -146,7 +146,7 @@ async function readFolder(
   if (ceilings === 'unusable' || approvals === 'unusable' || revoked === null)
     return { policies: [], ceilings: null, approvals: null, troubles };
   const told = {
-    [CEILINGS]: (ceilings?.all ?? []).flatMap(({ policy }) => policy ?? []),
+    [CEILINGS]: ceilings === 'UNBOUNDED' ? [] : (ceilings?.all ?? []).flatMap(({ policy }) => policy ?? []),
     [APPROVALS]: (approvals?.rules ?? []).flatMap((rule) => rule.policies ?? []),
   };
   // What allows nothing, since it is revoked or has a mistake, can be named all the same: it must not stop the other policies.
@@ -156,7 +156,7 @@ async function readFolder(
     ...revoked.flatMap(({ named }) => named),
   ];
   const unbound = [...unknown, ...unboundOf(told, known), ...unknownSigners(approvals)];
-  const lacks = isStrict ? lacksOf(listed, approvals) : [];
+  const lacks = isStrict ? lacksOf(listed, { ceilings, approvals }) : [];
   troubles.push(...unbound, ...lacks);
   if (isStrict && unbound.length + lacks.length > 0)
     return { policies: [], ceilings: null, approvals: null, troubles };
@@ -169,10 +169,15 @@ async function readFolder(
 }
 
 /** What must be there in live, also where it says nothing. */
-function lacksOf(listed: ReadonlySet<string>, approvals: Approvals | null): readonly string[] {
+function lacksOf(
+  listed: ReadonlySet<string>,
+  { ceilings, approvals }: Pick<PoliciesRead, 'ceilings' | 'approvals'>,
+): readonly string[] {
   const lacks: string[] = [];
   if (!listed.has(REVOKED))
     lacks.push(`folder "${REVOKED}" is not there: make it, empty where nothing is revoked`);
+  if (ceilings === null)
+    lacks.push(`"${CEILINGS}" is not there: write it, with \`unbounded: true\` where nothing binds a day`);
   if (approvals === null)
     lacks.push(`"${APPROVALS}" is not there: write it, with \`rules: []\` where nobody has to sign`);
   if (approvals !== null && approvals.rules.length > 0 && approvals.revokedKeys === null)

@@ -2,7 +2,7 @@
  * The journal of a worker: one line of JSON for each write before it is sent, and one for what came of it. Each line has a hash
  * over itself and the line before it. So a line that a person has changed, cut out or moved is found. Pure.
  */
-import type { HaltSaid } from './halt.ts';
+import type { HaltSaid, HaltScope } from './halt.ts';
 import {
   isMoment,
   isRecord,
@@ -49,7 +49,7 @@ export type AuditFact =
   /**
    * What a person has said about a run, as this worker has seen it. `entry`: its id. `number`: its place among those that are kept
    * about the run; null: this worker has accepted it, and the run may still refuse it. `what`: its kind. `recordId`: the record of the service that
-   * it names.
+   * it names. `signed`: of an approval; null: it is none.
    */
   | {
       readonly kind: 'said';
@@ -62,14 +62,25 @@ export type AuditFact =
       readonly by: string;
       readonly why: string;
       readonly saidAt: string;
+      readonly signed: (AuditedSignature & { readonly about: string | null }) | null;
     }
   | ({ readonly kind: 'halt'; readonly saidAt: string } & HaltSaid)
   /** `haltAt`: when the halt was said that this takes back. */
   | ({ readonly kind: 'resume'; readonly saidAt: string; readonly haltAt: string } & HaltSaid)
+  /** A person has signed that this halt may end. */
+  | ({ readonly kind: 'approve'; readonly saidAt: string; readonly haltAt: string } & HaltSaid &
+      AuditedSignature)
+  /** The worker goes by this halt no more: a resume of it counts, or a later halt of the same scope has taken its place. */
+  | { readonly kind: 'over'; readonly scope: HaltScope; readonly haltAt: string }
   /** The worker has ended in order. */
   | { readonly kind: 'end' };
 
 type AuditedWrite = 'quote' | 'trade' | 'withdrawal';
+/**
+ * As whom a person has signed, and the fingerprint of the key that the signature names; null: it names none. A journal does not verify
+ * it.
+ */
+type AuditedSignature = { readonly as: 'starter' | 'approver'; readonly key: string | null };
 /** `n`: the number of the line, from 1. `at`: by the worker's clock. Moments are ISO 8601. */
 export type AuditLine = AuditFact & { readonly n: number; readonly at: string };
 export type AuditOf<Kind extends AuditFact['kind']> = Extract<AuditLine, { readonly kind: Kind }>;
@@ -121,7 +132,9 @@ const isTime: Field = (value) => lineOf(30)(value) && !Number.isNaN(Date.parse(S
 const AT: Fields = { n: isMoment, at: isTime };
 const WRITES: readonly AuditedWrite[] = ['quote', 'trade', 'withdrawal'];
 const SAID: Fields = { by: TEXT, why: TEXT, saidAt: isTime };
-const HALT: Fields = { ...SAID, scope: recordOf({ policy: orNull(TEXT), currency: orNull(TEXT) }) };
+const SCOPE = recordOf({ policy: orNull(TEXT), currency: orNull(TEXT) });
+const HALT: Fields = { ...SAID, scope: SCOPE };
+const SIGNED: Fields = { as: oneOf('starter', 'approver'), key: orNull(TEXT) };
 const FIELDS: Readonly<Record<AuditFact['kind'], Fields>> = {
   begin: { worker: TEXT, mode: TEXT, organisation: TEXT, keyName: TEXT },
   send: {
@@ -144,9 +157,12 @@ const FIELDS: Readonly<Record<AuditFact['kind'], Fields>> = {
     what: TEXT,
     items: listOf(TEXT),
     recordId: orNull(TEXT),
+    signed: orNull(recordOf({ ...SIGNED, about: orNull(TEXT) })),
   },
   halt: HALT,
   resume: { ...HALT, haltAt: isTime },
+  approve: { ...HALT, ...SIGNED, haltAt: isTime },
+  over: { scope: SCOPE, haltAt: isTime },
   end: {},
 };
 

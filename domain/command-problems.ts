@@ -349,8 +349,8 @@ export const REFUSALS = {
   AUDIT_UNWRITABLE: {
     ending: 'configuration',
     sentence:
-      'The worker cannot begin a journal in the folder that CAMBIST_AUDIT names, so it does not start.',
-    advice: 'Name a folder that is there and that the worker may write to, or unset the variable.',
+      'The worker cannot begin a journal in the folder that CAMBIST_AUDIT names, so it does not start; or, in its log, it cannot write a line.',
+    advice: 'Name a folder that is there, has room and that the worker may write to, or unset the variable.',
   },
   AUDIT_CHANGED: {
     ending: 'needs a human',
@@ -378,7 +378,8 @@ export const REFUSALS = {
   FILE_UNREADABLE: {
     ending: 'configuration',
     sentence: 'The file cannot be read.',
-    advice: 'Let the user who types the command read the file.',
+    advice:
+      'Let the user who types the command read the file, or, where the log of a worker names a journal, the user of the worker.',
   },
   HALT_NOT_KEPT: {
     ending: 'infrastructure',
@@ -574,7 +575,7 @@ export const REFUSALS = {
   POLICIES_DAMAGED: {
     ending: 'configuration',
     sentence:
-      'A file in the folder of policies of this machine cannot be used, and allows nothing (`doctor`).',
+      'A file in the folder of policies of this machine cannot be used, and allows nothing (`doctor`, the log of a worker).',
     advice: 'Mend the file that it names. `npx cambist check` checks a policy.',
   },
   APPROVALS_UNVERIFIABLE: {
@@ -729,6 +730,13 @@ export const REFUSALS = {
       'All that is left to sign, this key has signed in the other role. Who has started, said or resumed something is none of those who approve it, so that a second signature would only void the first. Nothing was signed.',
     advice: 'Another person signs this: see who is missing with `npx cambist status`.',
   },
+  SIGNATURES_UNVERIFIED: {
+    ending: 'refused by us',
+    sentence:
+      'So many signatures name this key that not all of them could be verified. With one of them it may have signed in the other role, and a second signature would void the first. Nothing was signed.',
+    advice:
+      'Another person signs this: see who is missing with `npx cambist status`. Somebody writes words that are not his: find out who may write to the namespace.',
+  },
   RUN_ENDED: {
     ending: 'refused by us',
     sentence: 'The run has ended, so that there is nothing to sign.',
@@ -824,7 +832,8 @@ export const REFUSALS = {
   PAY_AGAIN_OPEN: {
     ending: 'refused by us',
     sentence: 'A person has said already that this payment is to be paid again, and that is not done yet.',
-    advice: 'Start the run with --go-on: that pays it.',
+    advice:
+      'Start the run with --go-on: that pays it. If it then waits for signatures, those who are missing type `npx cambist approve RUN --key FILE`.',
   },
 } as const satisfies Readonly<Record<string, ProblemRow>>;
 

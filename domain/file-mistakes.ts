@@ -189,6 +189,11 @@ export const FILE_MISTAKES = {
     sentence: 'Two payments have the same id; small and capital letters make no difference.',
     advice: 'Give each payment an id of its own, or delete the one that is there twice.',
   },
+  ID_OF_LEG: {
+    sentence:
+      'A payment has the id of a trade of its run, so that nobody could say which of the two he means.',
+    advice: 'Give the payment another id. Trades are called by their currencies and a number: usd-mxn-1.',
+  },
   ACCOUNT: {
     sentence: 'What stands there is not the id of a withdrawal account.',
     advice: 'Copy the id from `npx cambist accounts`, or from the service.',

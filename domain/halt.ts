@@ -219,13 +219,16 @@ function namedBy(word: HaltWord): string | null {
   return word.unsigned === undefined && isResume(word.said) ? nameText(word.said) : null;
 }
 
-/** A halt or a resume as it was said, and when. */
+/** A halt, a resume or a signature for one as it was said, and when. */
 export type HaltSeen =
-  ({ readonly kind: 'halt' } & Halt) | ({ readonly kind: 'resume'; readonly atMs: number } & ResumeSaid);
+  | ({ readonly kind: 'halt' } & Halt)
+  | ({ readonly kind: 'resume'; readonly atMs: number } & ResumeSaid)
+  | ({ readonly kind: 'approve'; readonly atMs: number } & ResumeSigned);
 
-/** The halts and resumes that a worker has seen, some perhaps twice. Drills are none. */
+/** The halts, resumes and signatures that a worker has seen, some perhaps twice. Those of drills are none. */
 export function seenIn({ record, halts }: HaltsHeld): readonly HaltSeen[] {
   const words = record?.words ?? [];
+  const signed = [...signaturesIn(words).values()].flat();
   const seen = words.flatMap((word): HaltSeen | readonly HaltSeen[] => {
     if (word.word === 'approve') return [];
     if (word.word !== 'resume') return { kind: 'halt', ...haltIn(word) };
@@ -234,7 +237,8 @@ export function seenIn({ record, halts }: HaltsHeld): readonly HaltSeen[] {
   });
   // What a worker holds because the record is gone, nobody has said.
   const held = halts.map((halt): HaltSeen => ({ kind: 'halt', ...halt }));
-  return [...seen, ...held].filter(({ scope: of }) => drillOf(of) === null);
+  const approved = signed.map((one): HaltSeen => ({ kind: 'approve', ...one }));
+  return [...seen, ...held, ...approved].filter(({ scope: of }) => drillOf(of) === null);
 }
 
 /** What a worker goes by: what it has read last, and what it has seen and Temporal has lost. */
@@ -244,20 +248,37 @@ export type HaltsHeld = {
   readonly halts: readonly Halt[];
   /** Those of the halts of which the record knows nothing. */
   readonly lost: readonly Halt[];
+  /** What it has read, or has held until this reading, and is over: it was resumed, or a later halt has taken its place. */
+  readonly over: readonly Halt[];
 };
 
-export const HOLDS_NOTHING: HaltsHeld = { record: null, halts: [], lost: [] };
+/** What a worker goes by that has read nothing yet. `halts`: what workers before it have seen, and not seen the end of. */
+export function holding(halts: readonly Halt[]): HaltsHeld {
+  return { record: null, halts, lost: [], over: [] };
+}
 
 /**
  * A halt that was seen holds until a resume that names it. No other end of the record lets anything go: not when a person
  * terminates or deletes its workflow, or starts it again empty.
  */
-export function heldAfter({ record: last, halts }: HaltsHeld, record: HaltRecord): HaltsHeld {
-  const held = last !== null && isGone(last, record) ? [...halts, haltOfGone(last)] : halts;
+export function heldAfter({ record: last, halts: before }: HaltsHeld, record: HaltRecord): HaltsHeld {
+  const held = last !== null && isGone(last, record) ? [...before, haltOfGone(last)] : before;
   const known = new Set(record.words.map(namedBy));
   // A drill stops nothing, and ends by itself.
-  const lost = held.filter((halt) => drillOf(halt.scope) === null && !known.has(nameText(nameOf(halt))));
-  return { record, halts: [...lost, ...haltsAfter(record.words)], lost };
+  const meant = held.filter((halt) => drillOf(halt.scope) === null);
+  const lost = meant.filter((halt) => !known.has(nameText(nameOf(halt))));
+  const halts = [...lost, ...haltsAfter(record.words)];
+  const standing = new Set(halts.map((halt) => nameText(nameOf(halt))));
+  const over = [...meant, ...haltsSaid(record.words)].filter((halt) => !standing.has(nameText(nameOf(halt))));
+  return { record, halts, lost, over };
+}
+
+/** The halts that the words say, whatever has become of them. Drills are none. */
+function haltsSaid(words: readonly HaltWord[]): readonly Halt[] {
+  const said = words.flatMap((word) =>
+    word.word === 'resume' || word.word === 'approve' ? [] : haltIn(word),
+  );
+  return said.filter((halt) => drillOf(halt.scope) === null);
 }
 
 /** An open workflow that Temporal does not have any more may have kept halts that no worker has read. */
@@ -438,6 +459,11 @@ export function scopeOptions({ policy, currency }: HaltScope): string {
 /** `ana has halted everything since 2026-11-23 06:12:03 UTC: "wrong accounts".` */
 export function haltSentence({ scope: of, by, why, atMs }: Halt): string {
   return `${by} has halted ${scopeText(of)} since ${momentText(atMs)}: "${why}".`;
+}
+
+/** Of a halt that a worker holds by the journals of those before it, for its log. */
+export function rememberedText(halt: Halt): string {
+  return `${haltSentence(halt)} A journal of this worker’s folder says so, and the record in Temporal does not. The worker holds it until \`npx cambist resume${scopeOptions(halt.scope)}\`.`;
 }
 
 /** `ben@laptop ended the workflow that keeps what is halted, at 2026-11-23 06:12:03 UTC: "tidying up".` */

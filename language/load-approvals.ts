@@ -59,12 +59,12 @@ const ApprovalsSchema = z.strictObject({
             description: 'A run that trades and pays more than this in all must be approved.',
             example: '"50000.00 USD"',
           }),
-          need: wholeNumber(1, 20, { description: 'How many people must approve it.', example: '2' }),
+          need: wholeNumber(0, 20, {
+            description: 'How many people must approve it; 0: the signature of who has started it is enough.',
+            example: '2',
+          }),
           of: hinted(
-            z
-              .array(label({ description: 'A name of `allowed_signers`.', example: 'ana' }))
-              .min(1)
-              .max(100),
+            z.array(label({ description: 'A name of `allowed_signers`.', example: 'ana' })).max(100),
             { description: 'The people who may approve it.', example: '[ana, ben, chi]' },
           ),
           within: duration({

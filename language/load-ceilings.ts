@@ -1,6 +1,6 @@
 /** Reads the ceilings of a folder of policies: how much may be paid and traded on one UTC day. */
 import * as z from 'zod';
-import type { Ceiling, Ceilings } from '../domain/writes/ceilings.ts';
+import type { Ceiling, CeilingsFile } from '../domain/writes/ceilings.ts';
 import { checkStructure } from './text/check-structure.ts';
 import { frozen } from './text/frozen.ts';
 import { hinted, money, policyName, readMoney, wholeNumber } from './text/leaves.ts';
@@ -9,16 +9,31 @@ import { readYaml } from './text/yaml-source.ts';
 
 /** Loaded ceilings, or why there are none. */
 export type LoadedCeilings =
-  | { readonly ok: true; readonly ceilings: Ceilings }
+  | { readonly ok: true; readonly ceilings: CeilingsFile }
   | { readonly ok: false; readonly problems: readonly PolicyProblem[] };
 
 /** Loads the text of such a file; `file` is only shown. */
 export function loadCeilings(text: string, file: string): LoadedCeilings {
   const source = readYaml({ text, file, subject: 'CEILINGS' });
   const parsed = source.broken ? null : checkStructure(CeilingsSchema, source, {});
+  const { unbounded = false, workers } = parsed ?? {};
+  if (unbounded && parsed !== null)
+    for (const field of Object.keys(parsed).filter((name) => !['ceilings', 'unbounded'].includes(name)))
+      source.report(source.keyPlaceAt([field]), {
+        mistake: 'CONTRADICTION',
+        message: `\`${field}\` stands beside \`unbounded\`, which says that there are no ceilings`,
+        fix: `delete \`unbounded\`, or \`${field}\``,
+      });
+  else if (parsed !== null && workers === undefined)
+    source.report(source.keyPlaceAt([]), {
+      mistake: 'MISSING_FIELD',
+      message: '`workers` is missing in this file',
+      fix: 'add it, for example `workers: 2`; or write `unbounded: true` where nothing binds what is moved on one day',
+    });
   const problems = source.problems();
   if (parsed === null || problems.length > 0) return { ok: false, problems };
-  const { workers, paid, traded, policies = {} } = parsed;
+  if (workers === undefined) return { ok: true, ceilings: 'UNBOUNDED' };
+  const { paid, traded, policies = {} } = parsed;
   const all = [
     ...ceilingsOf('paid', null, 'day', paid?.per_day),
     ...ceilingsOf('paid', null, 'account', paid?.per_account),
@@ -51,10 +66,14 @@ const monies = (description: string): z.ZodType<readonly string[]> =>
 
 const CeilingsSchema = z.strictObject({
   ceilings: wholeNumber(1, 1, { description: 'The version of this file’s form.', example: '1' }),
+  unbounded: hinted(z.literal(true), {
+    description: 'Nothing binds what is moved on one day. No other field stands beside it then.',
+    example: 'true',
+  }).optional(),
   workers: wholeNumber(1, 1_000, {
     description: 'How many workers write by this folder; each takes its share.',
     example: '2',
-  }),
+  }).optional(),
   paid: z
     .strictObject({
       per_day: monies('What may be paid on one UTC day, one for each currency.'),

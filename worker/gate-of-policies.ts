@@ -10,6 +10,7 @@ import { ConfigurationError } from '../config/errors.ts';
 import { policiesFolder } from '../config/policies-folder.ts';
 import { verifySignature } from '../config/ssh-keygen.ts';
 import type { HaltRecord } from '../domain/halt.ts';
+import type { Note } from './note.ts';
 import { sentInJournals } from './sent-in-journals.ts';
 
 /** Keeps no process alive. */
@@ -31,7 +32,7 @@ type Parts = {
   /** What Temporal shows of a run. */
   readonly shown: Pick<Parameters<typeof approvalGate>[0], 'readPlan' | 'readWords' | 'readRows'>;
   /** Called with what of the folder, or of the journals of workers before, cannot be used. */
-  readonly note: (problem: string) => void;
+  readonly note: Note;
 };
 
 /** @throws ConfigurationError when the folder has no policy of the mode that could be used, and in live when no folder is named */
@@ -64,7 +65,7 @@ export async function gateOf(
         fix: 'Name the folder of the policies that this worker may carry out. `npx cambist check` checks each of them.',
       },
     ]);
-  for (const trouble of troubles) note(`CAMBIST_POLICIES: ${trouble}`);
+  for (const trouble of troubles) note('POLICIES_DAMAGED', `CAMBIST_POLICIES: ${trouble}`);
   const tally = new CeilingTally({ reader, facts, clock, wait: unheld });
   const owner = { mode, organisation: key.organisation, keyName: key.name };
   const sentEarlier =

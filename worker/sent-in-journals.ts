@@ -9,6 +9,7 @@ import { journalLines } from '../config/journal-lines.ts';
 import type { AuditLine, AuditOf } from '../domain/audit.ts';
 import { KEY_LIVES_MS, SentBefore, keyOf } from '../domain/writes/sent-before.ts';
 import type { Clock } from '../activities/deps.ts';
+import type { Note } from './note.ts';
 
 /** Another worker on this machine may have ended meanwhile. */
 const READ_AGAIN_MS = 600_000;
@@ -21,7 +22,7 @@ export type Owner = Pick<AuditOf<'begin'>, 'mode' | 'organisation' | 'keyName'>;
 export function sentInJournals(
   folder: string,
   owner: Owner,
-  { clock, note }: { readonly clock: Clock; readonly note: (problem: string) => void },
+  { clock, note }: { readonly clock: Clock; readonly note: Note },
 ): (key: string) => Promise<boolean> {
   let last: { readonly atMs: number; readonly read: Promise<Read> } | null = null;
   return async (key) => {
@@ -34,7 +35,7 @@ export function sentInJournals(
 }
 
 type Read = { readonly sent: SentBefore; isUnderWay: boolean };
-type Reading = { readonly nowMs: number; readonly note: (problem: string) => void };
+type Reading = { readonly nowMs: number; readonly note: Note };
 
 async function readFolder(folder: string, owner: Owner, reading: Reading): Promise<Read> {
   const found: Read = { sent: new SentBefore(), isUnderWay: false };
@@ -43,13 +44,14 @@ async function readFolder(folder: string, owner: Owner, reading: Reading): Promi
     for await (const path of journalsSince(folder, reading.nowMs - KEY_LIVES_MS))
       await readJournal(path, owner, found, reading);
   } catch (error) {
-    reading.note(`CAMBIST_AUDIT: ${error instanceof Error ? error.message : String(error)}`);
+    const why = error instanceof Error ? error.message : String(error);
+    reading.note('FILE_UNREADABLE', `CAMBIST_AUDIT: ${why}`);
   }
   return found;
 }
 
 /** The journals in a folder that were written to since this moment, epoch milliseconds, in the order of their times. */
-export async function* journalsSince(folder: string, sinceMs: number): AsyncGenerator<string> {
+async function* journalsSince(folder: string, sinceMs: number): AsyncGenerator<string> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.jsonl'));
   for (const name of names.toSorted()) {
     const path = join(folder, name);
@@ -62,10 +64,11 @@ export async function* journalsSince(folder: string, sinceMs: number): AsyncGene
 export async function* linesOf(
   path: string,
   isOurs: (begin: Owner) => boolean,
-  note: (problem: string) => void,
+  note: Note,
 ): AsyncGenerator<AuditLine> {
   for await (const read of journalLines(path)) {
-    if (read.kind === 'changed' || read.kind === 'unreadable') note(`CAMBIST_AUDIT: "${path}": ${read.why}`);
+    if (read.kind === 'changed') note('AUDIT_CHANGED', `"${path}:${read.n}": ${read.why}`);
+    if (read.kind === 'unreadable') note('FILE_UNREADABLE', `"${path}": ${read.why}`);
     if (read.kind !== 'line') return;
     if (read.line.kind === 'begin' && !isOurs(read.line)) return;
     yield read.line;

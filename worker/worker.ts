@@ -18,6 +18,7 @@ import { datingKeys } from '../activities/keys-seen.ts';
 import { remembering } from '../activities/words-seen.ts';
 import { completedBeside, isCurrentAttempt } from '../durable/attempts.ts';
 import { NOTHING_KEPT } from '../domain/people/instructions.ts';
+import { KeptRefusals } from '../domain/writes/kept-refusals.ts';
 import { MOST_CHUNKS } from '../domain/batch.ts';
 import type { Mode } from '../domain/service/records.ts';
 import { chunksOf } from '../durable/batches/chunks.ts';
@@ -47,10 +48,11 @@ import { connectWorker } from './connect.ts';
 import { gateOf } from './gate-of-policies.ts';
 import { LOOKING_PACE, keepLookingRound, type LookingPace } from './look-round.ts';
 import { metricsOf, type Metrics } from './metrics.ts';
+import type { Note } from './note.ts';
 import { saidInJournals } from './said-in-journals.ts';
 import { withKeysAskedFor, withSealedFailures } from './sealed-failures.ts';
 import type { WorkerTraces } from './traces.ts';
-import type { Halt } from '../domain/halt.ts';
+import { holding, rememberedText } from '../domain/halt.ts';
 import { createClient, type Settings } from '../config/config.ts';
 import { readFolderFile } from '../config/files-folder.ts';
 import { haltFileAt } from '../config/halt-file.ts';
@@ -63,8 +65,11 @@ export type WorkerOptions = {
   readonly patience?: Patience;
   /** The worker's identity, which the Temporal UI and `cambist doctor` show; default: process id and host. */
   readonly identity?: string;
-  /** Called with trouble for the worker's log: what could not be written to its journal, what of its folder of policies cannot be used. */
-  readonly note?: (problem: string) => void;
+  /**
+   * Called with trouble for the worker's log: what could not be written to its journal, or read of those before it; what of its folder
+   * of policies cannot be used; which halts it holds that Temporal does not know.
+   */
+  readonly note?: Note;
   /** Absent: the worker shows no metrics. `meter` is that of the SDK's runtime. `pace`: for tests. */
   readonly metrics?: {
     readonly meter: MetricMeter;
@@ -104,6 +109,16 @@ async function journalOf(
 ): Promise<AuditJournal | null> {
   if (auditFolder === null) return null;
   return beginJournal(auditFolder, { worker: identity, mode, organisation, keyName }, clock);
+}
+
+/** What workers before this one have read, by the journals in its folder. A worker without a folder remembers nothing. */
+async function saidBefore(
+  { auditFolder, mode }: Settings,
+  { organisation }: Pick<ReturnType<typeof createClient>, 'organisation'>,
+  { journal, note }: { readonly journal: AuditJournal | null; readonly note: Note },
+): Promise<Awaited<ReturnType<typeof saidInJournals>>> {
+  if (auditFolder === null) return { words: new Map(), halts: [] };
+  return saidInJournals(auditFolder, { mode, organisation }, { own: journal?.path ?? null, note });
 }
 
 /** Built by `npm run build`; no worker runs webpack when it starts. */
@@ -166,32 +181,34 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const identity = options.identity ?? `${process.pid}@${hostname()}`;
   const journal = await journalOf(settings, signed, { identity, clock });
   const note = options.note ?? (() => {});
-  const service = journal === null ? signed : auditedService(signed, journal, note);
-  const words = journal === null ? null : wordsIn(journal, note);
-  const owner = { mode: settings.mode, organisation: signed.organisation };
-  const saidBefore =
-    settings.auditFolder === null
-      ? async () => new Map<string, ReadonlySet<string>>()
-      : saidInJournals(settings.auditFolder, owner, { nowMs: clock.wallMs, note });
+  const unwritten = (why: string): void => note('AUDIT_UNWRITABLE', why);
+  const service = journal === null ? signed : auditedService(signed, journal, unwritten);
+  const words = journal === null ? null : wordsIn(journal, unwritten);
+  const said = await saidBefore(settings, signed, { journal, note });
+  // A worker that ends before it can read the halts hands them on too.
+  words?.halts(holding(said.halts));
   const halted = { client, mode: settings.mode };
   const shown = shownBy(client, settings.mode);
   const approved = await gateOf(settings, { reader, clock, shown, note, namespace });
   const { gate, heard, resumesHeard } = approved;
   const onMachine = haltFileAt(settings.haltFile);
-  let held: readonly Halt[] = [];
+  let held = holding(said.halts);
   const halts = new HaltGate({
     read: resumesHeard(haltsOf(halted)),
+    remembered: said.halts,
     putBack: puttingBack(halted),
     // The gate counts by the machine's own time, also where a test moves the clock.
     clock: machineClock,
     onMachine,
     onChange: (now) => {
-      held = now.halts;
+      held = now;
       answerDrills(halted, now.halts, { worker: identity, whyNot: (write) => halts.whyNot(write) });
       words?.halts(now);
     },
   });
   await halts.look();
+  const unknown = held.record === null ? held.halts : held.lost;
+  for (const halt of unknown) note('HALTED', rememberedText(halt));
   const looking = new AbortController();
   const interceptors = temporal.isSealed
     ? withSealedFailures(options.temporal?.interceptors ?? {})
@@ -209,6 +226,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       scans: new SharedScans(reader, { clock, listLagMs: settings.facts.listLagMs }),
       facts: settings.facts,
       halts,
+      keptRefusals: new KeptRefusals(),
       gate,
       clock,
       startScheduled: (call) => startScheduled({ place, settings, now: clock.wallMs }, call),
@@ -241,7 +259,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
                 noteFacts(withChunk({ client, taskQueue, mode, run }, chunk), facts),
               end: (mode, run, chunk) => endInstructions(client, mode, run, chunk),
             },
-            saidBefore,
+            said.words,
           ),
           clock,
         ),
@@ -293,7 +311,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
               metrics,
               clock,
               pace: options.metrics?.pace ?? LOOKING_PACE,
-              halts: () => held,
+              halts: () => held.halts,
               onMachine,
               isUnreadable: () => halts.whyNot({ policy: '', currencies: [] })?.kind === 'unreadable',
               ceilings: gate.ceilingsUsed,

@@ -27,7 +27,7 @@ export function addApprove(command: Command, session: Session): void {
   command
     .description(
       'Shows what a run will trade and pay, asks, and signs its plan with a key of OpenSSH. Then does the same with each thing ' +
-        'that people have said about the run and that must be signed: paying again, and decisions of `resolve`. Where ' +
+        'that people have said about the run and that must be signed: paying again, decisions of `resolve`, and that look-alikes are none of its payments. Where ' +
         '`approvals.yaml` of the workers’ folder of policies asks for signatures, the run goes on once enough people have signed; ' +
         'who has started it, or said it, signs as that and is none of them. What this key has signed already is left out. Moves ' +
         'no money itself.',

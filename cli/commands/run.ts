@@ -240,10 +240,11 @@ async function bringAbout(use: Use): Promise<Ending> {
     switch (verdict.kind) {
       case 'open': {
         await submitMissing(asked);
-        if (approver !== null) {
-          await heedLookAlikes(output, asked, { approver, by: approver.by, again: null });
-          await wakeRun(place, name);
-        }
+        const alike =
+          approver === null
+            ? null
+            : await heedLookAlikes(output, asked, { approver, by: approver.by, again: null });
+        if (approver !== null) await wakeRun(place, name);
         if (goOn !== null) {
           output.remark(await goOnOpen(place, name, { goOn, settings, now }));
           sayTried(use);
@@ -252,7 +253,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         return showStarted(use, {
           startedAtMs: verdict.facts.startedAtMs,
           startedBy: await startedByOf(place, verdict.facts),
-          said: null,
+          said: [null, ...(alike === null ? [] : [alike])],
         });
       }
       case 'ended': {
@@ -266,7 +267,7 @@ async function bringAbout(use: Use): Promise<Ending> {
         if (remarks.length > 0) output.note(...remarks);
         if (facts !== null) await tellTriedAgain(output, asked, facts);
         const instead = await tellInstead(output, asked);
-        await heedLookAlikes(output, asked, {
+        const alike = await heedLookAlikes(output, asked, {
           approver,
           by: options.by ?? loginName(),
           again: typeof options.again === 'string' ? options.again : null,
@@ -279,7 +280,10 @@ async function bringAbout(use: Use): Promise<Ending> {
           await takePlaceOf(output, instead, { by: startedBy, why: options.reason ?? NO_REASON });
         const isStarted = await begin(asked, { facts, kept, shown, startedBy });
         if (facts !== null) sayTried(use);
-        if (isStarted) return showStarted(use, { startedAtMs: now(), startedBy, said: null });
+        if (isStarted) {
+          const said = [null, ...(alike === null ? [] : [alike])];
+          return showStarted(use, { startedAtMs: now(), startedBy, said });
+        }
       }
     }
   }
@@ -453,8 +457,8 @@ function confirm(
 type Started = {
   readonly startedAtMs: number;
   readonly startedBy: string | null;
-  /** The ids of what this command has said; null: nothing, it has started the run, or found it. */
-  readonly said: readonly string[] | null;
+  /** What its person signs for: the ids of what this command has said; null: the start of the run. */
+  readonly said: readonly (string | null)[];
 };
 
 /** Follows a run that is under way. With `--detach` it only tells that the run goes on. */
@@ -471,9 +475,9 @@ async function showStarted(use: Use, { startedAtMs, startedBy, said }: Started):
   return 'waiting';
 }
 
-/** @param own the ids of what the command has said; null: it has started the run */
+/** @param own what the person who types it signs for */
 export function isOfCommand(own: Started['said']): (said: Signable | null) => boolean {
-  return (said) => (own === null ? said === null : said !== null && own.includes(said.id));
+  return (said) => own.includes(said?.id ?? null);
 }
 
 /** Signs the plan once it is made, or what this command has said. What others have said stays with them. */

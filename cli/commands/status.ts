@@ -75,7 +75,7 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
       const nowMs = output.io.now();
       const past = await pastOf(place.client, standing.facts);
       const clock = clockOf(standing.kind === 'told' ? standing.report.zone : null, nowMs);
-      const again = await openAgain(place, standing);
+      const again = await openAgain(place, standing, nowMs);
       const paidAgain = again.map(({ id, amount, currency }) => ({ id, amount, currency }));
       const shown = { ...shownOf(standing, nowMs, clock), ...past, paidAgain };
       output.document(shown);
@@ -109,9 +109,13 @@ async function status(output: Output, name: string | undefined): Promise<Ending>
 }
 
 /** Payments of an ended run that the next start pays again; none where that cannot be read: how the run stands is told all the same. */
-function openAgain(place: AskingPlace, { facts, kind }: Standing): Promise<readonly ReportPayment[]> {
+function openAgain(
+  place: AskingPlace,
+  { facts, kind }: Standing,
+  nowMs: number,
+): Promise<readonly ReportPayment[]> {
   if (facts.isOpen || kind !== 'told') return Promise.resolve([]);
-  return paidAgainNext(place, facts, { takesCancelBack: true }).catch(() => []);
+  return paidAgainNext(place, facts, { takesCancelBack: true, nowMs }).catch(() => []);
 }
 
 function shownOf(standing: Standing, nowMs: number, clock?: Clock): Shown {

@@ -83,7 +83,7 @@ async function work(output: Output): Promise<Ending> {
     env,
     patience,
     identity,
-    note: (problem) => logger.warn(`AUDIT_UNWRITABLE: ${problem}`),
+    note: (code, problem) => logger.warn(`${code}: ${problem}`),
     ...(metricsAddress !== null && {
       metrics: { meter: Runtime.instance().metricMeter, version: packageVersion() },
     }),

@@ -1,7 +1,7 @@
 /** A person's decision about an item, as the command that kept it tells it. Pure. */
 import { minuteText } from '../../domain/waits.ts';
 import { runName } from '../../domain/references.ts';
-import { describeRecord, type Decided } from '../../operations/decide/resolve.ts';
+import { describeRecord, nameIn, type Decided } from '../../operations/decide/resolve.ts';
 
 /** Who decided what. */
 export function decidedText({ plan, item, decision }: Decided): string {
@@ -40,7 +40,7 @@ export function decidedLines({ item, decision, seen, lookedBackToMs }: Decided):
       return [
         ...(record === null
           ? []
-          : [`The service was asked first: ${describeRecord(record)} has no reference.`]),
+          : [`The service was asked first: ${describeRecord(record)} has ${referenceText(record)}.`]),
         ...couldBe
           .filter(({ id }) => id !== record?.id)
           .map((each) => `${item} could still be ${describeRecord(each)}.`),
@@ -55,6 +55,11 @@ export function decidedLines({ item, decision, seen, lookedBackToMs }: Decided):
         ? []
         : [`The service was asked first: ${describeRecord(record)}.`, `Why: ${decision.evidence}`];
   }
+}
+
+function referenceText(record: NonNullable<Decided['seen']['record']>): string {
+  const name = nameIn(record);
+  return name === null ? 'no reference' : `the reference ${name}`;
 }
 
 /** What happens now. */

@@ -5,6 +5,8 @@
  */
 import {
   MOST_NEEDS,
+  isAlikeList,
+  lastAlikeList,
   MOST_NUMBER,
   type Accepted,
   type Fact,
@@ -192,12 +194,9 @@ export function unionOf(all: readonly Kept[]): Kept {
 
 /** Only the last approval of look-alikes counts. The earlier ones lose their lists, because lists are long. */
 function withLastApproval(instructions: readonly Recorded[]): readonly Recorded[] {
-  const approvals = instructions.filter((said) => 'lookAlikes' in said && said.lookAlikes !== undefined);
-  const last = approvals.at(-1);
+  const last = lastAlikeList({ instructions });
   return instructions.map((said) =>
-    said.kind === 'go-on' && said.lookAlikes !== undefined && said !== last
-      ? { ...said, lookAlikes: { ...said.lookAlikes, groups: [] } }
-      : said,
+    isAlikeList(said) && said !== last ? { ...said, lookAlikes: { ...said.lookAlikes, groups: [] } } : said,
   );
 }
 

@@ -279,6 +279,8 @@ export type InstructionsAbout = {
    * no person has.
    */
   readonly approvedUntilMs: number | null;
+  /** What such an approval waits for that people must sign. It counts as not said before that. Null: nothing. */
+  readonly unsignedAlike: string | null;
   /** Generations above the first that a worker was about to send, in the order in which they were noted. */
   readonly opened: readonly Extract<Fact, { kind: 'opened' }>[];
 };
@@ -291,9 +293,14 @@ export function eightOf(generation: number): number {
   return Math.floor((generation - 1) / GENERATIONS_AT_ONCE);
 }
 
+/** The first generation of an eight. */
+export function firstOf(eight: number): number {
+  return eight * GENERATIONS_AT_ONCE + 1;
+}
+
 /** The first generation of the eight that a `pay again` opens which follows this one. */
 function firstAfter(follows: number): number {
-  return (eightOf(follows) + 1) * GENERATIONS_AT_ONCE + 1;
+  return firstOf(eightOf(follows) + 1);
 }
 
 /** The end of the send window of what a person opens at this moment: 00:00 UTC of its date plus 5 days 12 h. */
@@ -421,12 +428,29 @@ export function saidOfExecuted({ instructions, facts }: Kept): string | null {
   return sent === undefined ? null : `something of "${sent}" was sent`;
 }
 
-/**
- * The approval that counts, which is the last one. It covers all records that were there at that time. Null: there is none.
- */
-export function approvalIn({ instructions }: Kept): LookAlikeApproval | null {
-  const lists = instructions.flatMap((said) => (said.kind === 'go-on' ? (said.lookAlikes ?? []) : []));
-  return lists.at(-1) ?? null;
+/** A person has said of a list of look-alikes that none of them is a payment of the batch. */
+export type AlikeList = Extract<Recorded, { readonly kind: 'go-on' }> & {
+  readonly lookAlikes: LookAlikeApproval;
+};
+
+export function isAlikeList(said: Recorded): said is AlikeList {
+  return said.kind === 'go-on' && said.lookAlikes !== undefined;
+}
+
+/** The last list that a person has approved, which covers all records that were there at that time. An earlier one counts no longer. */
+export function lastAlikeList({ instructions }: Pick<Kept, 'instructions'>): AlikeList | null {
+  return instructions.findLast(isAlikeList) ?? null;
+}
+
+/** The approval of look-alikes that counts. Null: there is none, or people must sign it and have not. */
+export function approvalIn(kept: Kept): LookAlikeApproval | null {
+  const last = lastAlikeList(kept);
+  return last === null || alikeWaitsFor(kept) !== null ? null : last.lookAlikes;
+}
+
+/** What the last approval of look-alikes waits for that people must sign; null: nothing. */
+function alikeWaitsFor(kept: Kept): string | null {
+  return kept.unsigned?.[lastAlikeList(kept)?.id ?? ''] ?? null;
 }
 
 /**
@@ -520,6 +544,10 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
         if (closedBy !== null || isOver) decision = null;
         isTakenBack ||= isOver;
         awaited = null;
+        // It says of the same record that it has failed. So it would take that back, and no more leaves than if people had signed it.
+        const isOpenToo = (one: Waiting): boolean => !isOfRecord(one, said.recordId);
+        isTakenBack ||= !waiting.every(isOpenToo);
+        waiting = waiting.filter(isOpenToo);
         eights.push({ ...opening, closedBy });
       }
     }
@@ -539,6 +567,7 @@ export function instructionsAbout(kept: Kept, item: string): InstructionsAbout {
     acceptedIds,
     notThisIds,
     approvedUntilMs: approvalIn(kept)?.untilMs ?? null,
+    unsignedAlike: alikeWaitsFor(kept),
     opened: kept.facts.flatMap((fact) => (fact.kind === 'opened' && fact.item === item ? [fact] : [])),
   };
 }
@@ -551,7 +580,7 @@ type SaidOfItem = Exclude<
 /** What was said of an item and waits for people who must approve it. `waitsFor`: as a sentence. */
 type Waiting = { readonly said: SaidOfItem; readonly waitsFor: string };
 
-function isOfRecord({ said }: Waiting, recordId: string): boolean {
+function isOfRecord({ said }: Waiting, recordId: string | null): boolean {
   return 'recordId' in said && said.recordId === recordId;
 }
 
@@ -565,6 +594,7 @@ function saidOf(said: Recorded, item: string): SaidOfItem | null {
     case 'pay these again':
       return null;
     case 'go-on':
+      return said.item === item && !isAlikeList(said) ? said : null;
     case 'executed':
     case 'not executed':
     case 'not this':
@@ -594,15 +624,36 @@ export function wordsOf(
 
 /** What one more `pay again` would do. */
 export type NextOpening =
-  /** It opens this generation. */
-  | { readonly kind: 'opens'; readonly generation: number }
+  /** It opens this generation, where it says that it follows the other one. */
+  | { readonly kind: 'opens'; readonly follows: number; readonly generation: number }
   /** It changes nothing, because the generation that this person opened before is still open. */
   | { readonly kind: 'opened before'; readonly by: string; readonly generation: number };
 
-/** What one more `pay again` about an item would do, if it follows generation `follows`. */
-export function nextOpening({ eights }: InstructionsAbout, follows: number): NextOpening {
-  const last = eights.at(-1);
-  if (last !== undefined && follows < last.first)
-    return { kind: 'opened before', by: last.openedBy.by, generation: last.first };
-  return { kind: 'opens', generation: firstAfter(follows) };
+/**
+ * What one more `pay again` about an item would do, if generation `follows` is the last that is known. What was opened before and never
+ * leaves is followed too: its window is over, or a person has decided since that the item was not executed.
+ * @param keepsOut whether one that is still open keeps another from being said
+ */
+export function nextOpening(
+  { eights, decision }: InstructionsAbout,
+  { follows, nowMs, keepsOut }: NextOpeningAsked,
+): NextOpening {
+  let last = follows;
+  let before: Eight | null = null;
+  for (const eight of eights) {
+    // What follows a generation that never was is no true word.
+    if (eight.first <= follows || eightOf(eight.openedBy.follows) > eightOf(last)) continue;
+    const isOver = nowMs > eight.windowUntilMs || decision?.kind === 'not executed';
+    if (isOver) last = eight.first;
+    else if (keepsOut(eight)) before = eight;
+  }
+  return before === null
+    ? { kind: 'opens', follows: last, generation: firstAfter(last) }
+    : { kind: 'opened before', by: before.openedBy.by, generation: before.first };
 }
+
+type NextOpeningAsked = {
+  readonly follows: number;
+  readonly nowMs: number;
+  readonly keepsOut: (eight: Eight) => boolean;
+};

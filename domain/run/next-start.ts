@@ -69,15 +69,22 @@ export function isTriedAgain({ next }: Pick<NextOfItem, 'next'>): boolean {
 /** With one of these codes, a payment that the service has never accepted is not sent again under its key. */
 const CLOSING: readonly Problem['code'][] = ['WINDOW_PASSED', 'DECIDED_NOT_EXECUTED'];
 
+/** A start of a run. */
+export type Start = {
+  /** It is one by `--go-on`. */
+  readonly takesCancelBack: boolean;
+  /** Epoch milliseconds. What a person has opened is paid only while its window is open. */
+  readonly nowMs: number;
+};
+
 /**
  * @param said what people said about the run, as `spelledOut` makes it
- * @param takesCancelBack whether the start is one by `--go-on`
  * @returns the legs and then the payments, in the order of the report
  */
 export function nextStart(
   { legs, payments, problems }: Pick<Report, 'legs' | 'payments' | 'problems'>,
   said: readonly Recorded[],
-  { takesCancelBack }: { readonly takesCancelBack: boolean },
+  { takesCancelBack, nowMs }: Start,
 ): readonly NextOfItem[] {
   const stopped = stoppedBy(said, takesCancelBack);
   const closed = new Set(problems.flatMap(({ code, item }) => (CLOSING.includes(code) ? [item] : [])));
@@ -87,7 +94,7 @@ export function nextStart(
   return [
     ...legs.map((leg): NextOfItem => ({ kind: 'leg', item: leg, next: nextOfLeg(leg, stopped) })),
     ...payments.map((payment): NextOfItem => {
-      const isOpened = hasOpened(payment, about.get(payment.id) ?? []);
+      const isOpened = hasOpened(payment, about.get(payment.id) ?? [], nowMs);
       const isClosed = payment.withdrawalId !== null || closed.has(payment.id);
       return {
         kind: 'payment',
@@ -166,9 +173,15 @@ function saidByItem(said: readonly Recorded[]): ReadonlyMap<string, readonly Rec
   return about;
 }
 
-/** No clocks are compared, since the report names the generation of each payment. */
-function hasOpened({ id, reference: current }: ReportPayment, instructions: readonly Recorded[]): boolean {
+/** Whether a person has opened generations above the one that the report names, and they may still be sent. */
+function hasOpened(
+  { id, reference: current }: ReportPayment,
+  instructions: readonly Recorded[],
+  nowMs: number,
+): boolean {
   if (instructions.length === 0) return false;
   const generation = generationOf(firstReference(current), current) ?? 1;
-  return nextOpening(instructionsAbout({ instructions, facts: [] }, id), generation).kind === 'opened before';
+  const said = instructionsAbout({ instructions, facts: [] }, id);
+  const next = nextOpening(said, { follows: generation, nowMs, keepsOut: () => true });
+  return next.kind === 'opened before';
 }

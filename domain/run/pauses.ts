@@ -123,6 +123,12 @@ export class Pauses {
     await this.sleep(wait.afterMs, asked, isNews, whyOf(wait, this.#ports.nowMs()));
   }
 
+  /** The wait stays as it is shown, but for when the waiter looks again. */
+  postpone(waiter: Waiter, afterMs: number): void {
+    if (waiter.waiting !== null)
+      waiter.waiting = { ...waiter.waiting, wakeAtMs: this.#ports.nowMs() + afterMs };
+  }
+
   show(waiter: Waiter, wait: Wait): void {
     this.note(waiter, wait);
     this.#ports.show();

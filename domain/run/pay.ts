@@ -6,6 +6,7 @@ import { safetyWaitText, type Wait } from '../waits.ts';
 import { asForgotten } from '../writes/doubt.ts';
 import type { PaymentState, PaymentStep, Wanted } from '../writes/withdrawal.ts';
 import type { PaymentsAnswer } from './calls.ts';
+import { HeldTogether, type Asking } from './held-together.ts';
 import { acceptedOf, isUnsent, moveTo, type PaymentRecord, type UnsentRecord } from './items.ts';
 import type { Paying } from './parts.ts';
 import { StepFailed } from './ports.ts';
@@ -26,6 +27,7 @@ export async function pay(paying: Paying): Promise<void> {
   const failures = new Map<PaymentRecord, number>();
   const leftOf = (record: PaymentRecord): number => leftMs.get(record) ?? 0;
   const haveWaited = new Set<PaymentRecord>();
+  const held = new HeldTogether();
   const twins = new Twins(state.payments);
   // Both counts are from before the calls that led to a wait. If a person or a release has raised one during such a call, the
   // wait ends at once.
@@ -36,9 +38,12 @@ export async function pay(paying: Paying): Promise<void> {
     const { callSize, sideBySide } = paying.slices;
     const size = state.payments.length <= SMALL_RUN ? 1 : callSize;
     const allDue = unsent.filter((record) => leftOf(record) <= 0);
-    const [first] = allDue;
-    const due =
-      first !== undefined && isPoor(first) ? allDue.filter(isPoor).slice(0, callSize) : allDue.slice(0, size);
+    const free = allDue.filter((record) => !held.has(record));
+    const [first] = free;
+    const asking = first === undefined ? held.next(allDue, callSize) : null;
+    const ownDue =
+      first !== undefined && isPoor(first) ? free.filter(isPoor).slice(0, callSize) : free.slice(0, size);
+    const due = asking?.asked ?? ownDue;
     paying.isSending = due.length > 0;
     if (due.length === 0) {
       if (unsent.length === 0) {
@@ -49,8 +54,10 @@ export async function pay(paying: Paying): Promise<void> {
         // A person who wakes the run wants every payment looked at now. So does a leg that has brought money.
         const isNews = (): boolean => paying.releases !== releases || paying.isOver();
         const isEarly = await pauses.sleep(nextMs, asked, isNews, whyOf(unsent, ports.nowMs()));
-        if (isEarly) leftMs.clear();
-        else for (const [record, ms] of leftMs) leftMs.set(record, ms - nextMs);
+        if (isEarly) {
+          leftMs.clear();
+          held.releaseAll();
+        } else for (const [record, ms] of leftMs) leftMs.set(record, ms - nextMs);
       }
       asked = pauses.asked;
       releases = paying.releases;
@@ -89,7 +96,18 @@ export async function pay(paying: Paying): Promise<void> {
       for (const record of sent) failures.delete(record);
       takeAnswer(sent, answer);
     }
+    if (asking !== null && sent.length > 0) tellThoseBehind(asking, Math.min(...sent.map(leftOf)));
     ports.show();
+  }
+
+  /** They wait on where what holds them still holds those that have asked for all. Else each asks for itself, and at once. */
+  function tellThoseBehind(asking: Asking, afterMs: number): void {
+    const { records, isHeld } = held.behind(asking);
+    for (const record of records) {
+      leftMs.set(record, isHeld ? afterMs : 0);
+      if (isHeld) pauses.postpone(record, afterMs);
+      else held.release(record);
+    }
   }
 
   function takeAnswer(sent: readonly UnsentRecord[], { items, evidence, runId }: PaymentsAnswer): void {
@@ -116,6 +134,7 @@ export async function pay(paying: Paying): Promise<void> {
           return keepWaiting(record, asForgotten(record.stage.state), wait);
         }
         record.waiting = null;
+        held.release(record);
         moveTo(record, { kind: 'accepted', accepted: { ...accepted, atMs: ports.nowMs() } });
         record.amount ??= amount;
         twins.add(record);
@@ -124,6 +143,7 @@ export async function pay(paying: Paying): Promise<void> {
       }
       case 'not paid':
         record.waiting = null;
+        held.release(record);
         return moveTo(record, { kind: 'not paid', problem: step.problem, endedIn: paying.endedIn(runId) });
       case 'wait':
         return keepWaiting(record, step.state, step.wait);
@@ -132,7 +152,7 @@ export async function pay(paying: Paying): Promise<void> {
 
   function keepWaiting(record: UnsentRecord, known: PaymentState, wait: Wait): void {
     haveWaited.add(record);
-    const paced = pauses.paced(record, wait);
+    const paced = held.takes(record, pauses.paced(record, wait), known);
     leftMs.set(record, paced.afterMs);
     record.stage.state = known;
     record.stage.needsHuman = paced.reason === 'person';

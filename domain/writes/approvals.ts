@@ -10,7 +10,13 @@ import { worthOf } from '../plan/price-bounds.ts';
 import type { Money, Policy, Rate } from '../policy.ts';
 import type { BatchPayment } from '../batch.ts';
 import { canonicalJson } from '../canonical-json.ts';
-import { GENERATIONS_AT_ONCE, openUntilMs, type Recorded } from '../people/instructions.ts';
+import {
+  GENERATIONS_AT_ONCE,
+  isAlikeList,
+  openUntilMs,
+  type AlikeList,
+  type Recorded,
+} from '../people/instructions.ts';
 import { firstReference, generationOf, reference, runName } from '../references.ts';
 import { minuteText } from '../waits.ts';
 import type { ApprovalRule, Approvals, Signer } from './approval-rules.ts';
@@ -41,10 +47,12 @@ export type Verified = 'good' | 'bad' | 'unable';
  * Instructions that people must approve where a rule covers their run: each moves money that its plan does not move, or ends what keeps
  * an item from being sent.
  */
-export type Signable = Extract<
-  Recorded,
-  { readonly kind: 'pay again' | 'pay these again' | 'executed' | 'not executed' | 'not this' | 'accept' }
->;
+export type Signable =
+  | Extract<
+      Recorded,
+      { readonly kind: 'pay again' | 'pay these again' | 'executed' | 'not executed' | 'not this' | 'accept' }
+    >
+  | AlikeList;
 
 export function isSignable(said: Recorded): said is Signable {
   return said.kind === 'pay again' || said.kind === 'pay these again' || isSignedDecision(said);
@@ -59,7 +67,7 @@ export function paysAgain(said: Signable): said is Extract<Signable, { readonly 
 function isSignedDecision(
   said: Recorded,
 ): said is Exclude<Signable, { readonly kind: 'pay again' | 'pay these again' }> {
-  return ['executed', 'not executed', 'not this', 'accept'].includes(said.kind);
+  return ['executed', 'not executed', 'not this', 'accept'].includes(said.kind) || isAlikeList(said);
 }
 
 /** So long a signature for a decision counts, from when the decision was kept. */
@@ -133,6 +141,8 @@ export function signableText(said: Signable): string {
       return `${said.recordId} is not the record of "${said.item}", as ${by} has said: ${why}`;
     case 'accept':
       return `trade ${said.recordId} of "${said.item}" is accepted as it came out, as ${by} has said: ${why}`;
+    case 'go-on':
+      return `none of the withdrawals until ${minuteText(said.lookAlikes.untilMs)} that look like payments of the batch (${quoted(said.item ?? '')}) is one of them, as ${by} has said: ${why}`;
   }
 }
 
@@ -373,7 +383,7 @@ export function standingBy(
 export function standingText(
   { need }: ApprovalRule,
   standing: Exclude<Standing, { kind: 'approved' }>,
-  of: 'plan' | 'instruction' | 'resume',
+  of: keyof typeof STARTERS,
 ): string {
   const { by, isStarted, missing, untilMs, kind } = standing;
   const signed = by.map(
@@ -391,12 +401,36 @@ export function standingText(
       ? `it is late, the time for signing is over since ${until}; signatures still count${of === 'plan' ? ', and `cancel` ends it unsent' : ''}`
       : `until ${until}`;
   const told = signed.length === 0 ? 'nobody has signed it' : `signed by ${signed.join(', ')}`;
-  return `it needs the signature ${lacks.join(' and ')}, ${time}; ${told}`;
+  const wayOut = left > missing.length ? `; so many are not left to sign it: ${STARTERS[of].instead}` : '';
+  return `it needs the signature ${lacks.join(' and ')}, ${time}; ${told}${wayOut}`;
 }
 
-/** How the person is called who has signed for the start, and the signature of whom else is missing. */
+/** How the person is called who has signed for the start, whose signature else is missing, and what to do where that person was needed. */
 const STARTERS = {
-  plan: { who: 'who has started it', as: 'its starter' },
-  instruction: { who: 'who has said it', as: 'who has said it' },
-  resume: { who: 'who has resumed it', as: 'who has resumed it' },
+  plan: {
+    who: 'who has started it',
+    as: 'its starter',
+    instead: '`cancel` it, and let somebody else start another run',
+  },
+  'pay again': {
+    who: 'who has said it',
+    as: 'who has said it',
+    instead: '`cancel` the run, and let somebody else type --pay-again',
+  },
+  decision: {
+    who: 'who has said it',
+    as: 'who has said it',
+    instead: 'let somebody else say the same again',
+  },
+  resume: {
+    who: 'who has resumed it',
+    as: 'who has resumed it',
+    instead: '`halt` it again, and let somebody else resume it',
+  },
 } as const;
+
+/** How `standingText` calls what is signed; null: the plan. */
+export function signedKind(said: Signable | null): keyof typeof STARTERS {
+  if (said === null) return 'plan';
+  return paysAgain(said) ? 'pay again' : 'decision';
+}

@@ -22,6 +22,9 @@ export type Ceilings = {
   readonly all: readonly Ceiling[];
 };
 
+/** What `ceilings.yaml` says. `UNBOUNDED`: that nothing binds a day, which in live must be said. */
+export type CeilingsFile = Ceilings | 'UNBOUNDED';
+
 /** What a payment or a trade moves: a payment one amount, a trade what it sells and what it buys. A quote has `0` for what it does not know. */
 export type Spending = {
   readonly kind: 'paid' | 'traded';

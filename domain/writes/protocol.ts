@@ -330,6 +330,7 @@ export function* mayStillLeave<
     now.decision?.id === said.decision?.id &&
     now.unsigned === said.unsigned &&
     now.unjudged === null &&
+    now.approvedUntilMs === said.approvedUntilMs &&
     now.eights.length === said.eights.length &&
     otherKeysOf(context, kept).length > 0 === otherKeys;
   return isSame ? null : waits(state, 'service', 1_000, newlySaid(item));

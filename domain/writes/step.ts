@@ -17,6 +17,7 @@ import {
   type ReplyClass,
 } from '../service/reply-rules.ts';
 import type { Fact, Kept } from '../people/instructions.ts';
+import type { KeptRefusals } from './kept-refusals.ts';
 import type { SeenRuns } from './lost-runs.ts';
 import type { Closed } from '../halt.ts';
 import type { ListScan } from './lookups.ts';
@@ -249,6 +250,8 @@ export type Context = {
   readonly ownTrades?: readonly OwnTrade[];
   /** Ids of withdrawals that the service gave us for the other payments of this run. */
   readonly otherWithdrawalIds: readonly string[];
+  /** What this worker itself knows of refused generations. */
+  readonly keptRefusals: KeptRefusals;
   /** Takes a record for this item. False when another item of the same call has taken the record already. */
   readonly take: (recordId: string) => boolean;
   readonly nowMs: () => number;

@@ -20,6 +20,7 @@ import {
   GENERATIONS_AT_ONCE,
   closedIdsOf,
   eightOf,
+  firstOf,
   type Eight,
   type InstructionsAbout,
 } from '../people/instructions.ts';
@@ -48,6 +49,7 @@ import {
   configurationWait,
   hasLeft,
   leavesInDoubt,
+  nameOf,
   problemOf,
   resourceIdOf,
   serviceWait,
@@ -188,10 +190,12 @@ type Item = {
 /** Sends one payment, unless it is done, unwanted, outside its send window, or must wait. */
 export function* createWithdrawalSteps(
   context: Context,
-  payment: Payment,
+  planned: Payment,
   { amount, ahead, unwanted, ...wanted }: Wanted,
   before: PaymentState,
 ): Steps<PaymentStep> {
+  // It is looked for, and remembered, by the name under which it is sent, whatever the call says.
+  const payment = { ...planned, reference: reference(context.plan.run, planned.id) };
   if (amount !== null && !isPositive(amount))
     return { kind: 'not paid', state: before, problem: nothingToPay(payment, amount) };
   const alike = wanted.alike ?? null;
@@ -220,9 +224,9 @@ function* send(
   before: PaymentState,
   phase: Exclude<PaymentPhase, { kind: 'spent' }>,
 ): Steps<PaymentStep> {
-  const { context, payment, amount, alike, subject, ready } = item;
-  if (alike?.kind === 'held')
-    return waits(before, 'person', SLOW_LOOKUP_MS, looksPaid(payment, alike.recordId));
+  const { context, payment, amount, subject, ready } = item;
+  const asPaid = looksPaidAlready(item, before);
+  if (asPaid !== null) return asPaid;
   const elsewhere = yield* heldElsewhere(subject, before);
   if ('wait' in elsewhere) return elsewhere.wait;
   if ('problem' in elsewhere)
@@ -239,21 +243,41 @@ function* send(
   }
 
   for (;;) {
-    const paid = yield* shownBelow(item, state);
+    const asked = context.keptRefusals.next(payment.reference, state.generation);
+    const paid = yield* shownOfOthers(item, state);
     if (paid !== null) return paid;
     const stopped = yield* mayStillLeave(subject, ready, state);
     if (stopped !== null) return stopped;
-    const tag = reference(context.plan.run, payment.id, state.generation);
+    const tag = reference(context.plan.run, payment.id, asked);
     const reply = yield* ask<'send withdrawal'>({
       kind: 'send withdrawal',
       request: { account: payment.account, currency: payment.currency, amount, reference: tag },
     });
-    const step = yield* afterWithdrawal(item, state, { tag, reply, causeGone, available });
+    if (isKept(reply)) context.keptRefusals.note(payment.reference, asked);
+    if (isKept(reply) && asked < state.generation) continue;
+    const step = yield* afterWithdrawal(item, atGeneration(state, asked), {
+      tag,
+      reply,
+      causeGone,
+      available,
+    });
     if (step.kind !== 'next generation') return step;
     state = step.state;
     // A person who says that the cause is gone opens one generation. This walks those that were opened before on the way to it.
     causeGone &&= ready.said.opened.some(({ generation }) => generation === step.state.generation);
   }
+}
+
+/**
+ * The wait of a payment that somebody else may have made. That people have approved its look-alikes counts only where this worker reads so
+ * itself. Null: nothing looks like it, or that is approved.
+ */
+function looksPaidAlready({ payment, alike, ready }: Item, state: PaymentState): PaymentStep | null {
+  const { approvedUntilMs, unsignedAlike } = ready.said;
+  if (alike === null || (alike.kind === 'approved' && approvedUntilMs !== null)) return null;
+  if (unsignedAlike !== null) return awaitsApproval(state, payment.id, unsignedAlike);
+  const recordId = alike.kind === 'held' ? alike.recordId : null;
+  return waits(state, 'person', SLOW_LOOKUP_MS, looksPaid(payment, recordId));
 }
 
 /** What the steps before every write need to know of a payment. */
@@ -453,7 +477,7 @@ function* firstNotClosed(item: Item, state: PaymentState): Steps<Passed | Paymen
   // The record of a generation proves more than its key: under another API key, the same key again would be a new payment.
   const { look } = ready.looked ?? { look: null };
   if (look?.kind === 'absent' && look.closed.includes(state.generation)) {
-    const passed = yield* passClosed(item, withoutDoubt(state), false);
+    const passed = yield* passToLater(item, withoutDoubt(state));
     if (passed === null) return yield* endTooLate(item, state);
     return isOf('next generation', passed) ? yield* firstNotClosed(item, passed.state) : passed;
   }
@@ -510,6 +534,7 @@ function* namedAsFailed(item: Item, state: PaymentState, upTo: number): Steps<Pa
   const identity = identityOf(context, payment, { amount, alike, said, state });
   for (const id of new Set(ids)) {
     const live = yield* statusOf(context, id);
+    if (live === 'not there') return waits(state, 'person', SLOW_LOOKUP_MS, noSuchRecord(payment, id));
     if (live === null)
       return waitLonger(
         state,
@@ -524,15 +549,20 @@ function* namedAsFailed(item: Item, state: PaymentState, upTo: number): Steps<Pa
 }
 
 /**
- * Looks once more before a generation above the first leaves: what Temporal keeps of its opening proves nothing. Whatever the
- * service shows of the payment, and has not failed, counts. Null: it shows nothing.
+ * Looks once more before a generation leaves where some of another eight may have left: no key tells of those, and what Temporal
+ * keeps of an opening proves nothing. Whatever the service shows of the payment, and has not failed, counts. Null: it shows nothing.
  */
-function* shownBelow({ subject, ready }: Item, state: PaymentState): Steps<PaymentStep | null> {
-  if (state.generation === 1) return null;
-  const { look } = yield* lookUp(subject, ready.said, state);
+function* shownOfOthers({ subject, ready }: Item, state: PaymentState): Steps<PaymentStep | null> {
+  const { said, otherKeys } = ready;
+  const areOthers =
+    said.eights.length > 0 ||
+    said.awaited !== null ||
+    said.opened.some(({ generation }) => eightOf(generation) > 0);
+  if (!areOthers && (!otherKeys || state.generation === 1)) return null;
+  const { look } = yield* lookUp(subject, said, state);
   // A record that only could be the payment does not forbid to send the same key again.
   if (look.kind === 'unproven' && look.complete) return null;
-  return conclude(subject, ready.said, state, look);
+  return conclude(subject, said, state, look);
 }
 
 /** Records, where no reset loses it, that a later generation is opened. The generation is not sent before that. */
@@ -552,8 +582,8 @@ function* noteOpening(
 }
 
 /**
- * The generation is closed for good. Goes on with a generation that was opened before, with eight that a person has opened,
- * or with the next of the eight when its time has come. Null: for now, the refusal counts.
+ * The service refuses the generation for good. Goes on with a generation that was opened before, with eight that a person has
+ * opened, or with the next of the eight when its time has come. Null: for now, the refusal counts.
  */
 function* passClosed(
   item: Item,
@@ -563,17 +593,16 @@ function* passClosed(
   const { context, ready, subject } = item;
   const { said } = ready;
   const now = context.nowMs();
-  const eight = eightOf(state.generation);
-  const last = (eight + 1) * GENERATIONS_AT_ONCE;
+  const last = lastOfEight(state);
   const sentBefore = said.opened
     .map(({ generation }) => generation)
     .filter((generation) => generation > state.generation && generation <= last);
   if (sentBefore.length > 0) return passedTo(state, Math.min(...sentBefore));
-  const later = said.eights.filter(({ first }) => first > last);
-  const open = later.find(({ windowUntilMs }) => now <= windowUntilMs);
-  if (open !== undefined) return yield* openEight(item, state, open);
+  const passed = yield* passToLater(item, state);
+  if (passed !== null) return passed;
   // What was opened above may be in doubt, or paid. So no generation of this eight opens any more.
-  const isLeft = later.length > 0 || said.opened.some(({ generation }) => generation > last);
+  const isLeft =
+    said.eights.some(({ first }) => first > last) || said.opened.some(({ generation }) => generation > last);
   if (isLeft || state.generation === last) return null;
   const isLast = state.generation + 1 === last;
   const isEarly = !causeGone && now < turnAtMs(item, state);
@@ -585,6 +614,20 @@ function* passClosed(
     if (seen !== null) return seen;
   }
   return yield* noteOpening(item, isEarly ? { ...state, hasOpenedEarly: true } : state, state.generation + 1);
+}
+
+/** Goes on with the eight above that a person has opened. Null: there is none, or its window is over. */
+function* passToLater(item: Item, state: PaymentState): Steps<Passed | PaymentStep | null> {
+  const now = item.context.nowMs();
+  const last = lastOfEight(state);
+  const open = item.ready.said.eights.find(
+    ({ first, windowUntilMs }) => first > last && now <= windowUntilMs,
+  );
+  return open === undefined ? null : yield* openEight(item, state, open);
+}
+
+function lastOfEight({ generation }: PaymentState): number {
+  return firstOf(eightOf(generation) + 1) - 1;
 }
 
 /** A new start or a reset may open one generation before its time, because a person may have mended the cause. */
@@ -634,6 +677,11 @@ type Sent = {
   /** How much of its currency a read of the balances has just shown; null: the balances were not read. */
   readonly available: string | null;
 };
+
+/** True for a refusal that the service keeps under the key: the key can never pay. */
+function isKept(reply: Reply<Withdrawal>): boolean {
+  return followUp(reply).withdrawal === 'look up, then next generation';
+}
 
 /** Does what the table of replies says about the reply to a withdrawal. */
 function* afterWithdrawal(item: Item, state: PaymentState, sent: Sent): Steps<PaymentStep | Passed> {
@@ -706,7 +754,7 @@ function* afterSuccess(
   const isSaidToBe = isFollowed || (said.awaited?.first ?? 0) > state.generation;
   if (!isSaidToBe || isOfOthers(adopter, record)) return adopted(adopter, state, record, tag);
   const live = yield* statusOf(context, record.id);
-  if (live === null)
+  if (live === null || live === 'not there')
     return wait(
       state,
       serviceWait(unreadable(payment.id, `withdrawal ${record.id}`), backoffMs(state.tries)),
@@ -715,24 +763,25 @@ function* afterSuccess(
     return adopted(adopter, state, live, tag);
   // Its own record has a failed status, so the generation is closed.
   const closed = { ...withoutDoubt(state), closedIds: [...state.closedIds, record.id] };
-  const passed = yield* passClosed(item, closed, false);
+  const passed = yield* passToLater(item, closed);
   return passed ?? adopted(adopter, state, live, tag);
 }
 
 /**
  * Reads the record with its status of now, by its id, or from the list when that answer is not whole. Null: it could not be
- * read.
+ * read. `not there`: the service says that it has no such record, and shows none in its whole list.
  */
-function* statusOf({ plan }: Context, id: string): Steps<Withdrawal | null> {
+function* statusOf({ plan }: Context, id: string): Steps<Withdrawal | 'not there' | null> {
   const fetched = yield* ask<'fetch withdrawal'>({ kind: 'fetch withdrawal', id });
   if (fetched.kind === 'DONE') return fetched.value;
   const sinceMs = plan.sendWindows.opensAtMs - LOOK_BACK_MS;
-  const { records } = yield* ask<'scan withdrawals'>({
+  const { records, complete } = yield* ask<'scan withdrawals'>({
     kind: 'scan withdrawals',
     sinceMs,
     wanted: (record) => record.id === id,
   });
-  return records[0] ?? null;
+  const isUnknown = complete && nameOf(fetched) === 'WITHDRAWAL_NOT_FOUND';
+  return records[0] ?? (isUnknown ? 'not there' : null);
 }
 
 /**
@@ -748,11 +797,11 @@ function* afterRefusal(
   const { context, subject, ready } = item;
   const follow = followUp(reply);
   const now = context.nowMs();
-  const isKept = follow.withdrawal === 'look up, then next generation';
   // What follows when no later generation takes over.
   const standing: AfterWithdrawal = FOLLOW_UPS[follow.class].withdrawal;
   const state: PaymentState = { ...before, refusedAtMs: before.refusedAtMs ?? now };
-  const judged = isKept || (reply.kind === 'REFUSED' && standing !== 'hold' && !isMalformed(problem.code));
+  const judged =
+    isKept(reply) || (reply.kind === 'REFUSED' && standing !== 'hold' && !isMalformed(problem.code));
   if (!judged && (standing === 'hold' || state.doubt !== null))
     return wait(state, configurationWait(problem, state.tries));
   if (state.doubt !== null && now <= state.doubt.lastSendMs) {
@@ -760,8 +809,13 @@ function* afterRefusal(
     const why = inDoubt(subject, state, problem);
     return waitsSafely(subject, state, { afterMs, safeAtMs: now + afterMs, problem: why });
   }
-  const clear = withoutDoubt(state);
-  if (isKept) {
+  // What is in doubt may be a generation of the same eight above this one, and this key tells nothing of that.
+  const last = lastOfEight(state);
+  const isBelow = ready.said.opened.some(
+    ({ generation }) => generation > state.generation && generation <= last,
+  );
+  const clear = isBelow ? state : withoutDoubt(state);
+  if (isKept(reply)) {
     // The chain rule: the service keeps this refusal under the key, so the key can never succeed any more.
     const passed = yield* passClosed(item, afterKept(before, clear), causeGone);
     if (passed !== null) return passed;
@@ -939,6 +993,16 @@ function notFailed(payment: Payment, { id, status }: Withdrawal): Problem {
     item: payment.id,
     message: `A person has said that withdrawal ${id} of payment "${payment.id}" has failed, but the service says that it is ${status}, and it is not the payment as planned. The payment is not paid again.`,
     fix: 'Find out whose record that is. To end the payment unpaid: `npx cambist resolve`, --not-executed. Then it can be paid in a new run.',
+  };
+}
+
+/** A person has said that a record has failed of which the service knows nothing: that proves no failure. */
+function noSuchRecord(payment: Payment, id: string): Problem {
+  return {
+    code: 'DECISION_UNPROVEN',
+    item: payment.id,
+    message: `A person has said that withdrawal ${id} of payment "${payment.id}" has failed, but the service says that it has no withdrawal with this id. So nothing proves that it has failed, and the payment is not paid again.`,
+    fix: 'Ask the service what has become of it. To end the payment unpaid: `npx cambist resolve`, --not-executed. Then it can be paid in a new run.',
   };
 }
 

@@ -26,7 +26,7 @@ import { eightOf } from '../people/instructions.ts';
 import type { SendWindows } from '../plan/plan.ts';
 import { minuteText } from '../waits.ts';
 import type { Approvals } from './approval-rules.ts';
-import type { Ceilings } from './ceilings.ts';
+import type { CeilingsFile } from './ceilings.ts';
 import type { Mode, SettlementWindow, Trade } from '../service/records.ts';
 import { sidesOf } from './lookups.ts';
 
@@ -47,7 +47,7 @@ export type AllowedPolicy = {
 export type PoliciesRead = {
   readonly policies: readonly AllowedPolicy[];
   /** Null: the folder has no `ceilings.yaml`, and nothing binds a day. */
-  readonly ceilings: Ceilings | null;
+  readonly ceilings: CeilingsFile | null;
   /** Null: the folder has no `approvals.yaml`, and nobody needs to sign anything. */
   readonly approvals: Approvals | null;
   /** Parts of a sentence that each name a file. */
@@ -270,7 +270,7 @@ function whyNotTraded(gate: Gate, version: AllowedPolicy, write: Quoted | Traded
     (write.kind === 'quote' ? whyNotTerms(policy, write) : null) ??
     brokenLimit(policy.rules.limits, write) ??
     whyNotOfTarget(gate, version, write) ??
-    (write.kind === 'quote' ? null : whyNotPrice(gate, version, write))
+    whyNotPrice(gate, version, write)
   );
 }
 
@@ -346,14 +346,19 @@ function brokenLimit(limits: Limits | null, write: Quoted | Traded): string | nu
   return broken === null ? null : `does not allow the amount: ${broken}`;
 }
 
-function whyNotPrice(gate: Gate, { policy, referenceRates }: AllowedPolicy, write: Traded): string | null {
+/** The price of a quote is asked about when it is traded. Where no price could be taken, no quote is asked for that would only die. */
+function whyNotPrice(
+  gate: Gate,
+  { policy, referenceRates }: AllowedPolicy,
+  write: Quoted | Traded,
+): string | null {
   const { nowMs: observedAtMs, decimalsOf } = gate;
   const guard = guardOf({ policy, referenceRates, decimalsOf, observation: { observedAtMs } }, write);
   if (guard === null) return null;
   if (guard.bound === null) return `takes no price: it is bound ${guard.text}`;
   if (guard.staleAtMs !== null && guard.staleAtMs < observedAtMs)
     return 'takes no price: the reference rates of the folder are too old';
-  return keepsGuard(guard.bound, write.sellAmount, write.buyAmount)
+  return write.kind === 'quote' || keepsGuard(guard.bound, write.sellAmount, write.buyAmount)
     ? null
     : `does not allow the price (it must be ${guard.text})`;
 }

@@ -44,7 +44,7 @@ export type BatchRules = {
   readonly file: string;
   readonly policy: Pick<PayoutPolicy, 'environment'> & {
     readonly rules: Pick<PolicyRules, 'limits'>;
-    readonly payout: Pick<PayoutPolicy['payout'], 'format'>;
+    readonly payout: Pick<PayoutPolicy['payout'], 'format' | 'fund'>;
   };
   /** Null: any account may be paid. */
   readonly destinations: Destinations | null;
@@ -57,6 +57,8 @@ export type BatchRules = {
 /** An id that helps to find a row: short, and on one line. */
 const SHOWN_ID = /^[^\p{C}\p{Zl}\p{Zp}]{1,40}$/u;
 
+const PAYABLE = [...WITHDRAWAL_CURRENCIES].join('|');
+
 /** A file with more payments is split into several batches. */
 const MOST_ROWS = 100_000;
 
@@ -67,6 +69,8 @@ export class BatchReader {
   readonly #format: BatchFormat;
   readonly #readers: ReturnType<typeof readersOf>;
   readonly #own: ReadonlySet<string>;
+  /** The ids that trades of its run may have; null: it trades nothing. */
+  readonly #legIds: RegExp | null;
   readonly #source: PlainBytes;
   /** The lines on which each id, and each payment of an amount to an account, was seen first. */
   readonly #ids = new Map<string, number>();
@@ -82,6 +86,8 @@ export class BatchReader {
     this.#format = rules.policy.payout.format;
     this.#readers = readersOf(this.#format, rules.decimals);
     this.#own = new Set(Object.values(this.#format.columns));
+    const { fund } = rules.policy.payout;
+    this.#legIds = fund.kind === 'net' ? new RegExp(`^${fund.from}-(?:${PAYABLE})-[0-9]+$`, 'i') : null;
     this.#source = new PlainBytes(chunks, this.#format.encoding);
     this.findings = new Findings(rules.file, rules.mostFindings, (at) => this.#alsoOf(at));
   }
@@ -234,6 +240,16 @@ export class BatchReader {
 
   /** Two ids that differ only in capitals are refused: they would make references that a person could mix up. */
   #checkId(piece: RowPiece, id: string): void {
+    if (this.#legIds?.test(id) === true)
+      this.findings.mistake(
+        piece,
+        () => piece.placeOf(this.#format.columns.id),
+        () => ({
+          mistake: 'ID_OF_LEG',
+          message: `${quoted(id)} could be the id of a trade that pays for the batch`,
+          fix: 'give the payment another id',
+        }),
+      );
     const first = noteFirst(this.#ids, id.toLowerCase(), piece.line);
     if (first === null) return;
     this.findings.mistake(

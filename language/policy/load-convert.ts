@@ -1,6 +1,7 @@
 /** Policies of kind convert: the rules that join several fields, and the record. */
 import type * as z from 'zod';
 import { moneyText, WITHDRAWAL_CURRENCIES } from '../../domain/currencies.ts';
+import { legIdOf } from '../../domain/plan/amounts.ts';
 import { boundFromRate, type Pair, type PriceBound } from '../../domain/plan/price-bounds.ts';
 import { add, compare, multiply, sum } from '../../domain/money.ts';
 import type { ConvertAmount, ConvertPolicy, Money, Rate, WithdrawSpec } from '../../domain/policy.ts';
@@ -282,6 +283,7 @@ function checkWithdrawals(source: YamlSource, fixed: readonly FixedAmount[]): vo
   const fixedCount = amounts.filter((path) => source.shapeAt(path) === 'map').length;
   for (let index = 0; index < count; index += 1) {
     checkId(source, ['withdraw', index, 'id'], ids);
+    checkNoLeg(source, ['withdraw', index, 'id']);
     checkRounding(source, ['withdraw', index]);
   }
   for (const path of proceeds.slice(1)) {
@@ -351,6 +353,19 @@ function checkId(source: YamlSource, path: Path, ids: Map<string, Path>): void {
     mistake: 'DUPLICATE_ID',
     message: `${quoted(id)} is already on line ${source.lineOf(source.placeAt(earlier))}${same ? '' : ' (small and capital letters make no difference)'}`,
     fix: 'give each payment an id of its own',
+  });
+}
+
+/** People name an item by its id alone. */
+function checkNoLeg(source: YamlSource, path: Path): void {
+  const id = source.clean(path);
+  const [sell, buy] = [source.clean(SELL), source.clean(BUY)];
+  if (id === null || sell === null || buy === null) return;
+  if (id.toLowerCase() !== legIdOf({ sell, buy })) return;
+  source.report(source.placeAt(path), {
+    mistake: 'ID_OF_LEG',
+    message: `${quoted(id)} is the id of the trade itself`,
+    fix: 'give the payment another id',
   });
 }
 

@@ -43,6 +43,7 @@ export function readPayout(source: YamlSource, decimals: Decimals): PayoutPolicy
 const FUND: Path = ['payout', 'fund'];
 const FROM: Path = [...FUND, 'from'];
 const MODE: Path = [...FUND, 'mode'];
+const DESTINATIONS: Path = ['payout', 'destinations'];
 const STOP_AFTER: Path = ['payout', 'stop_after'];
 const GUARD = 'guard: { reference: { file: rates/daily.yaml, max_age: 30h }, worst_cost: 30bps }';
 
@@ -231,7 +232,11 @@ function requiredInLive(source: YamlSource, isFunded: boolean): readonly Require
   const limits = source.has(['limits'])
     ? wanted.map(({ name, write }) => ({ path: ['limits', name], write }))
     : [{ path: ['limits'], write: `limits: { ${wanted.map(({ write }) => write).join(', ')} }` }];
-  return [{ path: STOP_AFTER, write: 'stop_after: { failed: 5 }' }, ...limits];
+  return [
+    { path: STOP_AFTER, write: 'stop_after: { failed: 5 }' },
+    { path: DESTINATIONS, write: 'destinations: destinations.yaml' },
+    ...limits,
+  ];
 }
 
 type Parsed = z.output<typeof PayoutSchema>;

@@ -561,7 +561,7 @@ const payout = hinted(
     destinations: fileBeside({
       what: 'a file of destinations',
       description:
-        'The file, beside this policy, of the only accounts that may be paid, each with its currency.',
+        'The file, beside this policy, of the only accounts that may be paid, each with its currency; must be written in live.',
       example: 'destinations/contractors.yaml',
     }).optional(),
   }),

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BatchPayment } from '../../domain/batch.ts';
-import type { Kept, PaidAgain, Recorded } from '../../domain/people/instructions.ts';
+import { lastAlikeList, type Kept, type PaidAgain, type Recorded } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { placeText } from '../../domain/replacement.ts';
@@ -22,10 +22,11 @@ import {
   type SignedAs,
 } from '../../domain/writes/approvals.ts';
 import { hashOfChunk, isListOf } from '../../language/batch/chunk-hash.ts';
+import { verifySignature } from '../../config/ssh-keygen.ts';
 import { planHash } from '../../language/plan-hash.ts';
 import { SubmittedBatch } from '../batches/submitted.ts';
 import { CommandFailure } from '../failure.ts';
-import { madeBy, requirePublicKey, signedAsOther, signedText } from './signed-text.ts';
+import { madeBy, notAllVerified, requirePublicKey, signedAsOther, signedText } from './signed-text.ts';
 import { requireRun } from '../follow/runs.ts';
 import type { Place } from '../place.ts';
 import { againText, contentOf, movesShown, rowText, totalText } from './plan-content.ts';
@@ -86,9 +87,12 @@ export async function readToApprove(
   const rows = plan.batch === null ? [] : await rowsOf(place, plan);
   const kept = await keptAbout(place, run);
   const key = await requirePublicKey(keyFile);
-  const { left, mine } = await leftToSign(kept, { as, plan, key, nowMs, isAsked });
+  const { left, mine, isUnsure } = await leftToSign(kept, { as, plan, key, nowMs, isAsked });
+  const see = `\`npx cambist status ${runName(run)}\``;
   if (left.length > 0 && mine.length === 0)
-    throw signedAsOther(runName(run), as, 'started or said it', `\`npx cambist status ${runName(run)}\``);
+    throw isUnsure
+      ? notAllVerified(runName(run), see)
+      : signedAsOther(runName(run), as, 'started or said it', see);
   const asked: Asked[] = [];
   for (const said of mine)
     // One after the other: mostly there is one.
@@ -117,27 +121,38 @@ async function askedAbout(
   return { said, expiresAtMs, lines, all };
 }
 
-/** What people have said that must be signed, and that counts for something: of several decisions about an item, only the last. */
+/**
+ * What people have said that must be signed, and that counts for something: of several decisions about an item, and of several lists of
+ * look-alikes, only the last.
+ */
 function standingIn({ instructions }: Kept, nowMs: number): readonly Signable[] {
+  const alike = lastAlikeList({ instructions });
   const all = instructions.filter((said): said is Recorded & Signable => isSignable(said));
   const isDecision = ({ kind }: Signable): boolean => kind === 'executed' || kind === 'not executed';
   const isReplaced = (said: Signable, index: number): boolean =>
-    'item' in said &&
-    isDecision(said) &&
-    all.slice(index + 1).some((later) => 'item' in later && isDecision(later) && later.item === said.item);
+    (said.kind === 'go-on' && said !== alike) ||
+    ('item' in said &&
+      isDecision(said) &&
+      all.slice(index + 1).some((later) => 'item' in later && isDecision(later) && later.item === said.item));
   return all.filter((said, index) => nowMs < signedUntilMs(said) && !isReplaced(said, index));
 }
 
 /**
  * What this key has not signed yet in this role. A signature that is over is none.
  * @param key as `ssh-ed25519 AAAA…`
- * @returns `mine`: the same without what it has signed in the other role
+ * @returns `mine`: the same without what it has signed in the other role, or may have (`isUnsure`)
+ * @param verify for tests
  * @throws CommandFailure when this machine cannot verify what the key has signed
  */
 export async function leftToSign(
   kept: Kept,
   { as, plan, key, nowMs, isAsked }: Omit<Signing, 'keyFile'> & { readonly plan: Plan; readonly key: string },
-): Promise<{ readonly left: readonly (Signable | null)[]; readonly mine: readonly (Signable | null)[] }> {
+  verify = verifySignature,
+): Promise<{
+  readonly left: readonly (Signable | null)[];
+  readonly mine: readonly (Signable | null)[];
+  readonly isUnsure: boolean;
+}> {
   // A signature for what is never sent any more is of no use.
   const ofPlan = nowMs < plan.sendWindows.withdrawalsUntilMs ? [null] : [];
   const all = [...ofPlan, ...standingIn(kept, nowMs)].filter(isAsked);
@@ -147,14 +162,20 @@ export async function leftToSign(
     const about = words.filter((one) => one.about === (said?.id ?? null));
     return about.map((one) => ({ ...one, text: textToSign({ ...one, plan, planHash: hash, said }) }));
   });
-  const made = await madeBy(key, claimed);
-  const judged = all.map((said, index) => ({
-    said,
-    signed: (claimed[index] ?? []).filter((one) => made.has(one)),
-  }));
+  const { made, unverified } = await madeBy(key, claimed, verify);
+  const judged = all.map((said, index) => {
+    const about = claimed[index] ?? [];
+    const signed = about.filter((one) => made.has(one));
+    return { said, signed, isUnsure: about.some((one) => one.as !== as && unverified.has(one)) };
+  });
   const left = judged.filter(({ signed }) => !signed.some((one) => one.as === as && nowMs < one.expiresAtMs));
-  const mine = left.filter(({ signed }) => !signed.some((one) => one.as !== as));
-  return { left: left.map(({ said }) => said), mine: mine.map(({ said }) => said) };
+  const ofRole = left.filter(({ signed }) => !signed.some((one) => one.as !== as));
+  const mine = ofRole.filter(({ isUnsure }) => !isUnsure);
+  return {
+    left: left.map(({ said }) => said),
+    mine: mine.map(({ said }) => said),
+    isUnsure: mine.length < ofRole.length,
+  };
 }
 
 /** How long a command waits for a plan that is being made. */
@@ -213,6 +234,10 @@ async function paymentsOf(
       ? (movesShown(plan).find((line) => line.startsWith(`${item}: `)) ?? `${item}: not in its plan`)
       : rowText(row);
   };
+  if (said.kind === 'go-on')
+    return [
+      '`npx cambist plan POLICY --batch FILE` shows all that look so: sign only if none of them is one.',
+    ];
   if (said.kind !== 'pay these again') return [textOf(said.item)];
   const items: PaidAgain[] = [];
   for (const named of said.chunks) {

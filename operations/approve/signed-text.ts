@@ -36,13 +36,21 @@ export async function requirePublicKey(keyFile: string): Promise<string> {
 /** A signature as somebody has kept it, and the text that it must be for. */
 type Claimed = { readonly text: string; readonly signature: string };
 
-/** One command verifies so many signatures that name its key, each by a program of its own. */
-const MOST_VERIFIED = 64;
+/** One command verifies so many signatures that name its key, each by a program of its own: some seconds. */
+const MOST_VERIFIED = 500;
 const AT_ONCE = 4;
+
+/** What a command knows of signatures that name a key. */
+type OfKey<One> = {
+  /** The key has made them. */
+  readonly made: ReadonlySet<One>;
+  /** There were too many: the key may have made them. */
+  readonly unverified: ReadonlySet<One>;
+};
 
 /**
  * Those of these signatures that the key has made. One that only names the key proves nothing: who knows the public key can write as many
- * as he likes. So the newest about each thing are verified first, and what is left then counts as not made.
+ * as he likes. So the newest about each thing are verified first.
  * @param all by what they are about, each oldest first
  * @param verify for tests
  * @throws CommandFailure when this machine cannot verify
@@ -51,7 +59,7 @@ export async function madeBy<One extends Claimed>(
   key: string,
   all: readonly (readonly One[])[],
   verify = verifySignature,
-): Promise<ReadonlySet<One>> {
+): Promise<OfKey<One>> {
   const [, own] = key.split(' ');
   const naming = all.flatMap((about) =>
     about
@@ -59,9 +67,13 @@ export async function madeBy<One extends Claimed>(
       .toReversed()
       .map((one, rank) => ({ one, rank })),
   );
-  const tried = naming.toSorted((one, other) => one.rank - other.rank).slice(0, MOST_VERIFIED);
-  const areMade = await fewAtOnce(tried, AT_ONCE, ({ one }) => isMadeBy(key, one, verify));
-  return new Set(tried.flatMap(({ one }, index) => (areMade[index] === true ? [one] : [])));
+  const newestFirst = naming.toSorted((one, other) => one.rank - other.rank).map(({ one }) => one);
+  const tried = newestFirst.slice(0, MOST_VERIFIED);
+  const areMade = await fewAtOnce(tried, AT_ONCE, (one) => isMadeBy(key, one, verify));
+  return {
+    made: new Set(tried.filter((_one, index) => areMade[index] === true)),
+    unverified: new Set(newestFirst.slice(MOST_VERIFIED)),
+  };
 }
 
 async function isMadeBy(
@@ -92,4 +104,16 @@ export function signedAsOther(place: string, as: SignedAs, has: string, see: str
       : `this key has signed as who has ${has}, who is none of those who approve it`;
   const fix = `Nothing was signed. Another person signs this: see who is missing with ${see}.`;
   return new CommandFailure('refused by us', [{ code: 'SIGNED_AS_OTHER', place, message, fix }]);
+}
+
+/** @param see a command, in backquotes */
+export function notAllVerified(place: string, see: string): CommandFailure {
+  return new CommandFailure('refused by us', [
+    {
+      code: 'SIGNATURES_UNVERIFIED',
+      place,
+      message: `more than ${MOST_VERIFIED} signatures name this key, so that not all could be verified; with one of them it may have signed in the other role, which would void what it approves`,
+      fix: `Nothing was signed. Another person signs this: see who is missing with ${see}.`,
+    },
+  ]);
 }

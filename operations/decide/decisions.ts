@@ -207,9 +207,9 @@ function couldBeTrade(subject: LegSubject, trade: Trade): boolean {
 export type PayAgainVerdict =
   | {
       readonly kind: 'may';
-      /** The highest generation that is known. The instruction opens the next one. */
+      /** The highest generation that was sent, or that was opened and never leaves. The instruction opens the next eight. */
       readonly follows: number;
-      /** That generation's record; null when it has none. */
+      /** The record of the last generation that was sent; null when it has none. */
       readonly recordId: string | null;
       /** The first of the generations that the instruction opens. */
       readonly generation: number;
@@ -233,6 +233,8 @@ export type PaymentHistory = {
   readonly identity: PaymentIdentity;
   readonly reported: ReportPayment;
   readonly kept: Kept;
+  /** When the command looked, epoch milliseconds. */
+  readonly nowMs: number;
 };
 
 /** What one scan of the withdrawals shows of a run: for each payment, the records that are or could be its own. */
@@ -322,10 +324,30 @@ export async function checkPayAgain(
   return verdict;
 }
 
-/** The record that a person has named as the payment; null: none has. */
+/**
+ * The record that a person has named as the payment; null: none has. Where people sign, only what the run has taken as the payment's
+ * shows which of these words counts.
+ */
 function recordNamedIn({ reported, kept }: Pick<PaymentHistory, 'reported' | 'kept'>): string | null {
-  const { decision } = instructionsAbout(kept, reported.id);
+  const { id, withdrawalId } = reported;
+  if (isSigned(kept)) return recordsNamedFor(kept, id).includes(withdrawalId) ? withdrawalId : null;
+  const { decision } = instructionsAbout(kept, id);
   return decision?.kind === 'executed' ? decision.recordId : null;
+}
+
+/** The records that people have named for an item, whether or not these words count. */
+export function recordsNamedFor({ instructions }: Kept, item: string): readonly (string | null)[] {
+  return instructions.flatMap((said) =>
+    said.kind === 'executed' && said.item === item ? [said.recordId] : [],
+  );
+}
+
+/**
+ * Whether people sign what is said about the run. Then only workers know which words count: signatures may be forged, too few, or those
+ * of who has said it. So no word keeps a person from saying the true one; workers judge both.
+ */
+export function isSigned({ instructions }: Kept): boolean {
+  return instructions.some(({ kind }) => kind === 'approve');
 }
 
 /**
@@ -333,7 +355,7 @@ function recordNamedIn({ reported, kept }: Pick<PaymentHistory, 'reported' | 'ke
  * the first of the generations that a person opens. Pure.
  */
 export function judgePayAgain(history: PaymentHistory, records: readonly Withdrawal[]): PayAgainVerdict {
-  const { identity, reported, kept } = history;
+  const { identity, reported, kept, nowMs } = history;
   const ours = records.filter((record) => isWithdrawalOf(identity, record));
   const said = instructionsAbout(kept, reported.id);
   const generationIn = (text: string | null) => generationOf(identity.reference, text ?? '');
@@ -348,14 +370,11 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
     recordNamedIn(history) ??
     tagged?.id ??
     (generationIn(reported.reference) === follows ? reported.withdrawalId : null);
-  // Only workers know which words count. Where one may count for nothing, a person says the true one all the same, and they judge it.
-  const eights = said.eights.filter(
-    ({ openedBy }) =>
-      [null, recordId].includes(openedBy.recordId) &&
-      openedBy.follows <= follows &&
-      !lacksSignatures(kept, openedBy),
-  );
-  const next = nextOpening({ ...said, eights }, follows);
+  const next = nextOpening(said, {
+    follows,
+    nowMs,
+    keepsOut: ({ openedBy }) => !isSigned(kept) && [null, recordId].includes(openedBy.recordId),
+  });
   // As the worker will look: records of earlier generations count only while they may still pay.
   const fromGeneration = Math.max(follows + 1, next.generation);
   const opened = { ...identity, fromGeneration, closedIds: identity.ownIds };
@@ -366,13 +385,7 @@ export function judgePayAgain(history: PaymentHistory, records: readonly Withdra
   const [twin] = candidatesOf(opened, scan);
   if (twin !== undefined) return { kind: 'could be', record: twin };
   if (next.kind === 'opened before') return next;
-  return { kind: 'may', follows, recordId, generation: next.generation, failed: ours };
-}
-
-/** Whether nobody has signed this word about a run of which people sign something. */
-function lacksSignatures({ instructions }: Kept, { id }: { readonly id: string }): boolean {
-  const signed = instructions.flatMap((one) => (one.kind === 'approve' ? [one.about] : []));
-  return signed.length > 0 && !signed.includes(id);
+  return { kind: 'may', follows: next.follows, recordId, generation: next.generation, failed: ours };
 }
 
 type Found<T> =

@@ -107,7 +107,10 @@ async function sayCauseGone(
   await keepInstruction(place, run, said, { seen: newestSaid(instructions) });
 }
 
-/** Keeps that a person lets a batch go on in spite of exactly the look-alikes of the list with this name. */
+/**
+ * Keeps that a person lets a batch go on in spite of exactly the look-alikes of the list with this name.
+ * @returns the id of this instruction
+ */
 export async function acceptLookAlikes(
   place: Place,
   run: RunName,
@@ -117,9 +120,10 @@ export async function acceptLookAlikes(
     approval,
     seen,
   }: { readonly name: string; readonly approval: LookAlikeApproval; readonly seen: number },
-): Promise<void> {
+): Promise<string> {
   const said = { kind: 'go-on', id: randomUUID(), by, why, item: name, takesBack: null } as const;
   await keepInstruction(place, run, { ...said, lookAlikes: approval }, { seen });
+  return said.id;
 }
 
 /** An item of the plan; or the list of lost runs beside which the run may go on. */

@@ -1,5 +1,5 @@
 /** What the next start of a run does, as `run`, `replay` and `--pay-again` tell people and decide by it. */
-import { isTriedAgain, nextStart, type NextOfItem } from '../../domain/run/next-start.ts';
+import { isTriedAgain, nextStart, type NextOfItem, type Start } from '../../domain/run/next-start.ts';
 import { runName, type RunName } from '../../domain/references.ts';
 import { goOnCommand } from '../../domain/replacement.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
@@ -12,10 +12,7 @@ import type { RunFacts } from '../follow/runs.ts';
  * What the next start does with each item.
  * @throws CommandFailure when Temporal did not show in time what people said about the run
  */
-export function nextOf(
-  { facts, report, said }: WholeRunView,
-  how: { readonly takesCancelBack: boolean },
-): readonly NextOfItem[] {
+export function nextOf({ facts, report, said }: WholeRunView, how: Start): readonly NextOfItem[] {
   if (said !== null) return nextStart(report, said, how);
   throw new CommandFailure('infrastructure', [
     {
@@ -28,10 +25,7 @@ export function nextOf(
 }
 
 /** The same for what is only told: where what people said could not be read in time, as if no person had said anything. */
-export function nextAsRead(
-  { report, said }: WholeRunView,
-  how: { readonly takesCancelBack: boolean },
-): readonly NextOfItem[] {
+export function nextAsRead({ report, said }: WholeRunView, how: Start): readonly NextOfItem[] {
   return nextStart(report, said ?? [], how);
 }
 
@@ -43,7 +37,7 @@ export function nextAsRead(
 export async function paidAgainNext(
   place: AskingPlace,
   facts: RunFacts,
-  how: { readonly takesCancelBack: boolean },
+  how: Start,
 ): Promise<readonly ReportPayment[]> {
   // Mostly no person has said so, and the payments of a large batch need not be read.
   if (!(await isSaidToPayAgain(place, facts))) return [];
@@ -56,9 +50,10 @@ export async function paidAgainNext(
  * payment that came back: then even a completed run has something to do.
  * @throws CommandFailure as `nextOf`
  */
-export function isFinished(view: WholeRunView): boolean {
+export function isFinished(view: WholeRunView, nowMs: number): boolean {
   return (
-    view.facts.temporalStatus === 'COMPLETED' && !nextOf(view, { takesCancelBack: true }).some(isTriedAgain)
+    view.facts.temporalStatus === 'COMPLETED' &&
+    !nextOf(view, { takesCancelBack: true, nowMs }).some(isTriedAgain)
   );
 }
 

@@ -85,7 +85,7 @@ export async function judgeOpenings(
       code: 'RUN_OPEN',
       place: runName(run),
       message: 'the run has not ended yet, so it may still pay',
-      fix: `Wait for its end (npx cambist run … --wait), or see \`npx cambist status ${runName(run)}\`.`,
+      fix: `Wait for its end (npx cambist run … --wait), or see \`npx cambist status ${runName(run)}\`. If it waits for nothing but signatures to pay again, and they will not come: \`npx cambist cancel ${runName(run)}\` ends it, then type this again.`,
     });
   }
   const plan = await requirePlan(place, run);
@@ -93,14 +93,14 @@ export async function judgeOpenings(
   const view = await readRun(place, facts);
   const { report } = view;
   const remark = await requireService(settings, now);
-  const known = await Known.read(place, settings, plan, report);
+  const known = await Known.read({ place, settings, plan, report, nowMs: now() });
   const list =
     request.items === ALL_FAILED ? await allFailed(known) : await named(known, [...new Set(request.items)]);
   const openings = {
     list,
     windowUntilMs: openUntilMs(now()),
     others: goesOnWith(
-      nextAsRead(view, { takesCancelBack: true }),
+      nextAsRead(view, { takesCancelBack: true, nowMs: now() }),
       new Set(list.map(({ payment }) => payment.id)),
     ),
   };

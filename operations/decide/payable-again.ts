@@ -49,33 +49,37 @@ export class Known {
   readonly settings: Settings;
   readonly plan: Plan;
   readonly report: Report;
+  /** When the command looked, epoch milliseconds. */
+  readonly nowMs: number;
   /** Number of the chunk of each payment of a batch. */
   readonly #chunks: ReadonlyMap<string, number>;
   readonly #codes: ReadonlyMap<string, string>;
   readonly #kept = new Map<number | null, Promise<Kept>>();
 
   private constructor(
-    of: Pick<Known, 'place' | 'settings' | 'plan' | 'report'>,
+    of: Pick<Known, 'place' | 'settings' | 'plan' | 'report' | 'nowMs'>,
     chunks: ReadonlyMap<string, number>,
   ) {
     this.place = of.place;
     this.settings = of.settings;
     this.plan = of.plan;
     this.report = of.report;
+    this.nowMs = of.nowMs;
     this.#chunks = chunks;
     this.#codes = new Map(
       of.report.problems.flatMap(({ item, code }) => (item === null ? [] : [[item, code] as const])),
     );
   }
 
-  static async read(place: Place, settings: Settings, plan: Plan, report: Report): Promise<Known> {
+  static async read(of: Pick<Known, 'place' | 'settings' | 'plan' | 'report' | 'nowMs'>): Promise<Known> {
+    const { place, plan } = of;
     const chunks = new Map<string, number>();
     if (plan.batch !== null) {
       const submitted = new SubmittedBatch(place, plan.run, plan.batch.chunks.length);
       for await (const { number, payments } of submitted.chunks())
         for (const [id] of payments) chunks.set(id, number);
     }
-    return new Known({ place, settings, plan, report }, chunks);
+    return new Known(of, chunks);
   }
 
   /** What people said about a payment, with all that is kept about its chunk. */
@@ -127,6 +131,7 @@ export class Known {
       identity: this.identityOf(payment),
       reported: payment,
       kept: await this.keptOf(payment.id),
+      nowMs: this.nowMs,
     };
   }
 }
@@ -365,7 +370,7 @@ function requireMay({ plan }: Known, { id }: ReportPayment, verdict: PayAgainVer
         code: 'PAY_AGAIN_OPEN',
         place,
         message: `${verdict.by} has said already that it is paid again, as ~${verdict.generation}, and this is not done yet; it is not paid once more`,
-        fix: 'Start the run with --go-on: that pays it.',
+        fix: `Start the run with --go-on: that pays it. If it then waits for signatures: \`npx cambist approve ${runName(plan.run)} --key FILE\`, as status says.`,
       });
   }
 }

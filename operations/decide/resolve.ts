@@ -17,6 +17,7 @@ import { minuteText, type Waiting, type WaitReason } from '../../domain/waits.ts
 import {
   closedIdsOf,
   instructionsAbout,
+  isAlikeList,
   itemsNamedIn,
   newestSaid,
   type Instruction,
@@ -28,6 +29,8 @@ import { claimantOf } from './claims.ts';
 import {
   checkExecuted,
   checkNotExecuted,
+  isSigned,
+  recordsNamedFor,
   youngOnes,
   type ExecutedVerdict,
   type NotExecutedVerdict,
@@ -174,10 +177,38 @@ async function requireOpenQuestion(theCase: Case): Promise<void> {
     case 'executed':
       requireNoRecord(theCase);
       return;
-    case 'not executed':
     case 'not this':
+      if (isOnlySaid(theCase, decision.recordId)) return;
+      await requireInQuestion(theCase, requireNoRecord(theCase));
+      return;
+    case 'not executed':
       await requireInQuestion(theCase, requireNoRecord(theCase));
   }
+}
+
+/**
+ * Whether somebody has named this record for the item, perhaps without the signatures that this needs, and the run has not taken it as
+ * the item's. What that holds up, people end by saying that it is another one, whatever has become of the item. Pure.
+ */
+export function isOnlySaid(
+  { kept, item, view }: Pick<Case, 'kept' | 'item'> & { readonly view: { readonly report: ItemsOfReport } },
+  recordId: string,
+): boolean {
+  return (
+    isSigned(kept) && recordsNamedFor(kept, item).includes(recordId) && ownRecordId(view, item) !== recordId
+  );
+}
+
+type ItemsOfReport = Pick<Report, 'legs' | 'payments'>;
+
+/** The record that the run has taken as the item's; null: none. */
+function ownRecordId({ report }: { readonly report: ItemsOfReport }, item: string): string | null {
+  const { legs, payments } = report;
+  return (
+    legs.find(({ id }) => id === item)?.tradeId ??
+    payments.find(({ id }) => id === item)?.withdrawalId ??
+    null
+  );
 }
 
 /**
@@ -189,7 +220,7 @@ function requireNoRecord(theCase: Case): LegOutcome | PaymentOutcome {
   const leg = view.report.legs.find(({ id }) => id === item);
   const payment = view.report.payments.find(({ id }) => id === item);
   const outcome = leg?.outcome ?? payment?.outcome ?? 'PENDING';
-  const recordId = leg?.tradeId ?? payment?.withdrawalId ?? null;
+  const recordId = ownRecordId(view, item);
   if (outcome === 'TRADED' || outcome === 'PAID')
     return refuse(
       theCase,
@@ -236,7 +267,10 @@ export function isOpenQuestion(
 ): boolean {
   if (OPEN_QUESTIONS.includes(reason)) return true;
   if (reason === 'approval')
-    return kept.instructions.some((said) => isSignable(said) && itemsNamedIn(said).includes(item));
+    // A list of look-alikes names no payment, and may be about any of a batch.
+    return kept.instructions.some(
+      (said) => isSignable(said) && (isAlikeList(said) || itemsNamedIn(said).includes(item)),
+    );
   return false;
 }
 
@@ -276,6 +310,10 @@ async function lookFirst(theCase: Case): Promise<Seen> {
         return absent;
       }
       case 'not this': {
+        if (isOnlySaid(theCase, decision.recordId)) {
+          const record = await namedRecord(service, subject, decision.recordId);
+          return { record, over: null, couldBe: [] };
+        }
         const seen = requireAbsent(theCase, await checkNotExecuted(service, subject), address);
         return { ...seen, record: requireCandidate(theCase, seen, decision.recordId) };
       }
@@ -291,6 +329,21 @@ async function lookFirst(theCase: Case): Promise<Seen> {
       }
     }
   });
+}
+
+/** A record that somebody has named, as far as the service shows it: there may be none, and none is needed to say that it is not the item's. */
+export async function namedRecord(
+  service: Parameters<typeof checkExecuted>[0],
+  subject: Subject,
+  recordId: string,
+): Promise<Trade | Withdrawal | null> {
+  try {
+    const verdict = await checkExecuted(service, subject, recordId);
+    return 'record' in verdict ? verdict.record : null;
+  } catch (error) {
+    if (error instanceof ServiceInputError) return null;
+    throw error;
+  }
 }
 
 /** The record that could be the item, by the id that a person has named. */
@@ -329,9 +382,7 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
   const otherIds = [
     ...report.legs.map(({ id, tradeId }) => ({ id, recordId: tradeId })),
     ...report.payments.map(({ id, withdrawalId }) => ({ id, recordId: withdrawalId })),
-    ...kept.instructions.flatMap((one) =>
-      one.kind === 'executed' ? [{ id: one.item, recordId: one.recordId }] : [],
-    ),
+    ...standingNames(kept),
   ].flatMap(({ id, recordId }) => (id === item || recordId === null ? [] : [recordId]));
   const leg = plan.legs.find(({ id }) => id === item);
   if (leg !== undefined) {
@@ -354,7 +405,8 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
   const { eights, notThisIds } = instructionsAbout(kept, item);
   const named = recordIdOf(decision);
   const closedIds = closedIdsOf(eights);
-  if (named !== null && closedIds.includes(named))
+  // Where people sign, somebody may have said so whom nobody signs for.
+  if (named !== null && closedIds.includes(named) && !isSigned(kept))
     throw new CommandFailure('refused by us', [
       {
         code: 'RECORD_DIFFERS',
@@ -381,6 +433,19 @@ async function subjectOf({ view, plan, item, planned, kept, settings, decision }
       failedWords: settings.facts.withdrawalStatuses.failed,
     },
   };
+}
+
+/** The records that people have named for items, where nobody has said otherwise since. The worker judges that again. Pure. */
+export function standingNames(kept: Kept): readonly { readonly id: string; readonly recordId: string }[] {
+  const names = new Map<string, string>();
+  for (const said of kept.instructions) {
+    if (said.kind === 'executed') names.set(said.item, said.recordId);
+    else if (said.kind === 'not executed') names.delete(said.item);
+    // It ends a word that nobody has signed, and no other.
+    else if (said.kind === 'not this' && isSigned(kept) && names.get(said.item) === said.recordId)
+      names.delete(said.item);
+  }
+  return [...names].map(([id, recordId]) => ({ id, recordId }));
 }
 
 /** The record that a person named; null: the decision names none. */
@@ -493,7 +558,7 @@ async function requireNoneYoung(theCase: Case, couldBe: Seen['couldBe']): Promis
 }
 
 /** The reference that a record carries; null when it carries none. */
-function nameIn(record: Trade | Withdrawal): string | null {
+export function nameIn(record: Trade | Withdrawal): string | null {
   return 'quoteId' in record ? record.clientReferenceId : record.tag;
 }
 

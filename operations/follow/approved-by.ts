@@ -4,7 +4,7 @@
  */
 import { policiesFolder } from '../../config/policies-folder.ts';
 import { verifySignature } from '../../config/ssh-keygen.ts';
-import type { Recorded } from '../../domain/people/instructions.ts';
+import { lastAlikeList, type Recorded } from '../../domain/people/instructions.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { Approvals } from '../../domain/writes/approval-rules.ts';
 import { isSignable, textToSign, type Signable } from '../../domain/writes/approvals.ts';
@@ -44,11 +44,14 @@ export async function signersIn(
   // Of what was spelled out, the instruction itself stands first.
   const byId = new Map<string, Signable>();
   for (const one of said) if (isSignable(one) && !byId.has(one.id)) byId.set(one.id, one);
+  const alike = lastAlikeList({ instructions: said });
   const found = new Map<string, string | null>();
   for (const one of said.flatMap((each) => (each.kind === 'approve' ? [each] : [])).slice(-MOST)) {
     const { as, about, expiresAtMs, signature } = one;
     const name = signers.find(({ key }) => key === keyOfSignature(signature))?.name;
     const instruction = about === null ? null : byId.get(about);
+    // Of an earlier list of look-alikes nobody keeps what was signed.
+    if (instruction?.kind === 'go-on' && instruction !== alike) continue;
     if (name === undefined || instruction === undefined) {
       found.set(one.id, null);
       continue;

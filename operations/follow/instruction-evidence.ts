@@ -92,7 +92,8 @@ function signedText(key: string, signer: Signer | undefined): string {
 }
 
 function goesOn({ item, lookAlikes }: Extract<Recorded, { kind: 'go-on' }>): string {
-  if (lookAlikes !== undefined) return `look-alikes until ${minuteText(lookAlikes.untilMs)} approved`;
+  if (lookAlikes !== undefined)
+    return `the look-alikes until ${minuteText(lookAlikes.untilMs)} are none of its payments`;
   return item === null ? 'go on after the cancel' : 'try it now, its cause is gone';
 }
 

@@ -37,7 +37,13 @@ import {
 } from '../../workflows/names.ts';
 import type { SignedAs } from '../../domain/writes/approvals.ts';
 import { CommandFailure } from '../failure.ts';
-import { madeBy, requirePublicKey, signedAsOther, signedText } from '../approve/signed-text.ts';
+import {
+  madeBy,
+  notAllVerified,
+  requirePublicKey,
+  signedAsOther,
+  signedText,
+} from '../approve/signed-text.ts';
 
 const TRIES = 3;
 const WOKEN_AT_ONCE = 20;
@@ -147,18 +153,20 @@ export async function haltsToSign(
   const key = await requirePublicKey(keyFile);
   const halts = endsToSign(words, scope);
   const areOther = await areSignedOtherwise(of, words, { halts: halts.map(({ halt: one }) => one), as, key });
-  const left = halts.filter((_one, index) => areOther[index] !== true);
+  const left = halts.filter((_one, index) => areOther[index] === false);
+  if (halts.length > 0 && left.length === 0 && areOther.includes(null))
+    throw notAllVerified(`resume ${scopeText(scope)}`, '`npx cambist status`');
   if (halts.length > 0 && left.length === 0)
     throw signedAsOther(`resume ${scopeText(scope)}`, as, 'resumed it', '`npx cambist status`');
   return left;
 }
 
-/** Whether this key has signed the end of each halt in the other role. @throws CommandFailure when this machine cannot verify that */
+/** Whether this key has signed the end of each halt in the other role; null: too many signatures name it. @throws CommandFailure when this machine cannot verify that */
 export async function areSignedOtherwise(
   { mode, namespace }: Pick<HaltsOf, 'mode'> & { readonly namespace: string },
   words: readonly HaltWord[],
   { halts, as, key }: { readonly halts: readonly Halt[]; readonly as: SignedAs; readonly key: string },
-): Promise<readonly boolean[]> {
+): Promise<readonly (boolean | null)[]> {
   const claimed = halts.map(({ scope, atMs: haltAtMs }) => {
     const others = signedFor(words, { scope, haltAtMs }).filter((signed) => signed.as !== as);
     return others.map((one) => ({
@@ -166,8 +174,11 @@ export async function areSignedOtherwise(
       text: resumeToSign({ ...one, mode, namespace, scope, haltAtMs }),
     }));
   });
-  const made = await madeBy(key, claimed);
-  return claimed.map((others) => others.some((one) => made.has(one)));
+  const { made, unverified } = await madeBy(key, claimed);
+  return claimed.map(
+    (others) =>
+      others.some((one) => made.has(one)) || (others.some((one) => unverified.has(one)) ? null : false),
+  );
 }
 
 /** So long a signature for a resume may be on its way. Once Temporal has it in time, it counts for good. */

@@ -98,7 +98,7 @@ export async function explainReset(
   if (recommended === null) throw neverTaken(run);
   const point = event === null ? recommended : points.find(({ eventId }) => eventId === event);
   if (point === undefined) throw noSuchEvent(run, event ?? 0);
-  const next = nextOf(view, { takesCancelBack: false });
+  const next = nextOf(view, { takesCancelBack: false, nowMs });
   const items = next.map(explained);
   return {
     run: runName(run),

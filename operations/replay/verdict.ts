@@ -63,14 +63,15 @@ export async function judgeReplay(
   const points = await readResetPoints(place, facts);
   // Where a person has ended an activity beside its worker, the report may say more than is true.
   const isCertain = !points.some(({ isEndedBeside }) => isEndedBeside);
-  if (event === null && view !== null && isFinished(view) && isCertain) return { kind: 'nothing', view };
+  if (event === null && view !== null && isFinished(view, nowMs) && isCertain)
+    return { kind: 'nothing', view };
   const before = view?.report ?? null;
   const point =
     event === null
       ? recommendedFor(facts, before, points)
       : (points.find(({ eventId }) => eventId === event) ?? null);
   if (point === null) throw event === null ? neverTaken(run) : noSuchEvent(run, event);
-  const next = view === null ? [] : nextAsRead(view, { takesCancelBack: false });
+  const next = view === null ? [] : nextAsRead(view, { takesCancelBack: false, nowMs });
   return { kind: 'reset', facts, before, next, point };
 }
 

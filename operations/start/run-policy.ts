@@ -111,17 +111,19 @@ export async function judgeStart(asked: AskedStart): Promise<StartVerdict> {
   const isToPlan = insteadOf !== null && (await readFirstPlan(place.client, place.mode, run)) === null;
   if (successor !== null || (goOn === null && !isToPlan && !isEndedFromOutside(facts))) {
     const view = await readRun(place, facts);
-    return { kind: 'ended', view, left: successor === null ? leftOf(view) : null, successor };
+    return { kind: 'ended', view, left: successor === null ? leftOf(view, asked.now()) : null, successor };
   }
   if (facts.temporalStatus !== 'COMPLETED') return { kind: 'start', facts, kept };
   const view = await readRun(place, facts);
-  return isFinished(view) ? { kind: 'ended', view, left: null, successor } : { kind: 'start', facts, kept };
+  return isFinished(view, asked.now())
+    ? { kind: 'ended', view, left: null, successor }
+    : { kind: 'start', facts, kept };
 }
 
 /** The items of an ended run that would go on; `the plan` when it has none. Null when the run is completed. */
-function leftOf(view: WholeRunView): readonly string[] | null {
+function leftOf(view: WholeRunView, nowMs: number): readonly string[] | null {
   if (view.report.status === 'COMPLETED') return null;
-  const next = nextAsRead(view, { takesCancelBack: true });
+  const next = nextAsRead(view, { takesCancelBack: true, nowMs });
   if (next.length === 0 && view.report.positions.length === 0) return ['the plan'];
   return next.flatMap(({ next: what, item }) =>
     what === 'done' || what === 'left to --pay-again' ? [] : [item.id],

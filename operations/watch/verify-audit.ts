@@ -23,7 +23,7 @@ export type ReadJournal = {
   readonly begin: AuditOf<'begin'>;
   readonly lines: number;
   readonly sends: readonly Sent[];
-  /** What people said, halts and resumes included. */
+  /** What people said, also of halts. */
   readonly words: readonly Word[];
   readonly from: string;
   readonly until: string;
@@ -34,7 +34,8 @@ export type ReadJournal = {
 /** A send, and what came of it; null: the journal does not know. */
 type Sent = AuditOf<'send'> & { outcome: AuditOf<'outcome'> | null };
 
-type Word = AuditOf<'said' | 'halt' | 'resume'>;
+type Word = AuditOf<(typeof WORDS)[number]>;
+const WORDS = ['said', 'halt', 'resume', 'approve'] as const;
 
 /**
  * The journals among these files, and of each folder the files that are named like one.
@@ -95,7 +96,7 @@ async function readJournal(path: string): Promise<ReadJournal | Trouble> {
       untilMs = Math.max(untilMs, Date.parse(line.at));
       if (line.kind === 'begin') begin = line;
       if (line.kind === 'send') sends.set(line.n, { ...line, outcome: null });
-      if (line.kind === 'said' || line.kind === 'halt' || line.kind === 'resume') words.push(line);
+      if (isWord(line)) words.push(line);
       const of = line.kind === 'outcome' ? sends.get(line.of) : undefined;
       if (line.kind === 'outcome' && of !== undefined) of.outcome = line;
     }
@@ -113,6 +114,10 @@ async function readJournal(path: string): Promise<ReadJournal | Trouble> {
     until: new Date(untilMs).toISOString(),
     hasEnded: last.kind === 'end' && !isCut,
   };
+}
+
+function isWord(line: AuditLine): line is Word {
+  return WORDS.some((kind) => kind === line.kind);
 }
 
 function changed(path: string, line: number, why: string): Trouble {

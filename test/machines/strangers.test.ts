@@ -6,14 +6,17 @@
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { after, before, describe, type TestContext } from 'node:test';
-import { Client, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
+import { Client, type WorkflowHandle } from '@temporalio/client';
 import { defaultPayloadConverter, type Payload, type PayloadCodec } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { todayIn } from '../../calendar/business-date.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import { describe as describeInTemporal } from '../../durable/described.ts';
+import { noteFacts } from '../../durable/instructions/keep.ts';
 import { readFirstPlan } from '../../durable/plans.ts';
+import { workflowIdOf } from '../../domain/references.ts';
 import { NEW_LEG } from '../../domain/writes/leg-state.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { startDevServer, type DevServer } from '../../worker/dev-server.ts';
@@ -136,12 +139,15 @@ function attacks(isSealed: boolean): void {
     return trades.length + withdrawals.length;
   }
 
-  /** An attack: what he does, and then what is told. It ends with the number of entries that it has made. */
-  function attack(title: string, work: () => Promise<void>, play = test): void {
+  /**
+   * An attack: what he does, and then what is told. It ends with the number of entries that it has made.
+   * @param work comes to the number of entries that a run of ours has made meanwhile
+   */
+  function attack(title: string, work: () => Promise<number | void>, play = test): void {
     play(`${mode}: ${title}`, async (context: TestContext) => {
       const atFirst = entries();
-      await work();
-      const made = entries() - atFirst;
+      const ours = (await work()) ?? 0;
+      const made = entries() - atFirst - ours;
       context.diagnostic(`${made} entries in the ledger`);
       assert.equal(made, 0);
     });
@@ -165,17 +171,34 @@ function attacks(isSealed: boolean): void {
     return clientWith({ ...BLIND, encode: async () => [copy] });
   }
 
-  /** Calls an activity of ours from a workflow of his own: it is refused for what it is, or because nothing of it was sealed. */
-  async function isRefused(activity: string, call: object): Promise<void> {
-    const args = [{ taskQueue: ourQueue(), activity, call: { plan, ...call } }];
-    const told = await his.workflow
-      .execute('straight', { taskQueue: hisQueue(), workflowId: uniqueName('his'), args })
-      .then(
+  /**
+   * Calls an activity of ours from a workflow of his own, under an id of his own and under that of a run, of which he has begun what
+   * people say: it is refused for what it is, or because nothing of it was sealed.
+   */
+  async function isRefused(
+    activity: string,
+    call: object,
+    run = { policy: POLICY, id: idOf('his') },
+  ): Promise<void> {
+    const asOfRun = JSON.stringify({ plan, ...call })
+      .replaceAll(done.name.id, run.id)
+      .replaceAll(POLICY, run.policy);
+    const own: unknown = JSON.parse(asOfRun);
+    await his.workflow.start(INSTRUCTIONS_TYPE, {
+      workflowId: instructionsIdOf('SANDBOX', run),
+      taskQueue: ourQueue(),
+      args: [{ mode: 'SANDBOX', run }],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    });
+    for (const workflowId of [uniqueName('his'), workflowIdOf('SANDBOX', run)]) {
+      // One after the other.
+      const args = [{ taskQueue: ourQueue(), activity, nowMs: stage.time.now(), call: own }];
+      const told = await his.workflow.execute('straight', { taskQueue: hisQueue(), workflowId, args }).then(
         (answer) => JSON.stringify(answer),
-        (error: unknown) => error,
+        (error: unknown) => inspect(error, { depth: 5 }),
       );
-    if (!isSealed) assert.match(String(told), /"NOT_ALLOWED"/);
-    else assert.ok(told instanceof WorkflowFailedError || /unreadable/.test(String(told)), String(told));
+      assert.match(told, isSealed ? /unreadable|WorkflowFailedError/ : /NOT_ALLOWED/);
+    }
   }
 
   async function assertInAttention(name: string, code: string): Promise<void> {
@@ -248,11 +271,29 @@ function attacks(isSealed: boolean): void {
         id: 'qte_hisOwnQuote1',
         sellAmount: '50000.00',
         buyAmount: '1.00',
-        usableUntilMs: Date.now() + 60_000,
+        usableUntilMs: stage.time.now() + 60_000,
         probed: false,
         seal: 'his own',
       };
       await isRefused('executeTrade', { ...call, state: { ...NEW_LEG, quotes: 1, quote } });
+    },
+  );
+
+  attack(
+    'a payment to a destination of ours, under the date of another day or under none, is not sent',
+    async () => {
+      const amount = '17250.00';
+      const payment = { ...plan.payments[0], amount: { kind: 'fixed', value: amount }, dependsOn: null };
+      const item = {
+        payment,
+        wanted: { amount, ahead: '0', unwanted: null },
+        state: { ...NEW_PAYMENT, sent: true },
+      };
+      const sendWindows = { opensAtMs: 0, tradesUntilMs: 9e12, withdrawalsUntilMs: 9e12 };
+      const call = { plan: { ...plan, sendWindows }, items: [item], othersAccepted: false, twinIds: [] };
+      for (const id of ['2020-01-01', '2099-01-01', 'whatever'])
+        // One after the other.
+        await isRefused('createWithdrawals', call, { policy: TEAM, id });
     },
   );
 
@@ -369,6 +410,49 @@ function attacks(isSealed: boolean): void {
   );
 
   if (isSealed) sealedAttacks();
+  else
+    attack(
+      'a payment that no list shows yet is not made once more, though he writes that eight generations of it are opened and fires all of them',
+      async () => {
+        const id = idOf('again');
+        const atFirst = entries();
+        stage.sandbox.addFault({
+          operation: 'createWithdrawal',
+          when: { reference: `${POLICY}.${id}.*` },
+          effect: { kind: 'list-lag', ms: 600_000 },
+        });
+        const run = await stage.start(OURS, { name: POLICY, id });
+        const { payments } = await run.until((report) =>
+          report.payments.some(({ withdrawalId }) => withdrawalId !== null),
+        );
+        const ours = entries() - atFirst;
+        const own = await readFirstPlan(stage.temporal.client, 'SANDBOX', run.name);
+        const [payment] = own?.payments ?? [];
+        assert.ok(own !== null && payment !== undefined);
+        const amount = payments[0]?.amount ?? null;
+        const generations = [1, 2, 3, 4, 5, 6, 7, 8];
+        const opened = generations.slice(1).map((generation) => {
+          return { kind: 'opened', item: payment.id, generation, atMs: Date.now() } as const;
+        });
+        const { client } = stage.temporal;
+        await noteFacts({ client, taskQueue: ourQueue(), mode: 'SANDBOX', run: run.name }, opened);
+        const answers = await Promise.all(
+          generations.map(async (generation) => {
+            const wanted = { amount, ahead: '0', unwanted: null };
+            const state = { ...NEW_PAYMENT, generation, sent: true };
+            const items = [{ payment, wanted, state }];
+            const call = { plan: own, items, othersAccepted: true, twinIds: [] };
+            const nowMs = stage.time.now();
+            const args = [{ taskQueue: ourQueue(), activity: 'createWithdrawals', nowMs, call }];
+            const workflowId = `${run.handle.workflowId}/his-${generation}`;
+            return his.workflow.execute('straight', { taskQueue: hisQueue(), workflowId, args });
+          }),
+        );
+        for (const answer of answers) assert.match(JSON.stringify(answer), /"accepted"/);
+        await run.handle.terminate('seen').catch(() => undefined);
+        return ours;
+      },
+    );
 
   function sealedAttacks(): void {
     attack(

@@ -12,6 +12,7 @@ import { uniqueName } from '../support/dev-server.ts';
 import { eventually } from '../support/patience.ts';
 import { convertPolicy } from '../support/policies.ts';
 import { RATES_FILES, REBALANCING_RATES, rebalancingPolicy, traded } from '../support/rebalancing.ts';
+import { signerWith } from '../support/sandbox-signer.ts';
 import { allowedSigners, signersNamed, type Person } from '../support/signers.ts';
 import { assertDoneOnce, assertNothingMoved, openStage, type Run } from '../support/stage.ts';
 
@@ -33,13 +34,17 @@ const names = {
   again: uniqueName('a'),
   halted: uniqueName('h'),
   batch: uniqueName('b'),
+  alike: uniqueName('l'),
   rebalance: uniqueName('r'),
 };
+const payout = (name: string): string =>
+  `policy: 1\nkind: payout\nname: ${name}\nenvironment: sandbox\npayout: { fund: { mode: none } }\nshortfall: hold\n`;
 const TEXTS = {
   convert: named(convertPolicy(), names.convert),
   halted: named(convertPolicy(), names.halted),
   again: named(convertPolicy({ withdraw: [{ id: 'supplier', account: 'wac_SignedAgain1' }] }), names.again),
-  batch: `policy: 1\nkind: payout\nname: ${names.batch}\nenvironment: sandbox\npayout: { fund: { mode: none } }\nshortfall: hold\n`,
+  batch: payout(names.batch),
+  alike: payout(names.alike),
   rebalance: named(rebalancingPolicy('0.00'), names.rebalance),
 };
 type Kind = keyof typeof TEXTS;
@@ -174,6 +179,46 @@ test('a batch waits for two people who were shown its rows, and is then paid', a
   );
   assertDoneOnce(run, await run.report());
   assert.equal(run.movements().withdrawals.length, 2);
+});
+
+test('that a withdrawal by another tool is none of the payments of a batch waits for two people, also once they have approved its plan', async () => {
+  const account = 'wac_EuR5epaLive1';
+  const signer = await signerWith(stage.sandbox.baseUrl, stage.env['CAMBIST_KEY_FILE'] ?? '');
+  const byHand = { currency: 'EUR', withdrawalAmount: '30.50', withdrawalAccountId: account };
+  assert.equal((await signer.post('/fx/withdrawals', byHand, 'a'.repeat(64))).status, 200);
+  await writeFile(
+    join(stage.folder, 'salaries.csv'),
+    `id,account,currency,amount\ninv-1,${account},EUR,30.50\n`,
+  );
+  const batch = ['--batch', 'salaries.csv'];
+  const shown = await command(stage, ['run', 'alike.yaml', '--id', id, ...batch]);
+  assertExit(shown, 4);
+  const [list = ''] = /look-alikes-[\w-]{12}/.exec(shown.stderr) ?? [];
+  const run = await started(
+    'alike',
+    ...batch,
+    '--go-on',
+    list,
+    '--reason',
+    'salary of October',
+    '--by',
+    'dan',
+  );
+  const approve = ['approve', `${names.alike}.${id}`, '--key'];
+  for (const { keyFile } of [ana, ben]) {
+    const ask = async (question: string) => (question.includes('this plan') ? 'yes' : 'no');
+    // One after the other.
+    assertExit(await command(stage, [...approve, keyFile], { ask }), 0);
+  }
+  await heldFor(
+    run,
+    /none of the withdrawals until .* look like payments of the batch.* signature of 2 of ana, ben/,
+  );
+  assertNothingMoved(run);
+  for (const person of [ana, ben])
+    await approves(person, 'alike', /none of the withdrawals until .* has said: "salary of October"/s);
+  assertDoneOnce(run, await run.report());
+  assert.equal(run.movements().withdrawals.length, 1);
 });
 
 test('a rebalancing waits for two people, and then trades', async () => {

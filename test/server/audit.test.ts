@@ -109,7 +109,7 @@ test('who has halted, resumed and cancelled is in the journal of the worker that
     const told = ofRun.map(({ kind, what = kind, number, by, why }) => [what, number, by, why].join());
     assert.deepEqual(
       told.toSorted((one, other) => one.localeCompare(other)),
-      ['cancel,,ben,wrong', 'cancel,1,ben,wrong', 'halt,,ana,is doubted', 'resume,,chi,was right'],
+      ['cancel,,ben,wrong', 'cancel,1,ben,wrong', 'halt,,ana,is doubted', 'over,,,', 'resume,,chi,was right'],
     );
     const verified = await command(stage, ['audit', 'verify', folder]);
     assertExit(verified, 0);

@@ -272,7 +272,7 @@ describe('live money moves when a person has said yes to it', { concurrency: 4 }
     const name = uniqueName('live');
     const policy = [
       `policy: 1\nkind: payout\nname: ${name}\nenvironment: live\nzone: UTC`,
-      'payout: { fund: { mode: none }, stop_after: { failed: 5 } }\nshortfall: hold',
+      `payout: { fund: { mode: none }, stop_after: { failed: 5 }, destinations: ${name}-accounts.yaml }\nshortfall: hold`,
       'limits: { per_payment: ["500.00 MXN"], paid_per_run: ["900.00 MXN"] }\n',
     ];
     const rows = [
@@ -282,6 +282,10 @@ describe('live money moves when a person has said yes to it', { concurrency: 4 }
       'second,wac_7Hk2mQ9vT4xR,MXN,303.30',
     ];
     await writeFile(join(stage.folder, `${name}.yaml`), policy.join('\n'));
+    const accounts = ['wac_7Hk2mQ9vT4xR', 'wac_Unver1fied22'].map(
+      (id) => `${id}: { currency: MXN, label: ${id} }`,
+    );
+    await writeFile(join(stage.folder, `${name}-accounts.yaml`), `accounts: { ${accounts.join(', ')} }\n`);
     await writeFile(join(stage.folder, `${name}.csv`), `${rows.join('\n')}\n`);
     const run: RunName = { policy: name, id: `${todayIn('UTC', Date.now())}-weekly` };
     const words = ['run', `${name}.yaml`, '--batch', `${name}.csv`, '--id', run.id];

@@ -164,7 +164,7 @@ test('a halted policy leaves another one going, and a new run of it waits and mo
   }
 });
 
-test('a halt that a worker has seen holds when somebody deletes its workflow; the worker puts it back, and a resume lets go', async () => {
+test('a halt that a worker has seen holds when somebody deletes its workflow, also for the next worker by its journal, and a resume lets go', async () => {
   const stage = await openStage({
     balances: RICH,
     rates: { 'USD/MXN': '17.25' },
@@ -173,7 +173,8 @@ test('a halt that a worker has seen holds when somebody deletes its workflow; th
   const { client, namespace } = stage.temporal;
   const of = { client, mode: 'SANDBOX' } as const;
   try {
-    await stage.startWorker();
+    const env = { CAMBIST_AUDIT: stage.folder };
+    const worker = await stage.startWorker({ env });
     const run = stage.find(convertPolicy(), {});
     const { policy } = run.name;
     assertExit(
@@ -184,17 +185,31 @@ test('a halt that a worker has seen holds when somebody deletes its workflow; th
     await run.heldBy('HALTED');
     const ofAna = async () => (await currentHalts(of)).find(({ scope }) => scope.policy === policy);
     const said = await ofAna();
-    const deleted = await describe(client, haltIdOf('SANDBOX'));
-    const workflowExecution = { workflowId: haltIdOf('SANDBOX') };
-    await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution });
-    await eventually('the worker puts the halt back', async () => {
-      const shown = await describe(client, haltIdOf('SANDBOX'));
-      return shown !== null && shown.runId !== deleted?.runId && (await ofAna()) !== undefined;
-    });
-    assert.deepEqual(await ofAna(), said);
+    const deleteRecord = async (): Promise<string | undefined> => {
+      const deleted = await describe(client, haltIdOf('SANDBOX'));
+      const workflowExecution = { workflowId: haltIdOf('SANDBOX') };
+      await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution });
+      return deleted?.runId;
+    };
+    const isBack = async (deletedRunId: string | undefined): Promise<void> => {
+      await eventually('the worker puts the halt back', async () => {
+        const shown = await describe(client, haltIdOf('SANDBOX'));
+        return shown !== null && shown.runId !== deletedRunId && (await ofAna()) !== undefined;
+      });
+      assert.deepEqual(await ofAna(), said);
+    };
+    await isBack(await deleteRecord());
     // Mostly the worker has not seen its end, and goes by a halt of everything too.
     assertExit(await command(stage, ['resume', '--by', 'ana']), 0);
     await run.heldBy('HALTED');
+    worker.shutdown();
+    await worker.ended;
+    const deletedRunId = await deleteRecord();
+    await eventually('it is gone', async () => (await describe(client, haltIdOf('SANDBOX'))) === null);
+    const notes: string[] = [];
+    await stage.startWorker({ env, note: (code, problem) => notes.push(`${code}: ${problem}`) });
+    assert.match(notes.join('\n'), /^HALTED: ana has halted policy .* A journal of this worker’s folder/);
+    await isBack(deletedRunId);
     assertNothingMoved(run);
     const resumed = await command(stage, ['resume', '--policy', policy, '--by', 'ben']);
     assertExit(resumed, 0);

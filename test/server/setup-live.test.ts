@@ -50,9 +50,9 @@ test(
     });
     const key = { name: 'org/acme/apiKey/rehearsal', privateKey, mode: 'LIVE' };
     writeFileSync(join(folder, 'rehearsal.json'), JSON.stringify(key), { mode: 0o600 });
-    copyFileSync(join(ROOT, 'policies/live-shaped.yaml'), join(folder, 'live-shaped.yaml'));
+    for (const name of ['live-shaped.yaml', 'approvals.yaml', 'ceilings.yaml'])
+      copyFileSync(join(ROOT, 'policies', name), join(folder, name));
     mkdirSync(join(folder, 'revoked'));
-    copyFileSync(join(ROOT, 'policies/approvals.yaml'), join(folder, 'approvals.yaml'));
     const [temporal, sandbox] = await Promise.all([
       serve(['temporal', '--tls', '--headless', '--port', '0']),
       serve(['sandbox', '--key-file', 'rehearsal.json', '--port', '0', '--admin-port', '0']),

@@ -9,6 +9,7 @@ import type { Deps } from '../../activities/deps.ts';
 import { SharedScans } from '../../activities/shared-scans.ts';
 import type { Page } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
+import { KeptRefusals } from '../../domain/writes/kept-refusals.ts';
 import { DEFAULT_SERVICE_FACTS } from '../../domain/service/facts.ts';
 
 import type { Leaving, ServiceClient } from '../../service/client.ts';
@@ -162,6 +163,7 @@ export function worker(scripted: Scripted = {}, more: Partial<Deps> = {}) {
     tryScheduled: never,
     readOwnFile: async () => null,
     halts: { whyNot: () => null, settled: async () => {} },
+    keptRefusals: new KeptRefusals(),
     gate: OPEN_GATE,
     isStopping: () => false,
     tell: () => {},

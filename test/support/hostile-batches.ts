@@ -3,7 +3,9 @@
  * be read; the test writes each as a real file and types the command.
  */
 
-const ACCOUNT = 'wac_7Hk2mQ9vT4xR';
+export const ACCOUNT = 'wac_7Hk2mQ9vT4xR';
+/** One that takes EUR. */
+export const EUR_ACCOUNT = 'wac_7Hk2mQ9vT4xS';
 const HEADER = 'id,account,currency,amount,note';
 
 /** What a file is, its bytes, and what is said: `BATCH_` left out, `CODE line:column`, warnings with `?` in front. */
@@ -480,7 +482,7 @@ const RULES: readonly HostileBatch[] = [
   batch('a currency without a limit in sandbox', row({ currency: 'EUR' }), [], { policy: LIMITS }),
   batch(
     'a currency without a limit in live',
-    lines(HEADER, P('p1'), P('p2').replace('MXN', 'EUR')),
+    lines(HEADER, P('p1'), P('p2').replace('MXN', 'EUR').replace(ACCOUNT, EUR_ACCOUNT)),
     ['LIMIT_MISSING 3:21'],
     {
       policy: LIVE,

@@ -83,5 +83,5 @@ ${withdraw.map((line) => `  - ${line}\n`).join('')}`;
 
 /** Whether a file of `policies/` is a sample of a policy. */
 export function isSample(name: string): boolean {
-  return name.endsWith('.yaml') && name !== 'approvals.yaml';
+  return name.endsWith('.yaml') && !['approvals.yaml', 'ceilings.yaml'].includes(name);
 }

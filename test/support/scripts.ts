@@ -5,6 +5,7 @@
 import type { QuoteInHand } from '../../domain/writes/leg-state.ts';
 import assert from 'node:assert/strict';
 import { isDefinitive } from '../../domain/service/reply-rules.ts';
+import { KeptRefusals } from '../../domain/writes/kept-refusals.ts';
 import type { ListScan } from '../../domain/writes/lookups.ts';
 import type { Leg, Payment, Plan } from '../../domain/plan/plan.ts';
 import type { Quote, Trade, Withdrawal } from '../../domain/service/records.ts';
@@ -148,6 +149,7 @@ export function context({
     tradedSoFar: [],
     unwanted: null,
     otherWithdrawalIds: [],
+    keptRefusals: new KeptRefusals(),
     take: () => true,
     nowMs: () => NOW,
     skewMs: () => 0,

@@ -279,7 +279,8 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
 async function ownPolicies(folder: string): Promise<NodeJS.ProcessEnv> {
   await copyFile(join(ROOT, 'policies/live-shaped.yaml'), join(folder, 'live-shaped.yaml'));
   await mkdir(join(folder, 'revoked'), { recursive: true });
-  await copyFile(join(ROOT, 'policies/approvals.yaml'), join(folder, 'approvals.yaml'));
+  for (const name of ['approvals.yaml', 'ceilings.yaml'])
+    await copyFile(join(ROOT, 'policies', name), join(folder, name));
   return { CAMBIST_POLICIES: folder };
 }
 

@@ -5,21 +5,30 @@ type Straight = {
   /** Of our workers. */
   readonly taskQueue: string;
   readonly activity: string;
-  readonly call: Readonly<Record<string, unknown>> & { readonly plan: object; readonly state?: object };
+  /** By the clock of our workers. */
+  readonly nowMs: number;
+  readonly call: Readonly<Record<string, unknown>> & {
+    readonly plan: object;
+    readonly state?: object;
+    readonly items?: readonly { readonly state: object }[];
+  };
 };
 
 /** Calls an activity of ours, with a plan and a state that say that this very workflow has made them a moment ago. */
-export async function straight({ taskQueue, activity, call }: Straight): Promise<unknown> {
+export async function straight({ taskQueue, activity, nowMs, call }: Straight): Promise<unknown> {
   const activities = proxyActivities<Record<string, (call: unknown) => Promise<unknown>>>({
     taskQueue,
     startToCloseTimeout: '1m',
     retry: { maximumAttempts: 1 },
   });
   const { runId } = workflowInfo();
-  const now = Date.now();
-  const own = { plan: { ...call.plan, madeFor: runId, madeAtMs: now, foundRecords: false } };
-  const state = call.state && { state: { ...call.state, knownIn: runId, knownAtMs: now } };
-  return activities[activity]?.({ ...call, ...own, ...state });
+  const own = { plan: { ...call.plan, madeFor: runId, madeAtMs: nowMs, foundRecords: false } };
+  const known = { knownIn: runId, knownAtMs: nowMs, walkedIn: runId, askedIn: runId };
+  const state = call.state && { state: { ...call.state, ...known } };
+  const items = call.items && {
+    items: call.items.map((item) => ({ ...item, state: { ...item.state, ...known } })),
+  };
+  return activities[activity]?.({ ...call, ...own, ...state, ...items });
 }
 
 /** In the place of ours: asked with the same input, it completes with whatever its starter wants to be believed. */

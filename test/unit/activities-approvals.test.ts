@@ -312,6 +312,17 @@ test('approvals of another plan, of another run, of another policy and for anoth
   );
 });
 
+test('a rule that nobody need approve asks for the signature of who has started the run, by a key of the folder', async () => {
+  const folder = (): Folder => ({ rule: { need: 0, of: [] } });
+  await assertHeld({ folder, words: () => [] }, /needs the signature of who has started it/);
+  const signers = allowedSigners(ana, ben, chi);
+  await assertHeld(
+    { folder: () => ({ ...folder(), signers }), words: () => [START] },
+    /needs the signature of who has started it/,
+  );
+  assert.equal((await pays(gated({ folder, words: () => [START] })))?.kind, 'accepted');
+});
+
 test('an edit of the policy in the folder, and a key that is revoked or taken out, void what was signed', async () => {
   const said = [START, BY_ANA, BY_BEN];
   const edit = POLICY.replace('settlement: T0', 'settlement: T0, max_quotes: 4');
@@ -577,6 +588,22 @@ test('a flood of signatures delays what counts and never forges it, and each is 
   again.passes(1_001);
   await pays(again);
   assert.equal(again.verified(), count);
+});
+
+test('a flood about many instructions of a run is verified a few at a time, and so keeps no other run waiting', async () => {
+  const words = Array.from({ length: 50 }, (_, index): readonly Recorded[] => {
+    const about = { ...AGAIN, id: `again-${index}` };
+    const forged = Array.from({ length: 16 }, (__, nth) => ({
+      ...BY_BEN,
+      about: about.id,
+      signature: forgedBy(ana),
+      expiresAtMs: NOW + HOUR_MS + nth,
+    }));
+    return [about, ...forged];
+  }).flat();
+  const one = gated({ words: () => words, isHeard: true, verify: async () => 'bad' });
+  await one.heard();
+  assert.equal(one.verified(), 16);
 });
 
 test('a flood behind good signatures keeps none of them back, also when they are asked about once more', async () => {
@@ -974,6 +1001,45 @@ test('a decision counts once it is signed, and without a rule for its run at onc
       );
     }
   }
+});
+
+test('that look-alikes are none of the payments of a batch counts once people have signed exactly that list, and below a rule at once', async () => {
+  const lookAlikes = {
+    sinceMs: NOW - HOUR_MS,
+    untilMs: NOW - 60_000,
+    perGroup: 1,
+    groups: ['1.0.abcdefghijkl'],
+  };
+  const list = {
+    ...SAID,
+    kind: 'go-on',
+    item: 'look-alikes-abcdefghijkl',
+    takesBack: null,
+    lookAlikes,
+  } as const;
+  const missing = async (words: readonly Recorded[], more: Partial<Given> = {}): Promise<string> => {
+    const { unsigned = {} } = await gated({ words: () => words, isHeard: true, ...more }).heard();
+    return Object.values(unsigned).join();
+  };
+  const alone = await missing([START, BY_ANA, BY_BEN, list]);
+  assert.match(alone, /none of the withdrawals until .* UTC that look like payments of the batch/);
+  assert.match(alone, /signature of who has said it and of 2 of ana, ben, chi/);
+  const words = await approved(list);
+  assert.equal(await missing(words), '');
+  const later = { ...list, lookAlikes: { ...lookAlikes, untilMs: NOW } };
+  const wider = { ...list, lookAlikes: { ...lookAlikes, groups: ['1.1.abcdefghijkl'] } };
+  for (const changed of [later, wider])
+    // One after the other.
+    assert.match(await missing(words.map((one) => (one.id === list.id ? changed : one))), /and of 2/);
+  // A later list takes the place of one that people have signed.
+  assert.match(await missing([...words, { ...list, id: 'later', number: 99 }]), /and of 2/);
+  const above = (value: string) => ({
+    rows: ROWS,
+    plan: () => planOfRows(ROWS),
+    folder: () => ({ rule: { above: { value, currency: 'EUR' } } }),
+  });
+  assert.match(await missing([list], above('599.99')), /and of 2/);
+  assert.equal(await missing([list], above('600.00')), '');
 });
 
 test('while it cannot be read what a decision is judged by, its payment waits', async () => {

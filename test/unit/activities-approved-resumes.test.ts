@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { approvedResumes } from '../../activities/approved-resumes.ts';
 import { verifySignature, signText } from '../../config/ssh-keygen.ts';
 import {
-  HOLDS_NOTHING,
+  holding,
   NO_RECORD,
   beginsWith,
   carriedFrom,
@@ -164,7 +164,7 @@ test('own approval, the same person twice, an expired one, one for another halt,
 
 test('a halt that a worker has seen holds where somebody deletes its record and begins one with a resume that nobody has signed', async () => {
   const worker = await readBy([HALT]);
-  const seen = heldAfter(HOLDS_NOTHING, await worker.read());
+  const seen = heldAfter(holding([]), await worker.read());
   const anew = await readBy([RESUME]);
   const held = heldAfter(seen, { ...(await anew.read()), runIds: ['2'] });
   assert.equal(

@@ -5,7 +5,7 @@ import { auditedActivities, wordsIn } from '../../activities/audited-words.ts';
 import { clockSkew } from '../../activities/clock-skew.ts';
 import { nextLine, NOTHING_WRITTEN, readLine, type AuditFact } from '../../domain/audit.ts';
 import {
-  HOLDS_NOTHING,
+  holding,
   NO_RECORD,
   drillScope,
   heldAfter,
@@ -19,9 +19,13 @@ import { inActivity, instructionsOf, worker } from '../support/activities.ts';
 import { LIST_HASH, recorded, said } from '../support/instructions.ts';
 import { NEW_PAYMENT } from '../../domain/writes/withdrawal.ts';
 import { NOW, PAYMENT, RUN, context } from '../support/scripts.ts';
+import { forgedBy } from '../support/signers.ts';
 
 const AT = new Date(NOW).toISOString();
 const ALL: HaltScope = { policy: null, currency: null };
+const KEY = 'AAAAC3NzaC1lZDI1NTE5AAAAIEbQw1sTt+bYJUdkY/jovjtF+wjGeUc9zNSLjdTZm/YR';
+/** As `ssh-keygen -l` tells it of this key. */
+const FINGERPRINT = 'SHA256:uYd+gDJqLzc/MaqUEPRAVAqjUIT1NtVusYg0u1lhMfw';
 
 /** Words whose journal is a list. Each line is one that a journal can be read with. */
 function written(more: { readonly fails?: number } = {}) {
@@ -37,7 +41,7 @@ function written(more: { readonly fails?: number } = {}) {
     assert.notEqual(typeof readLine({ ...NOTHING_WRITTEN, n: 1 }, text, auditDigest), 'string', text);
     return lines.push(fact);
   };
-  const words = wordsIn({ keepSoon }, (problem) => noted.push(problem));
+  const words = wordsIn({ keepSoon, keep: keepSoon }, (problem) => noted.push(problem));
   return { words, lines, noted };
 }
 
@@ -68,7 +72,7 @@ test('each word of people is one line, however often it is read, and one for the
   words.kept(RUN, listed('inv-1', 'inv-2'));
   words.kept(RUN, listed('inv-501', 'inv-502'));
   words.kept(RUN, listed('inv-1', 'inv-2'));
-  const head = { kind: 'said', run: 'p.2026-11-21', number: 1, saidAt: AT };
+  const head = { kind: 'said', run: 'p.2026-11-21', number: 1, saidAt: AT, signed: null };
   assert.deepEqual(lines, [
     { ...head, entry: 'c', what: 'cancel', items: [], recordId: null, by: 'ana', why: 'wrong file' },
     ...[
@@ -95,6 +99,23 @@ test('a decision names the record of the service that it is about', () => {
   words.kept(RUN, [recorded({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' })]);
   const [line] = lines;
   assert.deepEqual(line?.kind === 'said' && [line.items, line.recordId], [['supplier'], 'wtd_1']);
+});
+
+test('who has approved is told with the role, what it is about and the fingerprint of the key', () => {
+  const { words, lines } = written();
+  const signature = forgedBy({ publicKey: `ssh-ed25519 ${KEY}` });
+  const signed = { kind: 'approve', expiresAtMs: NOW + 60_000, by: 'ana' } as const;
+  words.kept(RUN, [
+    recorded({ ...signed, id: 'a', as: 'starter', about: null, signature }),
+    recorded({ ...signed, id: 'b', as: 'approver', about: 'c', signature: 'b2Rk', number: 2 }),
+  ]);
+  assert.deepEqual(
+    lines.map((line) => line.kind === 'said' && [line.what, line.signed]),
+    [
+      ['approve', { as: 'starter', about: null, key: FINGERPRINT }],
+      ['approve', { as: 'approver', about: 'c', key: null }],
+    ],
+  );
 });
 
 test('a word that the journal could not take is told, and is written when it is read again', async () => {
@@ -135,13 +156,13 @@ const recordOf = (...words: readonly HaltWord[]): HaltRecord => ({
   words,
 });
 
-test('each halt and each resume is one line, drills aside, also where a worker puts the halt back', () => {
+test('each halt, each resume and each end of a halt is one line, drills aside, also where a worker puts the halt back', () => {
   const { words, lines } = written();
   const halt = word('halt', ALL);
   const back = word('stands', ALL, { atMs: NOW }, NOW + 5);
   const resume = word('resume', ALL, { haltAtMs: NOW, by: 'ben', why: 'mended' }, NOW + 1);
   const drill = [word('halt', drillScope('d')), word('resume', drillScope('d'), { haltAtMs: NOW })];
-  let held = HOLDS_NOTHING;
+  let held = holding([]);
   for (const record of [
     NO_RECORD,
     recordOf(halt, ...drill),
@@ -155,15 +176,63 @@ test('each halt and each resume is one line, drills aside, also where a worker p
   assert.deepEqual(lines, [
     { kind: 'halt', scope: ALL, by: 'ana', why: 'wrong accounts', saidAt: AT },
     { kind: 'resume', scope: ALL, by: 'ben', why: 'mended', saidAt, haltAt: AT },
+    { kind: 'over', scope: ALL, haltAt: AT },
   ]);
+});
+
+test('who has signed for the end of a halt, as whom and by which key, is one line, and the halt is not over by it', () => {
+  const { words, lines } = written();
+  const signature = forgedBy({ publicKey: `ssh-ed25519 ${KEY}` });
+  const signs = (as: string, atMs: number): HaltWord => {
+    const more = { haltAtMs: NOW, by: 'chi', why: 'seen', as, expiresAtMs: NOW + 60_000, signature };
+    return word('approve', ALL, more, atMs);
+  };
+  const resume = { ...word('resume', ALL, { haltAtMs: NOW }, NOW + 1), unsigned: 'ben is missing' };
+  // Whoever sends a signature again says nothing new.
+  const record = recordOf(word('halt', ALL), resume, signs('starter', NOW + 2), signs('starter', NOW + 3));
+  words.halts(heldAfter(holding([]), record));
+  words.halts(heldAfter(holding([]), { ...record, words: [...record.words, signs('approver', NOW + 4)] }));
+  const [halt, , ...approved] = lines;
+  assert.equal(halt?.kind, 'halt');
+  const line = { kind: 'approve', scope: ALL, by: 'chi', why: 'seen', haltAt: AT, key: FINGERPRINT };
+  assert.deepEqual(approved, [
+    { ...line, as: 'starter', saidAt: new Date(NOW + 2).toISOString() },
+    { ...line, as: 'approver', saidAt: new Date(NOW + 4).toISOString() },
+  ]);
+});
+
+test('a halt that another one has replaced is over, and so is one that the record does not know and a resume names', () => {
+  const { words, lines } = written();
+  const [first, second, lost] = [NOW, NOW + 1, NOW - 9].map((atMs) => new Date(atMs).toISOString());
+  const before = { scope: ALL, by: 'ana', why: 'wrong accounts', atMs: NOW - 9 };
+  const held = heldAfter(holding([before]), recordOf(word('halt', ALL), word('halt', ALL, {}, NOW + 1)));
+  words.halts(held);
+  const overs = () => lines.flatMap((line) => (line.kind === 'over' ? line.haltAt : []));
+  assert.deepEqual(overs(), [first]);
+  const resumed = [word('resume', ALL, { haltAtMs: NOW - 9 }), word('resume', ALL, { haltAtMs: NOW + 1 })];
+  words.halts(heldAfter(held, recordOf(...(held.record?.words ?? []), ...resumed)));
+  assert.deepEqual(overs(), [first, lost, second]);
+});
+
+test('a halt that the journal could not take is written when the worker next reads what people have said', async () => {
+  const { words, lines, noted } = written({ fails: 1 });
+  words.halts(heldAfter(holding([]), recordOf(word('halt', ALL))));
+  await settled();
+  assert.deepEqual([lines.length, noted], [0, ['no space left']]);
+  words.kept(RUN, []);
+  words.kept(RUN, []);
+  assert.deepEqual(
+    lines.map(({ kind }) => kind),
+    ['halt'],
+  );
 });
 
 test('a halt because the record is gone, or cannot be read, is a line too', () => {
   const { words, lines } = written();
-  words.halts(heldAfter(heldAfter(HOLDS_NOTHING, recordOf()), NO_RECORD));
+  words.halts(heldAfter(heldAfter(holding([]), recordOf()), NO_RECORD));
   words.halts(
     heldAfter(
-      HOLDS_NOTHING,
+      holding([]),
       recordOf({ word: 'halt', said: 'odd', atMs: NOW + 1 }, word('resume', ALL, { haltAtMs: 'odd' })),
     ),
   );
@@ -218,7 +287,7 @@ test('what a worker reads before a write, or takes over, is in its journal, and 
   };
   const { deps } = worker({}, { instructions });
   const activities = auditedActivities(
-    wordsIn({ keepSoon }, () => {}),
+    wordsIn({ keepSoon, keep: keepSoon }, () => {}),
     deps,
   );
   const call = {

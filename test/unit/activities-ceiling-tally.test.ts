@@ -15,7 +15,7 @@ function ceilings(workers: number) {
     `ceilings: 1\nworkers: ${workers}\npaid: { per_day: ["1000.00 MXN"] }\ntraded: { per_day: ["1000.00 USD"] }\n`,
     'c',
   );
-  assert.ok(loaded.ok);
+  assert.ok(loaded.ok && loaded.ceilings !== 'UNBOUNDED');
   return loaded.ceilings;
 }
 
@@ -268,6 +268,18 @@ test('a ceiling is one of a day in UTC; what is sent near midnight counts on bot
   assert.ok(!(await takes(worker, 'b', '100.01')));
   office.nowMs = Date.parse('2026-11-23T00:10:00Z');
   assert.ok(await takes(worker, 'b', '1000'));
+});
+
+test('what is in doubt counts on each day on which it leaves, since its record may be made then; what was made counts once', async () => {
+  const office = new Office();
+  const worker = office.settled();
+  for (const item of ['lost', 'made']) assert.ok(await takes(worker, item, '300'));
+  worker.told(pay('lost', '300'), NO_ANSWER);
+  worker.told(pay('made', '300'), done(WITHDRAWAL));
+  office.nowMs = Date.parse('2026-11-22T10:00:00Z');
+  for (const item of ['lost', 'made']) assert.ok(await takes(worker, item, '300'));
+  assert.ok(!(await takes(worker, 'b', '700.01')));
+  assert.ok(await takes(worker, 'b', '700'));
 });
 
 test('a hundred sends read the lists once', async () => {

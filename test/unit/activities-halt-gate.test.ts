@@ -8,6 +8,7 @@ import { requestQuote } from '../../activities/request-quote.ts';
 import {
   NO_RECORD,
   type Closed,
+  type Halt,
   type HaltRecord,
   type HaltScope,
   type HaltWord,
@@ -23,7 +24,7 @@ import { IN_HAND, LEG, NOW, PAYMENT, context, done } from '../support/scripts.ts
 const WRITE = { policy: 'p', currencies: ['MXN'] };
 
 /** A gate whose readings come when the test lets them, and whose time passes when the test says so. */
-function gateAt() {
+function gateAt({ remembered = [] }: { readonly remembered?: readonly Halt[] } = {}) {
   const now = { monotonicMs: 50_000, wallMs: NOW };
   const answers: { readonly resolve: (record: HaltRecord) => void; readonly reject: () => void }[] = [];
   const putBack: HaltsHeld[] = [];
@@ -33,6 +34,7 @@ function gateAt() {
       new Promise((resolve, reject) => {
         answers.push({ resolve, reject: () => reject(new Error('no answer')) });
       }),
+    remembered,
     putBack: (held) => putBack.push(held),
     onMachine: () => onMachine.closed,
     clock: { ...NEVER_WAKES, monotonicMs: () => now.monotonicMs, wallMs: () => now.wallMs },
@@ -80,6 +82,7 @@ test('whoever is told of a change finds the gate closed for it, and is told of e
   let standing = NO_RECORD;
   const gate: HaltGate = new HaltGate({
     read: () => Promise.resolve(standing),
+    remembered: [],
     putBack: () => {},
     onMachine: () => null,
     clock: { ...NEVER_WAKES, monotonicMs: () => 0, wallMs: () => NOW },
@@ -175,6 +178,27 @@ test('what was halted stays so when its record is gone or is begun anew, and is 
     assert.equal(putBack.length, nth === 0 ? 0 : 2);
   }
   assert.ok(putBack.every((held) => held.lost.some(({ by, atMs }) => by === 'ana' && atMs === NOW)));
+});
+
+test('what workers before it have seen halted is so before the first reading and after it, and is put back, until a resume names it', async () => {
+  const seen: Halt = { scope: ALL, by: 'ana', why: 'wrong accounts', atMs: NOW };
+  const { gate, answers, why, putBack } = gateAt({ remembered: [seen] });
+  const told = [why()];
+  // Nothing is left of the record; it is begun anew, with a resume of another halt; and with one of this.
+  const anew = { ...recordOf(word(ALL, NOW - 5)), runIds: ['run-2'] };
+  const named = { ...anew, words: [...anew.words, word(ALL, NOW)] };
+  for (const [nth, record] of [NO_RECORD, anew, named].entries()) {
+    const look = gate.look();
+    answers[nth]?.resolve(record);
+    // One reading after the other.
+    await look;
+    told.push(why());
+  }
+  assert.deepEqual(told, ['halted', 'halted', 'halted', 'open']);
+  assert.deepEqual(
+    putBack.map(({ lost }) => lost),
+    [[seen], [seen]],
+  );
 });
 
 test('a record that somebody has ended is put back, and one that was never there is not', async () => {
@@ -275,6 +299,7 @@ for (const [operation, currencies, call] of [
       const asked: unknown[] = [];
       const gate = new HaltGate({
         read: async () => (isHalted ? halts() : NO_RECORD),
+        remembered: [],
         putBack: () => {},
         onMachine: () => null,
         clock: { ...NEVER_WAKES, monotonicMs: () => 0, wallMs: () => NOW },

@@ -11,8 +11,18 @@ import type { ChunkInput } from '../../domain/run/calls.ts';
 import type { Plan } from '../../domain/plan/plan.ts';
 import type { GoAnswer, GoCall } from '../../domain/run/calls.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
-import { hashOfChunk } from '../../language/batch/chunk-hash.ts';
-import { GO, NO_OTHER_RUNS, chunksWith, inActivity, page, worker } from '../support/activities.ts';
+import type { Kept } from '../../domain/people/instructions.ts';
+import { hashOfChunk, hashOfTexts } from '../../language/batch/chunk-hash.ts';
+import {
+  GO,
+  NO_OTHER_RUNS,
+  chunksWith,
+  inActivity,
+  instructionsOf,
+  page,
+  worker,
+} from '../support/activities.ts';
+import { recorded } from '../support/instructions.ts';
 import { NOW, RUN, WITHDRAWAL, context } from '../support/scripts.ts';
 
 const PAYMENTS: readonly BatchPayment[] = [
@@ -168,6 +178,23 @@ for (const [what, situation, alike, scans] of CASES)
     assert.equal(told.named, alike === 'l.' ? 'wtd_9' : null);
     assert.equal(told.scans, scans);
   });
+
+test('an approval of look-alikes that people must sign and have not holds the payment as before', async () => {
+  const groups = [`1.0.${hashOfTexts([hashOfTexts(['wtd_9'])])}`];
+  const list = recorded({
+    kind: 'go-on',
+    item: 'look-alikes-abcdefghijkl',
+    takesBack: null,
+    lookAlikes: { sinceMs: BEFORE_MS - DAY_MS, untilMs: BEFORE_MS, perGroup: 1, groups },
+  });
+  const alike = async (unsigned: Kept['unsigned']) => {
+    const words = { instructions: [list], facts: [], ...(unsigned !== undefined && { unsigned }) };
+    const instructions = { ...instructionsOf(), read: async () => words };
+    return (await goOf({ alike: 'l.', atMs: BEFORE_MS, more: { instructions } })).alike;
+  };
+  assert.equal(await alike(undefined), 'a.');
+  assert.equal(await alike({ [list.id]: 'ben has not signed.' }), 'l.');
+});
 
 test('a call is smaller where payments leave one by one, and where a rule may stop them', async () => {
   const stopAfter = { failed: 3, ratioPercent: null, sameCode: null };

@@ -18,7 +18,7 @@ const withFacts = (said: Kept, ...facts: readonly Fact[]): Kept => ({ ...said, f
 function reader(before: ReadonlyMap<string, ReadonlySet<string>> = new Map()) {
   let now: Kept = kept();
   const read: Deps['instructions']['read'] = async () => now;
-  const instructions = remembering({ ...instructionsOf(), read }, async () => before);
+  const instructions = remembering({ ...instructionsOf(), read }, before);
   return {
     reads: (what: Kept, chunk?: number, run = RUN): Promise<Kept> => {
       now = what;
@@ -72,7 +72,7 @@ test('what workers before this one have read is missed too', async () => {
 test('a reading that began before a word was kept, and ends later than one that has it, misses nothing', async () => {
   const answers: ((what: Kept) => void)[] = [];
   const read: Deps['instructions']['read'] = () => new Promise((resolve) => answers.push(resolve));
-  const instructions = remembering({ ...instructionsOf(), read }, async () => new Map());
+  const instructions = remembering({ ...instructionsOf(), read }, new Map());
   const [early, late] = [instructions.read('SANDBOX', RUN), instructions.read('SANDBOX', RUN)];
   while (answers.length < 2) await setImmediate();
   answers[1]?.(kept(CANCEL));

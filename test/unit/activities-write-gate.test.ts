@@ -38,6 +38,10 @@ const POLICY = sells1000(
   `{ id: rent, account: ${PAYMENT.account}, amount: rest, rounding: down }`,
 );
 /** Pays what the fixed payment leaves of what the trade brings. */
+const RATES = {
+  asOf: new Date(NOW).toISOString(),
+  rates: [{ value: '17.25', currency: 'MXN', per: 'USD' }],
+};
 const RENT = { ...PAYMENT, id: 'rent', reference: 'p.2026-11-21.rent' };
 const KEY = (await makeKey()).key;
 
@@ -75,7 +79,7 @@ function gated(
       const loaded = loadPolicy(text, 'p.yaml');
       assert.ok(loaded.ok, JSON.stringify(loaded));
       const { policy, hash } = loaded;
-      return { policy, hash, destinations: null, referenceRates: null, before: null };
+      return { policy, hash, destinations: null, referenceRates: RATES, before: null };
     }),
     ceilings: ceilingsNow(),
     approvals: null,
@@ -356,16 +360,19 @@ test('a quote of a bought amount is asked for, and its trade made, under a ceili
 });
 
 test('ceilings that are new in the folder wait until the lists show what has left without them', async () => {
-  let ceilings: string | null = null;
-  const { deps, passes, sent } = gated(() => [POLICY], { ceilings: () => ceilings });
-  passes(600_000);
-  assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
-  ceilings = CEILINGS;
-  passes(1_001);
-  assertNotAllowed(await pays(deps, RENT), /has just begun to count/, 'CEILING_UNKNOWN');
-  passes(600_000);
-  assert.equal((await pays(deps, RENT))?.kind, 'accepted');
-  assert.equal(sent('createWithdrawal').length, 2);
+  for (const before of [null, 'ceilings: 1\nunbounded: true\n']) {
+    let ceilings = before;
+    const { deps, passes, sent } = gated(() => [POLICY], { ceilings: () => ceilings });
+    passes(600_000);
+    // One after the other.
+    assert.equal((await pays(deps, PAYMENT))?.kind, 'accepted');
+    ceilings = CEILINGS;
+    passes(1_001);
+    assertNotAllowed(await pays(deps, RENT), /has just begun to count/, 'CEILING_UNKNOWN');
+    passes(600_000);
+    assert.equal((await pays(deps, RENT))?.kind, 'accepted');
+    assert.equal(sent('createWithdrawal').length, 2);
+  }
 });
 
 /** Answers one after the other; the last one counts from then on. */
@@ -447,6 +454,24 @@ test('what a trade has brought is paid as the service’s own record of it says,
   isReadable = true;
   assert.equal((await pays(deps, RENT, '50.55'))?.kind, 'accepted');
   assert.equal(sent('createWithdrawal').length, 1);
+});
+
+test('what another workflow than one of the run asks for is refused before anything is read', async () => {
+  let read = 0;
+  const listTrades = async () => {
+    read += 1;
+    return page<Trade>();
+  };
+  const { deps, sent } = gated(() => [POLICY], { listTrades });
+  for (const workflowId of ['his', 'sandbox/p.2026-11-22', 'sandbox/p.2026-11-22/chunk-1', 'p.2026-11-21'])
+    // One after the other.
+    await assert.rejects(
+      inActivity({ workflowId }, () => requestQuote(deps)(LEG_CALL)),
+      { type: 'NOT_ALLOWED', nonRetryable: true },
+    );
+  assert.deepEqual([read, sent('createQuote').length], [0, 0]);
+  const ofChunk = { workflowId: 'sandbox/p.2026-11-21/chunk-1' };
+  assert.equal((await inActivity(ofChunk, () => requestQuote(deps)(LEG_CALL))).step.kind, 'quoted');
 });
 
 const REBALANCE = `policy: 1

@@ -703,3 +703,40 @@ test('a trade that came out above a limit of the run, with what its other legs h
     assert.equal(step.isHeld, isHeld, sold);
   }
 });
+
+test('a worker goes by the refusals that it has received itself, and one that has received none asks the service by the keys below', async () => {
+  const refused = failed('WITHDRAWAL_INSUFFICIENT_BALANCE', { facts: { replayed: true } });
+  const tagOf = (asked: unknown): string => (asked as { readonly tag: string }).tag;
+  // Whoever may write the history of a run says that the payment has come to its third generation.
+  const opened = [2, 3].map((generation) => ({
+    kind: 'opened' as const,
+    item: PAYMENT.id,
+    generation,
+    atMs: NOW,
+  }));
+  const state = {
+    ...NEW_PAYMENT,
+    generation: 3,
+    knownIn: 'run-1',
+    knownAtMs: NOW,
+    walkedIn: 'run-1',
+    sent: true,
+  };
+  const call = { ...callOf(), items: [{ payment: PAYMENT, wanted: WANTED, state }] };
+  const more = { instructions: { ...instructionsOf(), read: async () => ({ ...kept(), facts: opened }) } };
+  const [first, second, third] = ['', '~2', '~3'].map((suffix) => `${PAYMENT.reference}${suffix}`);
+
+  const refusing = worker(
+    { createWithdrawal: async ({ tag }) => (tag === third ? NO_ANSWER : refused) },
+    more,
+  );
+  for (const _ of [1, 2])
+    // One after the other.
+    await inActivity({}, () => createWithdrawals(refusing.deps)(call));
+  assert.deepEqual(refusing.sent('createWithdrawal').map(tagOf), [first, second, third, third]);
+
+  const paid = worker({ createWithdrawal: async () => done({ ...WITHDRAWAL, tag: first ?? null }) }, more);
+  const { items } = await inActivity({}, () => createWithdrawals(paid.deps)(call));
+  assert.equal(items[0]?.step.kind, 'accepted');
+  assert.deepEqual(paid.sent('createWithdrawal').map(tagOf), [first]);
+});

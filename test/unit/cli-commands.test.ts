@@ -266,6 +266,13 @@ test('check takes a folder of policies of workers, and tells what in it binds no
   mkdirSync(join(cwd, 'all/revoked'), { recursive: true });
   writeFileSync(join(cwd, 'all/p.yaml'), convertPolicy());
   writeFileSync(join(cwd, 'all/approvals.yaml'), 'approvals: 1\nrules: []\n');
+  const half = await cambist(['check', 'all'], { cwd });
+  assert.equal(half.exitCode, 2);
+  assert.match(
+    half.stdout.replaceAll(/\s+/g, ' '),
+    /POLICIES_DAMAGED .*"ceilings\.yaml" is not there: write it/,
+  );
+  writeFileSync(join(cwd, 'all/ceilings.yaml'), 'ceilings: 1\nunbounded: true\n');
   const good = await cambist(['check', 'all'], { cwd });
   assert.deepEqual([good.exitCode, good.stdout], [0, 'all: ok (1 policy)\n']);
   writeFileSync(join(cwd, 'all/approval.yaml'), 'approvals: 1\n');

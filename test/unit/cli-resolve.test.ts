@@ -8,7 +8,13 @@ import { main } from '../../cli/main.ts';
 import { statement } from '../../cli/terminal/options.ts';
 import { payAgainRequest } from '../../cli/commands/run.ts';
 import { statusSentence } from '../../cli/views/report-text.ts';
-import { isOpenQuestion, whyNotAccepted } from '../../operations/decide/resolve.ts';
+import {
+  isOnlySaid,
+  isOpenQuestion,
+  namedRecord,
+  standingNames,
+  whyNotAccepted,
+} from '../../operations/decide/resolve.ts';
 import { clockOf } from '../../domain/clock.ts';
 import { instructionLines } from '../../cli/views/instruction-text.ts';
 import { evidenceOf } from '../../operations/follow/instruction-evidence.ts';
@@ -17,7 +23,7 @@ import type { WaitReason } from '../../domain/waits.ts';
 import type { Page, Trade, Withdrawal } from '../../domain/service/records.ts';
 import type { Reply } from '../../domain/service/reply.ts';
 import type { ReportPayment } from '../../domain/run/report.ts';
-import { NOTHING_KEPT, type Fact } from '../../domain/people/instructions.ts';
+import { NOTHING_KEPT, openUntilMs, type Fact, type Kept } from '../../domain/people/instructions.ts';
 import {
   checkExecuted,
   checkNotExecuted,
@@ -34,7 +40,7 @@ import {
 } from '../../operations/decide/decisions.ts';
 import { makeReportOf } from '../support/cli-reports.ts';
 import { LEG, NO_ANSWER, PAYMENT, RUN, TRADE, WITHDRAWAL, done, failed } from '../support/scripts.ts';
-import { kept } from '../support/instructions.ts';
+import { kept, type LooseRecorded } from '../support/instructions.ts';
 
 const OPENS_AT_MS = Date.parse('2026-11-21T00:00:00Z');
 
@@ -141,15 +147,16 @@ test('a trade that came out worse than planned is accepted by its own id only', 
 });
 
 test('a word that waits for signatures may be replaced; an item whose run alone waits for them goes on by itself', () => {
-  const may = (reason: WaitReason, item: string) =>
-    isOpenQuestion(
-      { reason },
-      { kept: kept({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' }), item },
-    );
+  const executed = kept({ kind: 'executed', item: 'supplier', recordId: 'wtd_1' });
+  const may = (reason: WaitReason, item: string, all = executed) =>
+    isOpenQuestion({ reason }, { kept: all, item });
   assert.equal(may('approval', 'supplier'), true);
   assert.equal(may('approval', 'another'), false);
   assert.equal(may('doubt', 'another'), true);
   assert.equal(may('money', 'supplier'), false);
+  const lookAlikes = { sinceMs: 1, untilMs: 2, perGroup: 1, groups: [] };
+  const list = kept({ kind: 'go-on', item: 'look-alikes-abcdefghijkl', takesBack: null, lookAlikes });
+  assert.equal(may('approval', 'another', list), true);
 });
 
 test('the status of a run that waits for an acceptance says what to type', () => {
@@ -355,13 +362,16 @@ const REPORTED: ReportPayment = {
 const FAILED: Withdrawal = { ...WITHDRAWAL, status: 'FAILED' };
 const again = (follows: number, item = 'supplier', recordId: string | null = FAILED.id) =>
   ({ kind: 'pay again', item, follows, recordId, why: 'r' }) as const;
-const signed = (about: string | null) =>
-  ({ kind: 'approve', as: 'approver', about, expiresAtMs: 2, signature: 'AAAA' }) as const;
+const signed = (about: string | null, as: 'starter' | 'approver' = 'approver') =>
+  ({ kind: 'approve', as, about, expiresAtMs: 2, signature: 'AAAA' }) as const;
+/** Nothing that was said at the first moment leaves any more. */
+const LATE = openUntilMs(1) + 1;
 const opened = (generation: number): Fact => ({ kind: 'opened', item: 'supplier', generation, atMs: 1 });
 const history = (more: Partial<PaymentHistory> = {}): PaymentHistory => ({
   identity: { ...IDENTITY, ownIds: ['wtd_1'] },
   reported: REPORTED,
   kept: NOTHING_KEPT,
+  nowMs: 1,
   ...more,
 });
 const tell = (verdict: PayAgainVerdict): string =>
@@ -449,10 +459,53 @@ const AGAIN: readonly (readonly [
     'may ~9',
   ],
   [
-    'an instruction that people sign',
+    'an instruction that its own approver has said, who can sign it for the start alone',
     [FAILED],
-    { kept: kept({ ...again(1), id: 'said' }, signed(null), signed('said')) },
+    { kept: kept({ ...again(1), id: 'said' }, signed(null), signed('said', 'starter')) },
+    'may ~9',
+  ],
+  [
+    'an instruction that fewer people can sign than must, or of which a signature is forged',
+    [FAILED],
+    { kept: kept({ ...again(1), id: 'said' }, signed('said', 'starter'), signed('said')) },
+    'may ~9',
+  ],
+  [
+    'an instruction that was signed, sent, and has failed',
+    [{ ...FAILED, id: 'wtd_2', tag: tagOf(9) }, FAILED],
+    { kept: kept({ ...again(1), id: 'said' }, signed('said')) },
+    'may ~17',
+  ],
+  [
+    'an instruction that was signed, and whose record may still pay',
+    [{ ...WITHDRAWAL, id: 'wtd_2', tag: tagOf(9) }, FAILED],
+    { kept: kept({ ...again(1), id: 'said' }, signed('said')) },
+    'stands',
+  ],
+  ['an instruction whose window is over', [FAILED], { kept: kept(again(1)), nowMs: LATE }, 'may ~17'],
+  [
+    'an instruction whose window is over, of a run that people sign',
+    [FAILED],
+    { kept: kept({ ...again(1), id: 'said' }, signed('said')), nowMs: LATE },
+    'may ~17',
+  ],
+  [
+    'two instructions whose windows are over',
+    [FAILED],
+    { kept: kept(again(1), again(9)), nowMs: LATE },
+    'may ~25',
+  ],
+  [
+    'an instruction whose window is over, and one after it that is open',
+    [FAILED],
+    { kept: kept(again(1), { ...again(9), atMs: LATE }), nowMs: LATE },
     'opened before',
+  ],
+  [
+    'an instruction after which a person has decided that nothing was executed',
+    [FAILED],
+    { kept: kept(again(1), { kind: 'not executed', item: 'supplier' }) },
+    'may ~17',
   ],
   [
     'a second instruction that came to nothing yet',
@@ -484,6 +537,75 @@ test('paying again names the generation that it follows, and the record of that 
   // What a person has named counts until it is named as failed.
   const byHand = kept({ kind: 'executed', item: PAYMENT.id, recordId: 'wtd_9' });
   assert.deepEqual(follows([FAILED], { kept: byHand }), [1, 'wtd_9']);
+  // One that was never sent, and never will be, is followed too; the record is that of the last that was sent.
+  assert.deepEqual(follows([FAILED], { kept: kept(again(1)), nowMs: LATE }), [9, 'wtd_1']);
+});
+
+const EXECUTED = { kind: 'executed', item: 'supplier', recordId: 'wtd_9', id: 'named' } as const;
+
+test('where people sign, a word that names a record keeps a failed payment from being paid again only where the run has taken that record', async () => {
+  const record: Withdrawal = { ...WITHDRAWAL, id: 'wtd_9', tag: null, withdrawalAmount: '1.00' };
+  const of = async (given: Kept, status: string, withdrawalId = FAILED.id): Promise<unknown> => {
+    const service = serviceOf({
+      withdrawals: [FAILED],
+      byId: done({ kind: 'WHOLE', record: { ...record, status } }),
+    });
+    const reported = { ...REPORTED, withdrawalId };
+    const opensAtMs = history().identity.opensAtMs;
+    const book = await readWithdrawals(service, { run: RUN, opensAtMs, payments: [reported] });
+    const identity = { ...IDENTITY, ownIds: [withdrawalId] };
+    const verdict = await checkPayAgain(service, book, history({ kept: given, reported, identity }));
+    return verdict.kind === 'may' ? [verdict.follows, verdict.recordId] : verdict.kind;
+  };
+  // Nobody has signed it, or somebody who cannot make it count.
+  for (const words of [
+    kept(EXECUTED, signed(null)),
+    kept(EXECUTED, signed(null), signed('named', 'starter')),
+    kept(EXECUTED, signed(null), signed('named')),
+  ])
+    assert.deepEqual(await of(words, 'COMPLETED'), [1, 'wtd_1']);
+  // A worker counts it: the report has the record as the payment's. Once that has failed too, it is named as failed.
+  const counts = kept(EXECUTED, signed('named'));
+  assert.equal(await of(counts, 'COMPLETED', 'wtd_9'), 'stands');
+  assert.deepEqual(await of(counts, 'FAILED', 'wtd_9'), [1, 'wtd_9']);
+  // So also where a word to pay again, which nobody signs, says that it has failed.
+  const forged = kept(EXECUTED, again(1, 'supplier', 'wtd_9'), signed('named'));
+  assert.deepEqual(await of(forged, 'FAILED', 'wtd_9'), [1, 'wtd_9']);
+  // Where nobody signs, it counts as soon as it is said.
+  assert.equal(await of(kept(EXECUTED), 'COMPLETED'), 'stands');
+});
+
+test('a record that somebody has named for an item, and that the run has not taken, is said to be another one, also of an item that is paid or has failed', () => {
+  const may = (given: Kept, recordId: string) =>
+    isOnlySaid(
+      { kept: given, item: 'supplier', view: { report: { legs: [], payments: [REPORTED] } } },
+      recordId,
+    );
+  const words = kept(EXECUTED, signed(null));
+  assert.equal(may(words, 'wtd_9'), true);
+  assert.equal(may(words, 'wtd_8'), false, 'nobody has named it');
+  assert.equal(may(kept({ ...EXECUTED, recordId: 'wtd_1' }, signed(null)), 'wtd_1'), false, 'it is its own');
+  assert.equal(may(kept(EXECUTED), 'wtd_9'), false, 'it counts');
+});
+
+test('what somebody has named is shown as the service has it, and need not be there to be contradicted', async () => {
+  const shown = (service: ReturnType<typeof serviceOf>) => namedRecord(service, A_PAYMENT, 'wtd_9');
+  const another = { ...WITHDRAWAL, id: 'wtd_9', withdrawalAmount: '1.00' };
+  assert.deepEqual(await shown(serviceOf({ withdrawals: [another] })), another);
+  assert.equal(await shown(serviceOf({})), null);
+  assert.equal(await shown(serviceOf({ cut: true })), null);
+});
+
+test('a record is named for another item only as long as nobody has said otherwise', () => {
+  const names = (...words: readonly LooseRecorded[]) =>
+    standingNames(kept(...words)).map(({ id, recordId }) => [id, recordId]);
+  assert.deepEqual(names(EXECUTED), [['supplier', 'wtd_9']]);
+  assert.deepEqual(names(EXECUTED, { ...EXECUTED, recordId: 'wtd_8' }), [['supplier', 'wtd_8']]);
+  assert.deepEqual(names(EXECUTED, { kind: 'not executed', item: 'supplier' }), []);
+  const notThis = { kind: 'not this', item: 'supplier', recordId: 'wtd_9' } as const;
+  assert.deepEqual(names(EXECUTED, notThis, signed(null)), []);
+  // A word that counts is not ended by it.
+  assert.deepEqual(names(EXECUTED, notThis), [['supplier', 'wtd_9']]);
 });
 
 /** As the command looks: by one scan, and by the id of a record that it does not show. */

@@ -25,6 +25,7 @@ shortfall: hold
 `;
 /** A folder is read at once again, where it has changed. */
 const AT_ONCE = { pause: async () => {} };
+const UNBOUNDED = 'ceilings: 1\nunbounded: true\n';
 const read = () => policiesFolder(folder, {}, AT_ONCE)();
 
 test('policies hold by their names, and those that were replaced for the dates before the one in their file’s name', async () => {
@@ -139,6 +140,13 @@ test('ceilings that were there and are missing, while somebody replaces the file
   assert.match(troubles.join(), /"ceilings\.yaml" was there, and is missing now/);
   await put('ceilings.yaml', 'ceilings: 1\nworkers: 2\n');
   assert.equal((await again()).policies.length, 1);
+  // That nothing binds a day is said, and may not go missing either.
+  await put('ceilings.yaml', UNBOUNDED);
+  assert.deepEqual([(await again()).ceilings, (await again()).policies.length], ['UNBOUNDED', 1]);
+  const other = policiesFolder(folder, {}, AT_ONCE);
+  assert.equal((await other()).ceilings, 'UNBOUNDED');
+  await rm(join(folder, 'ceilings.yaml'));
+  assert.deepEqual((await other()).policies, []);
 });
 
 test('ceilings under another name allow nothing, and a ceiling of a policy that is not there is told', async () => {
@@ -256,6 +264,7 @@ test('in live, what binds nobody allows nothing: an unknown file, a nearly right
   const strict = policiesFolder(folder, {}, { isStrict: true, pause });
   await put('one.yaml', named('one'));
   await put('approvals.yaml', RULES);
+  await put('ceilings.yaml', UNBOUNDED);
   await put('allowed_signers', `ana ${KEY}\n`);
   await put('revoked_keys', '');
   await mkdir(join(folder, 'revoked'));
@@ -283,13 +292,14 @@ test('in live, what binds nobody allows nothing: an unknown file, a nearly right
   assert.equal((await strict()).policies.length, 1);
 });
 
-test('in live, a worker that starts with a half deployed folder allows nothing; what is revoked, who must sign and which keys are must stand in it', async () => {
+test('in live, a worker that starts with a half deployed folder allows nothing; what is revoked, what binds a day, who must sign and which keys are revoked must stand in it', async () => {
   // Each reader is that of a worker that has just started, and has never seen the folder whole.
   const strict = () => policiesFolder(folder, {}, { isStrict: true, ...AT_ONCE })();
   await put('one.yaml', named('one'));
   await mkdir(join(folder, 'revoked'));
   await put('allowed_signers', `ana ${KEY}\n`);
   await put('revoked_keys', '');
+  await put('ceilings.yaml', UNBOUNDED);
   await assertNothing(strict, /"approvals\.yaml" is not there: write it, with `rules: \[\]`/);
   const lax = await read();
   assert.deepEqual(
@@ -298,6 +308,10 @@ test('in live, a worker that starts with a half deployed folder allows nothing; 
   );
   await put('approvals.yaml', RULES);
   assert.equal((await strict()).approvals?.rules.length, 1);
+  await rm(join(folder, 'ceilings.yaml'));
+  await assertNothing(strict, /"ceilings\.yaml" is not there: write it, with `unbounded: true`/);
+  assert.deepEqual([(await read()).policies.length, (await read()).ceilings], [1, null]);
+  await put('ceilings.yaml', UNBOUNDED);
   await rm(join(folder, 'revoked_keys'));
   await assertNothing(strict, /"revoked_keys" is not there: make it, empty where no key is revoked/);
   await put('revoked_keys', '');
@@ -362,6 +376,7 @@ test('in live, what an editor leaves beside the files stops nothing and is no po
   const strict = policiesFolder(folder, {}, { isStrict: true, ...AT_ONCE });
   await mkdir(join(folder, 'revoked'));
   await put('approvals.yaml', 'approvals: 1\nrules: []\n');
+  await put('ceilings.yaml', UNBOUNDED);
   await put('one.yaml', named('one'));
   for (const name of ['allowed_signers~', '.revoked_keys.swp', '.one.yaml', 'one.yaml~', 'revoked/one.yaml~'])
     await put(name, named('one'));

@@ -7,6 +7,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
+import { loadCeilings } from '../../language/load-ceilings.ts';
 import { loadApprovals } from '../../language/load-approvals.ts';
 import { loadPolicy } from '../../language/policy/load-policy.ts';
 import { WRITE_LIMITS } from '../../workflows/limits.ts';
@@ -151,7 +152,7 @@ type Pod = {
   };
 };
 
-test('every file of YAML can be read, and the example is a policy with rules of approvals beside it, as live wants it', () => {
+test('every file of YAML can be read, and the example is a policy with ceilings and rules of approvals beside it, as live wants it', () => {
   for (const file of files.filter((name) => /\.ya?ml$/.test(name)))
     for (const document of parseAllDocuments(read(file), { merge: true }))
       assert.deepEqual('errors' in document ? document.errors : [], [], file);
@@ -159,5 +160,8 @@ test('every file of YAML can be read, and the example is a policy with rules of 
   assert.ok(loadPolicy(read(name), name).ok);
   const rules = 'kubernetes/config/policies/approvals.yaml';
   assert.ok(loadApprovals(read(rules), rules).ok);
-  assert.match(read('kubernetes/config/kustomization.yaml'), /policies\/approvals\.yaml/);
+  const ceilings = 'kubernetes/config/policies/ceilings.yaml';
+  assert.ok(loadCeilings(read(ceilings), ceilings).ok);
+  for (const file of ['approvals', 'ceilings'])
+    assert.ok(read('kubernetes/config/kustomization.yaml').includes(`policies/${file}.yaml`), file);
 });

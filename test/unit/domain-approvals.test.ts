@@ -9,6 +9,8 @@ import {
   movedByPlan,
   movedByRows,
   personsOf,
+  standingBy,
+  standingText,
   textToSign,
   whyCovered,
   whyNotOfPlan,
@@ -194,6 +196,29 @@ test('names that share a key are one person, also through a third name', () => {
   ]);
   assert.equal(personOf('ana'), personOf('anna'));
   assert.notEqual(personOf('ana'), personOf('ben'));
+});
+
+test('who waits for more people than are left is told what helps', () => {
+  const signers = ['ana', 'ben'].map((name) => ({ name, key: name }));
+  const told = (of: Parameters<typeof standingText>[2], as: 'starter' | 'approver', need = 1) => {
+    const rule = { ...ruleAbove('1.00', 'USD'), need, of: need === 1 ? ['ana'] : ['ana', 'ben'] };
+    const signed = [{ as, name: 'ana', saidAtMs: NOW, expiresAtMs: NOW + 2 }];
+    const standing = standingBy(rule, signed, { signers }, { madeAtMs: NOW, nowMs: NOW });
+    assert.ok(standing.kind === 'awaiting');
+    return standingText(rule, standing, of);
+  };
+  // She has said it, and nobody else may approve it.
+  for (const [of, instead] of [
+    ['pay again', /`cancel` the run, and let somebody else type --pay-again$/],
+    ['decision', /let somebody else say the same again$/],
+    ['resume', /`halt` it again, and let somebody else resume it$/],
+    ['plan', /`cancel` it, and let somebody else start another run$/],
+  ] as const) {
+    assert.match(told(of, 'starter'), instead);
+    assert.match(told(of, 'starter', 2), instead, 'two must, and one of them has said it');
+    assert.doesNotMatch(told(of, 'approver'), instead);
+    assert.doesNotMatch(told(of, 'approver', 2), instead);
+  }
 });
 
 test('the signed text names everything that a signature is for, and the hash of a plan is of all of it', () => {

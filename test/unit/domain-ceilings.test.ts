@@ -22,7 +22,7 @@ policies:
 
 function ceilings(text = FILE): Ceilings {
   const loaded = loadCeilings(text, 'ceilings.yaml');
-  assert.ok(loaded.ok, JSON.stringify(loaded));
+  assert.ok(loaded.ok && loaded.ceilings !== 'UNBOUNDED', JSON.stringify(loaded));
   return loaded.ceilings;
 }
 
@@ -140,8 +140,26 @@ test('a file with mistakes gives no ceilings', () => {
     FILE.replace('workers: 1', 'workers: 0'),
     FILE.replace('"500.00 USD"', '500.00'),
     `${FILE}more: 1\n`,
+    'ceilings: 1\nunbounded: false\n',
   ])
     assert.equal(loadCeilings(text, 'ceilings.yaml').ok, false, text);
+});
+
+test('that nothing binds a day is said in so many words, and beside no ceiling', () => {
+  const said = 'ceilings: 1\nunbounded: true\n';
+  assert.deepEqual(loadCeilings(said, 'ceilings.yaml'), { ok: true, ceilings: 'UNBOUNDED' });
+  for (const [text, told] of [
+    [`${said}workers: 2\n`, /^CEILINGS_CONTRADICTION `workers` stands beside `unbounded`/],
+    [`${FILE}unbounded: true\n`, /`paid` stands beside `unbounded`/],
+    ['ceilings: 1\n', /^CEILINGS_MISSING_FIELD `workers` is missing .*`unbounded: true` where nothing binds/],
+  ] as const) {
+    const loaded = loadCeilings(text, 'ceilings.yaml');
+    assert.ok(!loaded.ok, text);
+    assert.match(
+      loaded.problems.map(({ code, message, fix }) => `${code} ${message} ${fix}`).join('\n'),
+      told,
+    );
+  }
 });
 
 test('how much of each ceiling is used is told as a part: the shares of all workers, what is foreign, and the account with the most', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  HOLDS_NOTHING,
+  holding,
   NO_RECORD,
   beginsWith,
   drillOf,
@@ -275,7 +275,7 @@ function recordOf(...workflows: readonly (readonly HaltWord[])[]): HaltRecord {
     ended: null,
   };
 }
-const heldBy = (...records: readonly HaltRecord[]): HaltsHeld => records.reduce(heldAfter, HOLDS_NOTHING);
+const heldBy = (...records: readonly HaltRecord[]): HaltsHeld => records.reduce(heldAfter, holding([]));
 const namesOf = ({ halts, lost }: HaltsHeld) => [halts, lost].map((some) => some.map(({ scope }) => scope));
 
 test('a halt that was seen holds until a resume that names it, whatever becomes of its record', () => {

@@ -6,6 +6,7 @@ import { recordedOf, unionOf } from '../../domain/people/instruction-shape.ts';
 import {
   MOST_NUMBER,
   NOTHING_KEPT,
+  approvalIn,
   instructionsAbout,
   instructionsAboutLeg,
   isCancelled,
@@ -55,6 +56,34 @@ test('a go-on takes back the cancel that it names and those before it; what is s
     assert.equal(isCancelled(instructions), cancelled, instructions.map(({ kind }) => kind).join());
     assert.equal(about(...instructions).cancelled, cancelled);
   }
+});
+
+test('of look-alikes the last approval counts, once it has the signatures that it must have, and no earlier one in its place', () => {
+  const list = (id: string, item = 'look-alikes-abcdefghijkl'): Recorded =>
+    recorded({
+      kind: 'go-on',
+      id,
+      item,
+      takesBack: null,
+      lookAlikes: { sinceMs: 1, untilMs: id.length, perGroup: 1, groups: ['1.0.abcdefghijkl'] },
+    });
+  const instructions = [list('first'), list('second')];
+  const counts = (...missing: readonly string[]): unknown =>
+    approvalIn({
+      instructions,
+      facts: [],
+      unsigned: Object.fromEntries(missing.map((id) => [id, 'ben is missing'])),
+    })?.untilMs ?? null;
+  assert.equal(counts(), 6);
+  assert.equal(counts('first'), 6);
+  assert.equal(counts('second'), null);
+  const unsigned = { second: 'ben is missing' };
+  const { approvedUntilMs, unsignedAlike } = instructionsAbout({ instructions, facts: [], unsigned }, 'rent');
+  assert.deepEqual([approvedUntilMs, unsignedAlike], [null, 'ben is missing']);
+  // A list that has the name of a payment says nothing of that payment.
+  const named = { instructions: [list('one', 'rent')], facts: [], unsigned: { one: 'ben is missing' } };
+  const ofRent = instructionsAbout(named, 'rent');
+  assert.deepEqual([ofRent.unsigned, ofRent.causeGone], [null, []]);
 });
 
 test('a record is named as long as the last decision about an item names it', () => {

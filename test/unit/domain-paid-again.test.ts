@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { openUntilMs, type Fact, type Kept } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import { othersSendMs } from '../../domain/writes/doubt.ts';
+import { KeptRefusals } from '../../domain/writes/kept-refusals.ts';
 import type { Context, Effect } from '../../domain/writes/step.ts';
 import {
   NEW_PAYMENT,
@@ -157,11 +158,15 @@ test('a later generation that the service shows as paid is the payment, also aft
   assert.equal(pay(kept(), shows(WITHDRAWAL, paid)).came, 'RECORD_DIFFERS');
 });
 
-test('no generation above the first leaves while the service shows one below that has not failed, whatever Temporal keeps of its opening', () => {
-  for (const [generation, name, words] of [
-    [2, SECOND, kept()],
-    [9, NINTH, kept(wordAt(NOW, null))],
+test('where people have opened more generations, none leaves while the service shows another one that has not failed, whatever Temporal keeps of its opening', () => {
+  for (const [generation, name] of [
+    [1, NAME],
+    [2, SECOND],
+    [9, NINTH],
   ] as const) {
+    const words = kept(wordAt(NOW, null));
+    const keptRefusals = new KeptRefusals();
+    keptRefusals.note(NAME, 1);
     const state: PaymentState = {
       ...NEW_PAYMENT,
       generation,
@@ -171,17 +176,18 @@ test('no generation above the first leaves while the service shows one below tha
       sent: true,
     };
     const forged = { ...words, facts: [opened(generation)] };
-    const shown = pay(forged, shows(WITHDRAWAL), {}, state);
+    const shown = pay(forged, shows(WITHDRAWAL), { keptRefusals }, state);
     assert.deepEqual([shown.came, shown.sent], ['accepted wtd_1', []]);
-    const unread = pay(forged, { 'scan withdrawals': [UNREADABLE] }, {}, state);
+    const unread = pay(forged, { 'scan withdrawals': [UNREADABLE] }, { keptRefusals }, state);
     assert.deepEqual([unread.came, unread.sent], ['LOOKUP_INCOMPLETE', []]);
     // Where it shows nothing, or only what could be the payment, the same key again is a lookup itself.
     for (const list of [seen<Withdrawal>(), seen({ ...WITHDRAWAL, tag: null })])
-      assert.deepEqual(pay(forged, { 'scan withdrawals': [list] }, {}, state).sent, [name]);
+      assert.deepEqual(pay(forged, { 'scan withdrawals': [list] }, { keptRefusals }, state).sent, [name]);
   }
 });
 
 const EXECUTED = { kind: 'executed', item: PAYMENT.id, recordId: 'wtd_9' } as const;
+const UNKNOWN_ID = failed('WITHDRAWAL_NOT_FOUND', { facts: { status: 404 } });
 const UNLISTED: Withdrawal = { ...WITHDRAWAL, id: 'wtd_9', tag: null };
 
 /** The payment until nothing is in doubt, by a list that never shows the record. */
@@ -220,6 +226,8 @@ test('a record that people have named as failed is read by its id before the pay
     ]);
     // One that cannot be read, or is another’s, and has not failed, lets nothing leave.
     assert.deepEqual(payUnlisted(words, [NO_ANSWER]), ['LOOKUP_INCOMPLETE', []]);
+    // Nor does one of which the service knows nothing: a person must find out.
+    assert.deepEqual(payUnlisted(words, [UNKNOWN_ID]), ['DECISION_UNPROVEN', []]);
     const another = { ...UNLISTED, withdrawalAmount: '1.00' };
     assert.deepEqual(payUnlisted(words, [done(another)]), ['DECISION_UNPROVEN', []]);
     assert.deepEqual(payUnlisted(words, [done({ ...another, status: 'FAILED' })]), [
@@ -227,6 +235,56 @@ test('a record that people have named as failed is read by its id before the pay
       [NINTH],
     ]);
   }
+});
+
+test('that a payment is paid again, once it is signed, does not wait for a word about the record that it names as failed', () => {
+  const script = {
+    ...shows(FAILED),
+    'send withdrawal': [done({ ...WITHDRAWAL, id: 'wtd_2', tag: null })],
+  };
+  const executed = (recordId: string) => ({ ...EXECUTED, recordId, id: 'executed' });
+  const missing = { executed: 'ben has not signed.' };
+  const told = (...words: readonly LooseRecorded[]) => {
+    const { came, sent } = pay({ ...kept(...words), unsigned: missing }, script);
+    return [came, sent];
+  };
+  assert.deepEqual(told(executed(WITHDRAWAL.id), wordAt(NOW)), ['accepted wtd_2', [NINTH]]);
+  // A word about another record says that this one has paid it. Nothing leaves before people have said that it has not (M1).
+  assert.deepEqual(told(executed('wtd_9'), wordAt(NOW)), ['AWAITING_APPROVAL', []]);
+  assert.deepEqual(told(wordAt(NOW), executed('wtd_9')), ['AWAITING_APPROVAL', []]);
+  const notThis = { kind: 'not this', item: PAYMENT.id, recordId: 'wtd_9' } as const;
+  assert.deepEqual(told(executed('wtd_9'), wordAt(NOW), notThis), ['accepted wtd_2', [NINTH]]);
+});
+
+test('a record that people have named, with or without signatures, is looked up before anything leaves, whoever says that it has failed', () => {
+  const words = kept({ ...EXECUTED, id: 'executed' }, wordAt(NOW, 'wtd_9'));
+  for (const unsigned of [{}, { executed: 'ben has not signed.' }]) {
+    // Nothing was sent yet, and it has not failed.
+    const first = pay({ ...words, unsigned }, shows(UNLISTED), { attempt: {} });
+    assert.deepEqual([first.came, first.sent], ['accepted wtd_9', []]);
+  }
+});
+
+test('a word that follows one whose window is over opens the next eight, whether or not that one counted', () => {
+  const second = { ...wordAt(BETWEEN), follows: 9, id: 'second' };
+  for (const unsigned of [{}, UNSIGNED]) {
+    const script = { ...shows(FAILED), 'send withdrawal': [done({ ...WITHDRAWAL, id: 'wtd_2', tag: null })] };
+    const words = { ...kept(wordAt(EARLIER), second), unsigned };
+    const { came, sent } = pay(words, script, { nowMs: () => NOW + 140 * 3_600_000 });
+    assert.deepEqual([came, sent], ['accepted wtd_2', [`${NAME}~17`]]);
+  }
+});
+
+test('a payment waits for a person, who is told so, where the service knows nothing of the record that is said to have failed', () => {
+  const words = kept(EXECUTED, wordAt(NOW + 140 * 3_600_000, 'wtd_9'));
+  const nowMs = (): number => NOW + 140 * 3_600_000;
+  const { result, sent } = pay(words, { 'fetch withdrawal': [UNKNOWN_ID] }, { nowMs });
+  assert.ok(result.kind === 'wait');
+  assert.deepEqual([result.wait.reason, sent], ['person', []]);
+  assert.match(result.wait.problem.message, /has no withdrawal with this id/);
+  // A list that was not read to its end may still show it.
+  const unread = { 'fetch withdrawal': [UNKNOWN_ID], 'scan withdrawals': [seen<Withdrawal>(), UNREADABLE] };
+  assert.equal(pay(words, unread, { nowMs }).came, 'LOOKUP_INCOMPLETE');
 });
 
 test('of several words to pay again, each record that one of them names must have failed', () => {

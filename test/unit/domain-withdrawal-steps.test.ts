@@ -1,6 +1,7 @@
 /** The steps of a payment against scripted replies: looks, sends, generations, and what follows (M1, M2). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Kept } from '../../domain/people/instructions.ts';
 import { makeProblem } from '../../domain/problems.ts';
 import { DECISIONS, type ReplyClass } from '../../domain/service/reply-rules.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
@@ -409,6 +410,32 @@ test('one that a person has approved is sent, and no reason against an end', () 
   // What was created since, and what was approved for no payment of this kind, still could be it.
   assert.equal(problemOf(end('approved', NOW - 59_999)), 'RECORD_COULD_BE_IT');
   assert.equal(problemOf(end(null, NOW - 60_000)), 'RECORD_COULD_BE_IT');
+});
+
+test('that look-alikes are approved counts only where the worker that sends reads so itself, and with the signatures that it must have', () => {
+  const list = kept({
+    kind: 'go-on',
+    id: 'list',
+    item: 'look-alikes-abcdefghijkl',
+    takesBack: null,
+    lookAlikes: { sinceMs: NOW - 86_400_000, untilMs: NOW - 60_000, perGroup: 1, groups: [] },
+    atMs: NOW - 30_000,
+  });
+  const unsigned = { ...list, unsigned: { list: 'ben has not signed.' } };
+  const told = (kind: 'held' | 'approved', words: Kept) => {
+    const wanted = { ...WANTED, alike: alike(kind) };
+    const { result, effects } = play(createWithdrawalSteps(context(), PAYMENT, wanted, NEW_PAYMENT), {
+      'read instructions': [words],
+      'send withdrawal': [done(WITHDRAWAL)],
+    });
+    return [result.kind === 'wait' ? problemOf(result) : result.kind, sentAs(effects).length];
+  };
+  assert.deepEqual(told('approved', list), ['accepted', 1]);
+  assert.deepEqual(told('approved', unsigned), ['AWAITING_APPROVAL', 0]);
+  // Whoever answers in the place of the worker that gives the go can say what he likes.
+  assert.deepEqual(told('approved', kept()), ['LOOKS_PAID', 0]);
+  assert.deepEqual(told('held', unsigned), ['AWAITING_APPROVAL', 0]);
+  assert.deepEqual(told('held', list), ['LOOKS_PAID', 0]);
 });
 
 test('while a decision lacks signatures, a payment is neither sent nor ended, and a record of its own is adopted', () => {

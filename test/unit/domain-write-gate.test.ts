@@ -257,12 +257,13 @@ describe('a rebalancing of the folder', () => {
     assert.match(whyNot(POLICIES, trade('EUR', 'USD', '400000', '432000')) ?? '', /per_trade/);
   });
 
-  test('takes no price where the folder has no rates, or they are too old', () => {
-    const write = trade('EUR', 'USD', '1000', '1080');
-    assert.match(whyNot([allowed(REBALANCE)], write) ?? '', /takes no price/);
+  test('takes no price, and asks for no quote, where the folder has no rates, or they are too old', () => {
     const nowMs = NOW + 30 * 3_600_000;
-    const later = { ...write, reference: 'p.2026-11-22.leg-1' };
-    assert.match(whyNot(POLICIES, later, { nowMs }) ?? '', /too old/);
+    for (const write of [trade('EUR', 'USD', '1000', '1080'), quote('EUR', 'USD', '1000')]) {
+      assert.match(whyNot([allowed(REBALANCE)], write) ?? '', /takes no price/);
+      const later = { ...write, reference: 'p.2026-11-22.leg-1' };
+      assert.match(whyNot(POLICIES, later, { nowMs }) ?? '', /too old/);
+    }
   });
 
   test('fixes the amount of the other currency, and takes no quote of its base', () => {

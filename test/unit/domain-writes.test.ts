@@ -11,6 +11,7 @@ import type { Fact, Kept, Recorded } from '../../domain/people/instructions.ts';
 import type { Withdrawal } from '../../domain/service/records.ts';
 import type { Context, Effect } from '../../domain/writes/step.ts';
 import { HIDDEN_BY } from '../../domain/writes/doubt.ts';
+import { KeptRefusals } from '../../domain/writes/kept-refusals.ts';
 import { NEW_LEG, type LegState, type LegStep } from '../../domain/writes/leg-state.ts';
 import { executeTradeSteps, requestQuoteSteps, tradedSteps } from '../../domain/writes/trade.ts';
 import {
@@ -525,8 +526,10 @@ test('a refusal that lasts for days is waited out, and paid inside the window on
 
 test('a new start opens one generation before its time, and never the eighth', () => {
   const opened = (generation: number): Fact => ({ kind: 'opened', item, generation, atMs: NOW - MINUTE_MS });
+  const keptRefusals = new KeptRefusals();
+  const worker = again({ keptRefusals });
   const refused = { 'send withdrawal': [replayed(DISABLED), replayed(DISABLED), failed(DISABLED)] };
-  const first = pay({ kept: kept([], [opened(2)]), ...refused }, WALKED, again());
+  const first = pay({ kept: kept([], [opened(2)]), ...refused }, WALKED, worker);
   assert.deepEqual(
     sentAs(first.effects),
     ['', '~2', '~3'].map((suffix) => `${PAYMENT.reference}${suffix}`),
@@ -534,19 +537,20 @@ test('a new start opens one generation before its time, and never the eighth', (
   const second = pay(
     { kept: kept([], [opened(2), opened(3)]), 'send withdrawal': [replayed(DISABLED)] },
     stateOf(first.result),
-    again(),
+    worker,
   );
   assert.deepEqual(sentAs(second.effects), [`${PAYMENT.reference}~3`]);
   const seventh: PaymentState = { ...WALKED, generation: 7 };
   const kept7 = [opened(7)];
-  const never = pay({ kept: kept([], kept7), 'send withdrawal': [replayed(DISABLED)] }, seventh, again());
+  keptRefusals.note(PAYMENT.reference, 6);
+  const never = pay({ kept: kept([], kept7), 'send withdrawal': [replayed(DISABLED)] }, seventh, worker);
   assert.deepEqual(sentAs(never.effects), [`${PAYMENT.reference}~7`]);
   // Kept for a person who says that the cause is gone, once.
   const goOn = saidAt(NOW, { kind: 'go-on', item });
   const mended = pay(
     { kept: kept([goOn], kept7), 'send withdrawal': [replayed(DISABLED), done(untagged)] },
     seventh,
-    again(),
+    worker,
   );
   assert.deepEqual(sentAs(mended.effects), [`${PAYMENT.reference}~7`, `${PAYMENT.reference}~8`]);
 });

@@ -263,12 +263,12 @@ test('a worker puts back what was lost, and begins a record anew that was ended,
   const told = new Told();
   const putBack = puttingBack(told.of);
   const record = { words: [], runIds: ['a'], sinceMs: AT_MS, isOpen: true, ended: null };
-  const held = { record, halts: [HALT], lost: [HALT] };
+  const held = { record, halts: [HALT], lost: [HALT], over: [] };
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   putBack(held);
   putBack(held);
   await settled();
-  putBack({ record: { ...record, isOpen: false }, halts: [HALT], lost: [] });
+  putBack({ record: { ...record, isOpen: false }, halts: [HALT], lost: [], over: [] });
   await settled();
   const [put, begun, ...more] = told.said as Said[];
   assert.deepEqual([put?.signal, put?.signalArgs, put?.args], ['stands', [HALT], [[HALT]]]);

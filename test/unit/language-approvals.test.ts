@@ -31,12 +31,15 @@ test('rules name policies, an amount, people and a time; a mistake leaves none o
       },
     ],
   });
+  const started = RULES.replace('need: 2, of: [ana, ben, chi]', 'need: 0, of: []');
+  assert.ok(loadApprovals(started, 'approvals.yaml').ok);
   const mistakes: readonly (readonly [string, string, RegExp])[] = [
     ['need: 2', 'need: 4', /APPROVALS_NUMBER 4 people must sign, and `of` names 3/],
     ['[ana, ben, chi]', '[ana, ana, chi]', /APPROVALS_LISTED_TWICE/],
     ['within: 4h', 'within: 4 hours', /APPROVALS_DURATION/],
     ['"50000.00 USD"', '50000.00', /APPROVALS_/],
     ['need: 2, ', '', /APPROVALS_MISSING_FIELD/],
+    ['[ana, ben, chi]', '[]', /APPROVALS_NUMBER/],
     ['above:', 'abov:', /APPROVALS_UNKNOWN_FIELD/],
   ];
   for (const [good, bad, told] of mistakes) {

@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { typeCommand } from '../support/typed-command.ts';
 import { paragraphOf } from '../../cli/terminal/text.ts';
 import type { Trouble } from '../../language/text/problem.ts';
-import { HOSTILE_BATCHES, type HostileBatch } from '../support/hostile-batches.ts';
+import { ACCOUNT, EUR_ACCOUNT, HOSTILE_BATCHES, type HostileBatch } from '../support/hostile-batches.ts';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'cambist-batches-'));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
@@ -33,8 +33,12 @@ function write({ policy, bytes, file }: HostileBatch): void {
 kind: payout
 name: p
 environment: ${isLive ? 'live' : 'sandbox'}
-payout: { fund: { mode: none }, stop_after: { failed: 1 } }
+payout: { fund: { mode: none }, stop_after: { failed: 1 }${isLive ? ', destinations: d.yaml' : ''} }
 ${policy}`,
+  );
+  writeFileSync(
+    join(FOLDER, 'd.yaml'),
+    `accounts: { ${ACCOUNT}: { currency: MXN, label: a }, ${EUR_ACCOUNT}: { currency: EUR, label: b } }`,
   );
   writeFileSync(join(FOLDER, file), bytes);
 }

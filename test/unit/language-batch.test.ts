@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { subtract, sum } from '../../domain/money.ts';
 import { reference } from '../../domain/references.ts';
-import type { BatchEncoding, BatchFormat, BatchNumbers } from '../../domain/policy.ts';
+import type { BatchEncoding, BatchFormat, BatchNumbers, PayoutFund } from '../../domain/policy.ts';
 import { unknownCurrency } from '../../language/text/unknown-currency.ts';
 import { BatchReader, type BatchRow, type BatchRules } from '../../language/batch/batch-reader.ts';
 import { loadDestinations } from '../../language/load-destinations.ts';
@@ -20,7 +20,11 @@ const HEADER = 'id,account,currency,amount,note';
 function rules(more: Partial<BatchRules> = {}): BatchRules {
   return {
     file: 'b.csv',
-    policy: { environment: 'sandbox', rules: { limits: null }, payout: { format: formatOf() } },
+    policy: {
+      environment: 'sandbox',
+      rules: { limits: null },
+      payout: { format: formatOf(), fund: { kind: 'none' } },
+    },
     destinations: null,
     decimals: {},
     mostFindings: 50,
@@ -61,7 +65,11 @@ test('rows come in the order of the file, with the other columns beside them', a
   const text = readFileSync(urlOf('policies/batches/contractors.csv'), 'utf8');
   const payout = { format: formatOf({ id: 'ref', currency: 'ccy' }) };
   const { rows, reader } = await read(text, {
-    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+    policy: {
+      environment: 'sandbox',
+      rules: { limits: null },
+      payout: { ...payout, fund: { kind: 'none' } },
+    },
   });
   assert.equal(rows.length, 5);
   assert.deepEqual(
@@ -209,6 +217,19 @@ test('no more of a file is read ahead than a few chunks, however slowly its rows
     assert.equal(taken, perChunk * all);
     assert.ok(mostAhead <= 20, `${mostAhead} chunks of ${all} were read ahead`);
   }
+});
+
+test('a payment that could have the id of a trade of its run is refused, where its run may trade', async () => {
+  const text = `${HEADER}\nUSD-mxn-2,${ACCOUNT},MXN,1.00,x\nusd-inv-2,${ACCOUNT},MXN,2.00,x\n`;
+  const policyOf = (fund: PayoutFund) => ({
+    environment: 'sandbox' as const,
+    rules: { limits: null },
+    payout: { format: formatOf(), fund },
+  });
+  const { reader } = await read(text, { policy: policyOf({ kind: 'net', from: 'USD' }) });
+  assert.deepEqual(listed(reader.findings.mistakes.first), ['BATCH_ID_OF_LEG 2:1']);
+  const own = await read(text, { policy: policyOf({ kind: 'none' }) });
+  assert.deepEqual(own.reader.findings.mistakes.first, []);
 });
 
 test('whoever stops taking rows closes the file', async () => {
@@ -419,7 +440,11 @@ async function amountsIn(
   const rows = amounts.map((text, index) => `p${index};${ACCOUNT};${currency};${text};x`);
   const payout = { format: formatOf({}, { numbers }) };
   const found = await read(`${HEADER.replaceAll(',', ';')}\n${rows.join('\n')}\n`, {
-    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+    policy: {
+      environment: 'sandbox',
+      rules: { limits: null },
+      payout: { ...payout, fund: { kind: 'none' } },
+    },
   });
   const { mistakes } = found.reader.findings;
   return [...found.rows.map((row) => row.amount), ...listed(mistakes.first)].join(' ');
@@ -479,7 +504,13 @@ test('of such an amount the fix has the right text where no other amount can be 
   ] as const) {
     const rows = `${HEADER.replaceAll(',', ';')}\np;${ACCOUNT};EUR;${text};x\n`;
     const payout = { format: formatOf({}, { numbers }) };
-    const found = await read(rows, { policy: { environment: 'sandbox', rules: { limits: null }, payout } });
+    const found = await read(rows, {
+      policy: {
+        environment: 'sandbox',
+        rules: { limits: null },
+        payout: { ...payout, fund: { kind: 'none' } },
+      },
+    });
     const said = printed(found);
     assert.ok(said.includes(`fix: write ${fix}, or correct \`numbers\` in the policy`), said);
   }
@@ -518,7 +549,11 @@ test('of what people write into a cell of amounts, the message says what it is',
   ] as const) {
     const payout = { format: formatOf({}, { numbers }) };
     const found = await read(`${HEADER.replaceAll(',', ';')}\np;${ACCOUNT};EUR;${text};x\n`, {
-      policy: { environment: 'sandbox', rules: { limits: null }, payout },
+      policy: {
+        environment: 'sandbox',
+        rules: { limits: null },
+        payout: { ...payout, fund: { kind: 'none' } },
+      },
     });
     const told = printed(found).replace(/\n[^]*\n {2}fix/, ' fix');
     assert.ok(told.includes(said), told);
@@ -529,7 +564,11 @@ test('an id that a spreadsheet has shortened or could not calculate is no id, al
   const payout = { format: formatOf({}, { slugs: true }) };
   const ids = ['1.23E+15', '#N/A', 'R-2026/1'].map((id) => `${id},${ACCOUNT},MXN,1.00,x`).join('\n');
   const { rows, reader } = await read(`${HEADER}\n${ids}\n`, {
-    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+    policy: {
+      environment: 'sandbox',
+      rules: { limits: null },
+      payout: { ...payout, fund: { kind: 'none' } },
+    },
   });
   assert.deepEqual(
     rows.map(({ id }) => id),
@@ -554,7 +593,11 @@ test('amounts that may have points between their thousands are remarked on, wher
   ): Promise<readonly string[]> => {
     const payout = { format: formatOf({}, more) };
     const { reader } = await read(text(amounts), {
-      policy: { environment: 'sandbox', rules: { limits: null }, payout },
+      policy: {
+        environment: 'sandbox',
+        rules: { limits: null },
+        payout: { ...payout, fund: { kind: 'none' } },
+      },
     });
     return reader.findings.warnings.first.map(({ code, line, message }) => `${code} ${line} ${message}`);
   };
@@ -587,7 +630,11 @@ test('an amount that a column of a bank’s template counts in another currency 
 test('a column of that name may be the one that says the currency', async () => {
   const payout = { format: formatOf({ currency: 'amountCurrency' }) };
   const { rows } = await read(`id,account,amountCurrency,amount\np1,${ACCOUNT},EUR,10.00\n`, {
-    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+    policy: {
+      environment: 'sandbox',
+      rules: { limits: null },
+      payout: { ...payout, fund: { kind: 'none' } },
+    },
   });
   assert.deepEqual(
     rows.map(({ currency }) => currency),
@@ -601,7 +648,11 @@ test('ids that people have become ids by the rule of the policy, and two that be
     .map((id) => `${id},${ACCOUNT},MXN,1.00,x`)
     .join('\n');
   const { rows, reader } = await read(`${HEADER}\n${text}\n`, {
-    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+    policy: {
+      environment: 'sandbox',
+      rules: { limits: null },
+      payout: { ...payout, fund: { kind: 'none' } },
+    },
   });
   assert.deepEqual(
     rows.map(({ id }) => id),
@@ -618,7 +669,11 @@ test('rows that the policy names, rows of empty cells and the line of the separa
   const payout = { format: formatOf({}, { ignore: { id: 'Summe' } }) };
   const text = `sep=;\r\n${HEADER.replaceAll(',', ';')}\r\np1;${ACCOUNT};MXN;1.00;x\r\nSumme;;MXN;1,00;\r\n;;;;\r\n;;;;\r\n`;
   const { rows, reader } = await read(text, {
-    policy: { environment: 'sandbox', rules: { limits: null }, payout },
+    policy: {
+      environment: 'sandbox',
+      rules: { limits: null },
+      payout: { ...payout, fund: { kind: 'none' } },
+    },
   });
   assert.deepEqual(
     rows.map(({ id, line }) => `${id} ${line}`),
@@ -642,7 +697,7 @@ async function saidOf(bytes: Buffer, encoding: BatchEncoding = 'utf-8', size = 7
       policy: {
         environment: 'sandbox',
         rules: { limits: null },
-        payout: { format: formatOf({}, { encoding }) },
+        payout: { format: formatOf({}, { encoding }), fund: { kind: 'none' } },
       },
     }),
   );

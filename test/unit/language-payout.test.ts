@@ -205,12 +205,14 @@ test('in live a payout states everything that could lose money', () => {
     'POLICY_LIVE_UNSTATED 4:14 write `shortfall: skip`',
     'POLICY_LIVE_UNSTATED 4:14 write `limits: { per_payment: ["50000.00 EUR"], paid_per_run: ["900000.00 EUR"] }`',
     'POLICY_LIVE_UNSTATED 5:1 write `stop_after: { failed: 5 }`',
+    'POLICY_LIVE_UNSTATED 5:1 write `destinations: destinations.yaml`',
   ]);
   assert.deepEqual(required(`${FUNDED}limits: { per_run: "900000.00 USD" }\nshortfall: hold\n`), [
     'POLICY_LIVE_UNSTATED 4:14 write `guard: { reference: { file: rates/daily.yaml, max_age: 30h }, worst_cost: 30bps }`',
     'POLICY_LIVE_UNSTATED 4:14 write `quote: { settlement: T0 }`',
     'POLICY_LIVE_UNSTATED 4:14 write `settle: { until: funds }`',
     'POLICY_LIVE_UNSTATED 5:1 write `stop_after: { failed: 5 }`',
+    'POLICY_LIVE_UNSTATED 5:1 write `destinations: destinations.yaml`',
     'POLICY_LIVE_UNSTATED 7:1 write `per_trade: "500000.00 USD"`',
     'POLICY_LIVE_UNSTATED 7:1 write `per_payment: ["50000.00 EUR"]`',
     'POLICY_LIVE_UNSTATED 7:1 write `paid_per_run: ["900000.00 EUR"]`',

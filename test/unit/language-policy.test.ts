@@ -580,6 +580,11 @@ const REFUSED: readonly (readonly [title: string, text: string, problems: readon
     ],
   ],
   [
+    'a payment with the id of the trade',
+    SUPPLIER.replace('id: supplier', 'id: USD-mxn-1'),
+    ['ID_OF_LEG 10:9 give the payment another id'],
+  ],
+  [
     'proceeds twice',
     `${SUPPLIER}  - { id: other, account: wac_7Hk2mQ9vT4xR, amount: proceeds, rounding: down }\n`,
     ['PROCEEDS_TWICE 14:53 keep one entry with `amount: proceeds`'],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nextStart, type Next } from '../../domain/run/next-start.ts';
-import { spelledOut, type Recorded } from '../../domain/people/instructions.ts';
+import { openUntilMs, spelledOut, type Recorded } from '../../domain/people/instructions.ts';
 import { triedAgainDocument, triedAgainLines } from '../../cli/views/next-start-text.ts';
 import type { Report, ReportPayment } from '../../domain/run/report.ts';
 import type { Problem } from '../../domain/problems.ts';
@@ -35,17 +35,17 @@ function reportWith(
 
 /** What a start by `--go-on` does. */
 function goOn(report: Report) {
-  return nextStart(report, [], { takesCancelBack: true });
+  return nextStart(report, [], { takesCancelBack: true, nowMs: 1 });
 }
 
 /** What a reset does with one payment. */
 function nextOf(
   payment: Partial<ReportPayment>,
   instructions: readonly Recorded[] = [],
-  how = { takesCancelBack: false },
+  how: { readonly takesCancelBack: boolean; readonly nowMs?: number } = { takesCancelBack: false },
 ): Next | undefined {
   const report = { ...reportWith([paymentOf('p', payment)]), legs: [] };
-  return nextStart(report, instructions, how)[0]?.next;
+  return nextStart(report, instructions, { nowMs: 1, ...how })[0]?.next;
 }
 
 test('a payment that a person has opened again is paid again, until the service has a record of it', () => {
@@ -100,6 +100,14 @@ test('a leg whose amount comes from balances is traded only while they ask for i
   assert.equal(nextOfLeg('fixed'), 'tried again');
   assert.equal(nextOfLeg('all above'), 'tried again while the balances ask for it');
   assert.equal(nextOfLeg('target'), 'tried again while the balances ask for it');
+});
+
+test('what a person has opened is paid again by the next start only while its window is open', () => {
+  const opened = recorded({ kind: 'pay again', item: 'p', follows: 1, recordId: 'wtd_1' });
+  const payment = { outcome: 'NOT_PAID', withdrawalId: 'wtd_1' } as const;
+  const at = (nowMs: number) => nextOf(payment, [opened], { takesCancelBack: true, nowMs });
+  const untilMs = openUntilMs(opened.atMs);
+  assert.deepEqual([at(untilMs), at(untilMs + 1)], ['paid again', 'left to --pay-again']);
 });
 
 test('of a batch that ended in every way, what was never accepted is tried again, with why it was not', () => {
@@ -180,7 +188,7 @@ test('before payments come back that the plan had left out, it says what sum mus
   });
   assert.deepEqual(triedAgainLines(goOn(report)).slice(1, 3), lines);
   assert.deepEqual(triedAgainDocument(goOn(report)).triesAgain.toBring, toBring(goOn(report)));
-  const cancelled = nextStart(report, [recorded({ kind: 'cancel' })], { takesCancelBack: false });
+  const cancelled = nextStart(report, [recorded({ kind: 'cancel' })], { takesCancelBack: false, nowMs: 1 });
   assert.deepEqual(toBringLines(cancelled), [], 'nothing is sent');
 });
 

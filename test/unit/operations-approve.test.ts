@@ -65,8 +65,29 @@ test('who starts a run signs its plan, who pays again signs that, and neither wh
   const again = (id: string): Recorded =>
     recorded({ kind: 'pay again', id, item: 'supplier', follows: 1, recordId: null, atMs: NOW });
   const said = [again('of-ben'), again('own'), DECIDED];
-  assert.deepEqual(await asked('starter', said, isOfCommand(null)), [[null], [null]]);
+  assert.deepEqual(await asked('starter', said, isOfCommand([null])), [[null], [null]]);
   assert.deepEqual(await asked('starter', said, isOfCommand(['own'])), [['own'], ['own']]);
+});
+
+test('who starts a batch and says that look-alikes are none of its payments signs both; of several such lists only the last is asked about', async () => {
+  const list = (id: string): Recorded =>
+    recorded({
+      kind: 'go-on',
+      id,
+      item: 'look-alikes-abcdefghijkl',
+      takesBack: null,
+      lookAlikes: { sinceMs: NOW - 1, untilMs: NOW, perGroup: 1, groups: ['1.0.abcdefghijkl'] },
+      atMs: NOW,
+    });
+  const said = [list('first'), DECIDED, list('own')];
+  assert.deepEqual(await asked('starter', said, isOfCommand([null, 'own'])), [
+    [null, 'own'],
+    [null, 'own'],
+  ]);
+  assert.deepEqual(await asked('approver', said), [
+    [null, DECIDED.id, 'own'],
+    [null, DECIDED.id, 'own'],
+  ]);
 });
 
 test('a signature that only names a key, or that the key has made of something else, keeps nobody from signing', async () => {
@@ -95,7 +116,7 @@ test('a signature whose hash is named like a trouble of the machine keeps nobody
   assert.deepEqual(await asked('approver', [word]), [[null], [null]]);
 });
 
-test('of a flood of signatures that only name a key a few are verified, of each thing the newest first', async () => {
+test('of a flood of signatures that only name a key some hundred are verified, of each thing the newest first, and the others are told', async () => {
   const signed = async (about: string) => {
     const by = await signText(ana.keyFile, about);
     assert.ok(by.ok);
@@ -108,15 +129,39 @@ test('of a flood of signatures that only name a key a few are verified, of each 
   };
   const made = [await signed('flooded'), await signed('other'), await signed('old')];
   const [flooded = assert.fail(), other = assert.fail(), old = assert.fail()] = made;
-  const flood = (text: string, length = 500) =>
+  const flood = (text: string, length = 900) =>
     Array.from({ length }, () => ({ text, signature: forgedBy(ana) }));
   const all = [
     [...flood('flooded'), flooded],
     [...flood('other', 1), other],
     [old, ...flood('old')],
   ];
-  assert.deepEqual([...(await madeBy(key, all, verify))], [flooded, other]);
-  assert.ok(verified <= 64, `${verified} were verified`);
+  const told = await madeBy(key, all, verify);
+  assert.deepEqual([...told.made], [flooded, other]);
+  assert.ok(told.unverified.has(old));
+  assert.ok(verified <= 500, `${verified} were verified`);
+});
+
+test('nobody signs in a role beside so many signatures of the other one that not all can be verified, since a true one may be among them', async () => {
+  const own = await approved('approver', null);
+  assert.ok(own.kind === 'approve');
+  const signature = forgedBy(ana);
+  const flood = (as: SignedAs, length: number): readonly Recorded[] =>
+    Array.from({ length }, (_, index) => ({ ...own, as, signature, id: `forged-${index}` }));
+  const left = async (said: readonly Recorded[], as: SignedAs = 'starter'): Promise<unknown> => {
+    const of = { as, plan: WHOLE_PLAN, key: key ?? '', nowMs: NOW + 1, isAsked: () => true };
+    const verify: typeof verifySignature = async (one) => (one.signature === own.signature ? 'good' : 'bad');
+    const { mine, isUnsure } = await leftToSign({ instructions: said, facts: [] }, of, verify);
+    return [mine.map((one) => one?.id ?? null), isUnsure];
+  };
+  // Without the flood she is told that she has approved it.
+  assert.deepEqual(await left([own]), [[], false]);
+  assert.deepEqual(await left([own, ...flood('approver', 501)]), [[], true]);
+  assert.deepEqual(await left([own, ...flood('approver', 499)]), [[], false]);
+  // Signatures of the same role void nothing.
+  assert.deepEqual(await left(flood('starter', 501)), [[null], false]);
+  // What is left is about the plan alone, and keeps nobody from another thing.
+  assert.deepEqual(await left([...flood('approver', 501), DECIDED]), [[DECIDED.id], true]);
 });
 
 test('whether a key has signed the end of a halt in the other role is told by its signature, not by its name', async () => {
@@ -124,7 +169,10 @@ test('whether a key has signed the end of a halt in the other role is told by it
   const place = { mode: 'LIVE', namespace: 'ours' } as const;
   const said = { scope, by: 'ana', why: 'seen', haltAtMs: NOW, as: 'starter', expiresAtMs: NOW + 1 } as const;
   const halt = { scope, by: 'dan', why: 'seen', atMs: NOW };
-  const isOther = async (signature: string, as: SignedAs = 'approver'): Promise<boolean | undefined> => {
+  const isOther = async (
+    signature: string,
+    as: SignedAs = 'approver',
+  ): Promise<boolean | null | undefined> => {
     const words: readonly HaltWord[] = [{ word: 'approve', said: { ...said, signature }, atMs: NOW }];
     const [is] = await areSignedOtherwise(place, words, { halts: [halt], as, key: key ?? '' });
     return is;

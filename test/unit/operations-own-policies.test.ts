@@ -22,11 +22,15 @@ test('a replaced policy is told once no run before its date can send any more, a
   await mkdir(join(folder, 'finishing'));
   await mkdir(join(folder, 'revoked'));
   await writeFile(join(folder, 'approvals.yaml'), 'approvals: 1\nrules: []\n');
+  await writeFile(join(folder, 'ceilings.yaml'), 'ceilings: 1\nunbounded: true\n');
   await writeFile(join(folder, 'p.yaml'), convertPolicy());
   await writeFile(join(folder, 'finishing/p@2026-11-28.yaml'), convertPolicy());
   assert.deepEqual(await look('2026-12-04'), [2]);
   assert.deepEqual(await look('2026-12-05'), [2, 'POLICIES_OVER']);
   assert.deepEqual(await look('2026-12-04', 'LIVE'), [0, 'POLICIES_UNUSABLE']);
+  await rm(join(folder, 'ceilings.yaml'));
+  assert.deepEqual(await look('2026-12-04', 'LIVE'), [0, 'POLICIES_UNUSABLE', 'POLICIES_DAMAGED']);
+  await writeFile(join(folder, 'ceilings.yaml'), 'ceilings: 1\nunbounded: true\n');
   await rm(join(folder, 'revoked'), { recursive: true });
   assert.deepEqual(await look('2026-12-04', 'LIVE'), [0, 'POLICIES_UNUSABLE', 'POLICIES_DAMAGED']);
   await writeFile(join(folder, 'q.yaml'), 'policy: 1\n');

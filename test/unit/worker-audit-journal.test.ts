@@ -181,12 +181,22 @@ describe('a journal that is read', () => {
       by: 'ana',
       why: 'x',
       saidAt,
+      signed: null,
     });
     const journals = await readJournals([
       await written(halt, cancel('c', null), cancel('c', 1)),
       await written(halt, { ...halt, kind: 'resume', by: 'ben', haltAt: saidAt }, cancel('d', 2)),
+      await written(
+        { ...halt, kind: 'approve', by: 'chi', haltAt: saidAt, as: 'approver', key: null },
+        { kind: 'over', scope: { policy: null, currency: null }, haltAt: saidAt },
+      ),
     ]);
-    assert.deepEqual(Object.fromEntries(countWords(journals)), { halt: 1, cancel: 2, resume: 1 });
+    assert.deepEqual(Object.fromEntries(countWords(journals)), {
+      halt: 1,
+      cancel: 2,
+      resume: 1,
+      approve: 1,
+    });
   });
 
   test('has no end where the last line is not whole on the disk: nothing was sent by that line', async () => {

@@ -24,7 +24,7 @@ async function gateIn(mode: Mode, policiesFolder: string | null) {
   const clock = { wallMs: () => NOW, monotonicMs: () => 0 };
   const never = () => Promise.reject(new Error('Nothing is read of a run.'));
   const shown = { readPlan: never, readWords: never, readRows: never };
-  const note = (text: string) => notes.push(text);
+  const note = (code: string, text: string) => notes.push(`${code}: ${text}`);
   const { gate } = await gateOf(settings, { reader: client([]), clock, shown, note, namespace: 'default' });
   return { gate, notes };
 }
@@ -57,7 +57,10 @@ test('a worker does not start with a folder that has no policy of its mode, or n
   await assertRefused('LIVE', folder, 'POLICIES_UNUSABLE', /has no policy of LIVE/);
   assert.notEqual((await gateIn('SANDBOX', folder)).gate, OPEN_GATE);
   await writeFile(join(folder, 'q.yaml'), 'policy: 1\n');
-  assert.match((await gateIn('SANDBOX', folder)).notes.join(), /CAMBIST_POLICIES: q\.yaml:/);
+  assert.match(
+    (await gateIn('SANDBOX', folder)).notes.join(),
+    /^POLICIES_DAMAGED: CAMBIST_POLICIES: q\.yaml:/,
+  );
   await writeFile(join(folder, 'p.yaml'), 'policy: 1\n');
   await assertRefused('SANDBOX', folder, 'POLICIES_UNUSABLE', /q\.yaml:/);
 });

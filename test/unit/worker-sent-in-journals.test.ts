@@ -58,7 +58,7 @@ async function folderWith(facts: readonly AuditFact[], begin: Partial<typeof OWN
   const notes: string[] = [];
   const asks = sentInJournals(folder, OWNER, {
     clock: { wallMs: () => NOW + ms, monotonicMs: () => ms },
-    note: (problem) => notes.push(problem),
+    note: (code, problem) => notes.push(`${code}: ${problem}`),
   });
   return { folder, journal, asks, notes, passes: (more: number) => (ms += more) };
 }
@@ -117,7 +117,7 @@ test('what was cut by a kill shows nothing and is no trouble; a line that was ch
   await appendFile(cut.journal.path, '\n');
   cut.passes(600_001);
   assert.ok(await cut.asks(paid('a')));
-  assert.match(cut.notes.join(), /is no whole line of a journal/);
+  assert.match(cut.notes.join(), /^AUDIT_CHANGED: ".*\.jsonl:3": It is no whole line of a journal/);
 });
 
 test('without a folder, nothing is shown, and it is said why', async () => {
@@ -125,6 +125,6 @@ test('without a folder, nothing is shown, and it is said why', async () => {
   await journal.close();
   await rm(folder, { recursive: true });
   assert.ok(!(await asks(paid('a'))));
-  assert.match(notes.join(), /ENOENT/);
+  assert.match(notes.join(), /^FILE_UNREADABLE: CAMBIST_AUDIT: .*ENOENT/);
   roots.splice(roots.indexOf(folder), 1);
 });

@@ -227,6 +227,7 @@ export class Attempt {
       tradedSoFar: [],
       unwanted: null,
       otherWithdrawalIds,
+      keptRefusals: world.keptRefusals,
       take: () => true,
       nowMs: () => world.wallMs(),
       skewMs: () => world.toldSkewMs,

@@ -205,6 +205,7 @@ export class WorkerGate {
     this.#world = world;
     this.#gate = new HaltGate({
       read: () => this.#read(),
+      remembered: [],
       putBack: (held) => world.halts.putBack(held),
       onMachine: () => null,
       clock: { ...world.clock, wake: (afterMs, callback) => this.#later(afterMs, callback).cancel },

@@ -14,6 +14,7 @@ import { hashOfList } from '../../../language/batch/chunk-hash.ts';
 import { SUPERSEDED } from '../../../domain/replacement.ts';
 import { acceptedOf, legOutcome, paymentOutcome, type LegRecord } from '../../../domain/run/items.ts';
 import { generationIn } from './oracle.ts';
+import { paymentsOf } from './ours.ts';
 import type { Misfortune } from './schedule.ts';
 import { isFailed, type Movement } from './service.ts';
 import type { Temporal } from './temporal.ts';
@@ -99,7 +100,11 @@ export class People {
 
   /** `resolve`: a decision about an item, which need not be so, or not any more when it is kept. */
   decide(what: Extract<Misfortune, { kind: 'executed' | 'not executed' }>): void {
-    const item = this.#temporal.ours.items[what.item];
+    const { batch, rebalance, policy, items } = this.#temporal.ours;
+    const item = items[what.item];
+    // The command takes no payment that the policy does not have.
+    const isOfPolicy = what.item !== 2 || batch !== null || rebalance !== null;
+    if (!isOfPolicy && !paymentsOf(policy).some(({ id }) => id === item)) return;
     const recordId = what.kind === 'executed' ? this.#recordFor(item, what.claim) : null;
     if (what.kind === 'executed' && recordId === null) return;
     const seen = this.#seen();

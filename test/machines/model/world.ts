@@ -10,6 +10,7 @@ import type { TimedClock } from '../../../activities/deps.ts';
 import type { Waiting } from '../../../domain/waits.ts';
 import type { Credentials } from '../../../domain/plan/plan.ts';
 import type { Reply, ReplyFacts } from '../../../domain/service/reply.ts';
+import { KeptRefusals } from '../../../domain/writes/kept-refusals.ts';
 import { makeReport, statusOf } from '../../../domain/run/report.ts';
 import type { RunState } from '../../../domain/run/state.ts';
 import { DEFAULT_SERVICE_FACTS, type ServiceFacts } from '../../../domain/service/facts.ts';
@@ -85,6 +86,8 @@ export class World {
   readonly halts: Halts;
   /** Of the worker that is there now; null: nothing is ever halted. */
   gate: WorkerGate | null;
+  /** What the worker itself knows of refused generations; one that has just started knows nothing. */
+  keptRefusals = new KeptRefusals();
   /** How workers read the service. */
   readonly reader: ReturnType<typeof readerOf>;
   /** Of the worker that is there now. */
@@ -411,6 +414,7 @@ export class World {
     this.scans = this.#newScans();
     this.chunkMemory = chunkMemory(this.clock);
     this.gate = this.#newGate();
+    this.keptRefusals = new KeptRefusals();
   }
 
   #befall(event: Event): void {
@@ -423,6 +427,7 @@ export class World {
       // It stands still with its worker; what comes now goes to another one.
       this.gate?.freeze(this.agenda.nowMs + event.what.ms);
       this.gate = this.#newGate();
+      this.keptRefusals = new KeptRefusals();
     }
     for (const temporal of this.workflows) temporal.strike(event.what);
   }
@@ -624,6 +629,7 @@ export class World {
     this.ourSkewMs = 0;
     this.#temporalSkewMs = 0;
     this.credentials = this.#planKey();
+    this.keptRefusals = new KeptRefusals();
     for (const temporal of this.workflows) temporal.withWorkers();
     // A service that sends no `Date` does not tell that the clocks agree again: whoever set them starts the worker anew.
     if (!this.service.settings.dates) this.toldSkewMs = null;
