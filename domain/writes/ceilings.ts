@@ -106,7 +106,7 @@ export function whyOverCeiling(
     const ours = own.of(ceiling, account);
     const left = subtract(ceiling.most.value, foreign.of(ceiling, account));
     if (compare(multiply(sum([ours, asked]), String(workers)), left) > 0)
-      return sentence(ceiling, { workers, asked, ours, left });
+      return sentence(ceiling, { workers, asked, ours, left, account });
   }
   return null;
 }
@@ -124,11 +124,15 @@ type Figures = {
   readonly asked: string;
   readonly ours: string;
   readonly left: string;
+  readonly account: string | null;
 };
 
-function sentence({ kind, policy, per, most }: Ceiling, { workers, asked, ours, left }: Figures): string {
+function sentence(
+  { kind, policy, per, most }: Ceiling,
+  { workers, asked, ours, left, account }: Figures,
+): string {
   const { value, currency } = most;
-  const of = `${kind}${policy === null ? '' : ` by policy "${policy}"`}${per === 'account' ? ' to one account' : ''}`;
+  const of = `${kind}${policy === null ? '' : ` by policy "${policy}"`}${per === 'account' ? ` to account "${account ?? ''}"` : ''}`;
   const share = divide(notNegative(left), String(workers), 20);
   const others = workers === 1 ? '' : ` (each of ${workers} workers takes its share)`;
   return `${moneyText(asked, currency)} is above what is left of the ceiling of ${moneyText(value, currency)} ${of} on one UTC day: ${moneyText(notNegative(subtract(share, ours)), currency)}${others}`;

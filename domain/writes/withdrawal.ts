@@ -261,6 +261,11 @@ function* send(
       causeGone,
       available,
     });
+    if (step.kind === 'wait' && asked < state.generation && isToBeSentAgain(reply)) {
+      // It was asked only for what its key brings, so that the payment stays where it is.
+      const { sent, doubt } = step.state;
+      return { ...step, state: { ...state, sent, doubt, tries: state.tries + 1 } };
+    }
     if (step.kind !== 'next generation') return step;
     state = step.state;
     // A person who says that the cause is gone opens one generation. This walks those that were opened before on the way to it.
@@ -681,6 +686,11 @@ type Sent = {
 /** True for a refusal that the service keeps under the key: the key can never pay. */
 function isKept(reply: Reply<Withdrawal>): boolean {
   return followUp(reply).withdrawal === 'look up, then next generation';
+}
+
+/** True for a reply that says nothing of the payment. */
+function isToBeSentAgain(reply: Reply<Withdrawal>): boolean {
+  return followUp(reply).withdrawal === 'same key again';
 }
 
 /** Does what the table of replies says about the reply to a withdrawal. */

@@ -225,3 +225,30 @@ test('what is remembered is bounded, and what is forgotten is asked once more', 
   refusals.note('c', 10);
   assert.equal(refusals.next('c', 5), 1);
 });
+
+test('one reset opens one generation before its time, also where workers that know nothing meet an outage as they ask the lower keys', () => {
+  let state: PaymentState = { ...forged(1), knownIn: 'run-2', walkedIn: 'run-2', askedIn: 'run-2' };
+  let last = 1;
+  const go = (keptRefusals: KeptRefusals, ...replies: readonly Answer[]): void => {
+    const { effects, result } = play(
+      createWithdrawalSteps(context({ keptRefusals, attempt: { runId: 'run-2' } }), PAYMENT, WANTED, state),
+      {
+        'read instructions': [{ ...kept(), facts: openedUpTo(last) }],
+        'note facts': [true, true],
+        'send withdrawal': replies,
+      },
+    );
+    const opened = effects.flatMap((effect) => (effect.kind === 'note facts' ? effect.facts : []));
+    last += opened.length;
+    if (result.kind !== 'accepted') state = stateOf(result);
+  };
+  const first = new KeptRefusals();
+  go(first, replayed, failed(REFUSAL));
+  assert.equal(last, 2);
+  for (let restarts = 0; restarts < 4; restarts += 1) {
+    const anew = new KeptRefusals();
+    go(anew, NOT_SENT);
+    go(anew, replayed, replayed, failed(REFUSAL));
+  }
+  assert.equal(last, 2);
+});

@@ -555,15 +555,15 @@ test('a new start opens one generation before its time, and never the eighth', (
   assert.deepEqual(sentAs(mended.effects), [`${PAYMENT.reference}~7`, `${PAYMENT.reference}~8`]);
 });
 
-test('a new start walks through all generations that were opened, before a person’s word opens one, once', () => {
-  const opened = [2, 3, 4, 5].map((generation): Fact => ({
+test('a new start walks through all generations that were opened, before a person’s word opens the eighth', () => {
+  const opened = [2, 3, 4, 5, 6, 7].map((generation): Fact => ({
     kind: 'opened',
     item,
     generation,
     atMs: NOW - MINUTE_MS,
   }));
   const goOn = saidAt(NOW, { kind: 'go-on', item });
-  const before = Array.from({ length: 5 }, () => replayed(DISABLED));
+  const before = Array.from({ length: 7 }, () => replayed(DISABLED));
   const refused = { 'send withdrawal': [...before, failed(DISABLED)] };
   const { effects } = pay(
     { kept: kept([goOn], opened), ...refused },
@@ -572,7 +572,7 @@ test('a new start walks through all generations that were opened, before a perso
   );
   assert.deepEqual(
     sentAs(effects),
-    ['', '~2', '~3', '~4', '~5', '~6'].map((suffix) => `${PAYMENT.reference}${suffix}`),
+    ['', '~2', '~3', '~4', '~5', '~6', '~7', '~8'].map((suffix) => `${PAYMENT.reference}${suffix}`),
   );
 });
 
