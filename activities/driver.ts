@@ -377,10 +377,7 @@ export class Driver {
     return this.#deps.halts.whyNot({ policy: this.#call.plan.run.policy, currencies });
   }
 
-  /**
-   * Waits for a late reading of what is halted. What it throws about an odd call is a rejection too: else the promise of what is
-   * read beside it would be left alone, and one that rejects then ends the process.
-   */
+  /** Waits for a late reading of what is halted. */
   async #haltsRead(): Promise<void> {
     await this.#deps.halts.settled({ policy: this.#call.plan.run.policy, currencies: [] });
   }
